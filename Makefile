@@ -1,0 +1,48 @@
+# Every target sets up what it needs, in .venv, the first time it is called.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test test-all lint bench docs pictures clean
+
+demo: $(VENV)/.core  ## the main job on built-in signals
+	@$(BIN)/cadda demo --out demo
+
+test: lint  ## lint, types, import contracts and tests
+	@$(BIN)/python -m pytest -n auto
+
+test-all: lint  ## the same with the slow tests
+	@$(BIN)/python -m pytest -n auto -m ""
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/.test  ## speed, as ratios to peers and limits
+	@$(BIN)/python -W ignore benchmarks/speed.py
+
+docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build
+	@$(BIN)/sphinx-build -n -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+pictures: $(VENV)/.core  ## the pictures of the operations in docs/images
+	@$(BIN)/python docs/pictures.py
+
+clean:
+	rm -rf $(VENV) demo docs/_build docs/api .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cadda needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + "; try: make PYTHON=python3.11 ...")'
+	@echo "Setting up $(VENV) (once, about two minutes)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --upgrade pip
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test $(VENV)/.docs: $(VENV)/.%: $(VENV)/.core
+	@echo "Installing what \`make $*\` needs (once, about a minute)"
+	@$(PIP) --group $*
+	@touch $@

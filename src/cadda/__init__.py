@@ -1,0 +1,86 @@
+"""cadda finds the right data augmentation for a data set by itself.
+
+Operations transform windows of EEG, policies say which operation is applied to which class, how
+often and how strongly, and search finds the policy that makes a model generalise.
+
+A first look, on windows of two channels at 100 Hz::
+
+    import torch
+    import cadda
+
+    pool = cadda.operation_pool(sfreq=100, ch_names=["C3", "C4"])
+    print(pool.names)                      # what can be applied on this montage
+    print(pool.left_out)                   # what can do nothing there, and why
+
+    x = torch.randn(16, 2, 3000)           # windows: (n_windows, n_channels, n_times)
+    shift = pool["frequency_shift"]
+    shifted = shift(x, magnitude=0.4)      # shifts of up to 2 Hz, another one for each window
+
+    spec = cadda.PolicySpec.from_text("frequency_shift p=0.5 m=0.4 > channel_symmetry p=0.3")
+    spec.save("policy.json")               # plain JSON, to share and to cite
+
+    policy = cadda.Policy(spec, pool)      # a torch module: policy(x, y) -> (x, y)
+    augmented, _ = policy(x)
+
+On the command line, ``cadda --help`` shows the commands, and ``cadda operations`` the operations.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cadda._version import __version__
+
+if TYPE_CHECKING:
+    from cadda.exceptions import CaddaError
+    from cadda.facade import operation_pool
+    from cadda.operations import Operation, OperationPool, image_pool
+    from cadda.policies import (
+        EnumeratedPolicy,
+        MixturePolicy,
+        Policy,
+        PolicySpec,
+        RelaxedPolicy,
+        StagedPolicy,
+    )
+
+__all__ = [
+    "CaddaError",
+    "EnumeratedPolicy",
+    "MixturePolicy",
+    "Operation",
+    "OperationPool",
+    "Policy",
+    "PolicySpec",
+    "RelaxedPolicy",
+    "StagedPolicy",
+    "__version__",
+    "image_pool",
+    "operation_pool",
+]
+
+# torch takes seconds to import, so each name is loaded when it is first asked for.
+_HOMES = {
+    "CaddaError": "cadda.exceptions",
+    "EnumeratedPolicy": "cadda.policies",
+    "MixturePolicy": "cadda.policies",
+    "Operation": "cadda.operations",
+    "OperationPool": "cadda.operations",
+    "Policy": "cadda.policies",
+    "PolicySpec": "cadda.policies",
+    "RelaxedPolicy": "cadda.policies",
+    "StagedPolicy": "cadda.policies",
+    "image_pool": "cadda.operations",
+    "operation_pool": "cadda.facade",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cadda' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,56 @@
+"""Packages that may be absent, or present and broken."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib.metadata import version
+
+__all__ = ["Probe", "probe"]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What came of importing one package.
+
+    Parameters
+    ----------
+    name : str
+        Name of the package.
+    version : str | None
+        Its version, None if it could not be imported.
+    problem : str | None
+        Why it could not be imported, None if it could.
+    """
+
+    name: str
+    version: str | None
+    problem: str | None
+
+
+def probe(name: str) -> Probe:
+    """Try to import a package and say what came of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the package.
+
+    Returns
+    -------
+    Probe
+        Its version, or the reason why it fails.
+    """
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        problem = (
+            "not installed" if missing == name else f"needs {missing}, which is not installed"
+        )
+        return Probe(name, None, problem)
+    # A broken binary raises OSError or worse, not ImportError.
+    except Exception as error:
+        first_line = str(error).strip().partition("\n")[0]
+        return Probe(name, None, f"{type(error).__name__}: {first_line}")
+    return Probe(name, version(name), None)

@@ -1,0 +1,54 @@
+"""The `cadda` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from cadda._version import __version__
+from cadda.cli import demo, doctor, operations, policy
+from cadda.exceptions import CaddaError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="cadda",
+    help="Find the right data augmentation for EEG, class by class.",
+    epilog="Start with `cadda demo`, or see what can be applied with `cadda operations`.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("operations")(operations.operations)
+app.command("doctor")(doctor.doctor)
+app.add_typer(policy.app, name="policy")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cadda {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Find the right data augmentation for EEG, class by class."""
+
+
+def main() -> None:
+    """Run the command line: exit code 0 if all went well, 2 for a mistake of the user."""
+    try:
+        app()
+    except (CaddaError, ValueError, OSError) as error:
+        typer.echo(f"cadda: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,80 @@
+"""`cadda operations`: what can be applied, and what a magnitude means."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["operations"]
+
+
+def operations(
+    channels: Annotated[
+        str | None,
+        typer.Option(
+            help="Channels of a montage, separated by commas: say what makes sense there."
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw them before and after into this file (png, svg, pdf)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the operations: domain, what magnitude 1 means, and who proposed them.
+
+    Examples: cadda operations · cadda operations --channels "EEG Fpz-Cz,EEG Pz-Oz" ·
+    cadda operations --picture operations.png
+    """
+    from cadda.operations.catalogue import CATALOGUE
+
+    left_out = _left_out(channels)
+    if as_json:
+        rows = [
+            asdict(entry) | {"left_out": left_out.get(name)} for name, entry in CATALOGUE.items()
+        ]
+        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+    else:
+        _print_table(left_out)
+    if picture is not None:
+        from cadda.cli.pictures import save_operations_picture
+
+        typer.echo(f"Picture: {save_operations_picture(picture)}", err=as_json)
+
+
+def _left_out(channels: str | None) -> dict[str, str]:
+    if channels is None:
+        return {}
+    from cadda.facade import operation_pool
+
+    names = [name.strip() for name in channels.split(",")]
+    # Which operations make sense does not depend on the sampling rate.
+    return operation_pool(sfreq=100.0, ch_names=names).left_out
+
+
+def _print_table(left_out: dict[str, str]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from cadda.operations.catalogue import CATALOGUE, REFERENCES
+
+    number = {short: i for i, short in enumerate(REFERENCES, start=1)}
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for heading in ("operation", "domain", "what it does", "magnitude 1", "ref"):
+        table.add_column(heading, no_wrap=heading != "what it does")
+    for name, entry in CATALOGUE.items():
+        cited = ",".join(str(number[short]) for short in entry.references)
+        meaning = entry.describe(1.0) or "–"
+        style = "dim" if name in left_out else ""
+        table.add_row(name, entry.domain, entry.summary, meaning, cited, style=style)
+    console = Console(highlight=False)
+    console.print(table)
+    for name, reason in left_out.items():
+        console.print(f"left out: [bold]{name}[/bold], {reason}")
+    for short, full in REFERENCES.items():
+        console.print(f"{number[short]}  {full}", style="dim", markup=False)

@@ -1,0 +1,83 @@
+"""`cadda policy`: look at policy files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cadda.policies.spec import PolicySpec, StageEntry
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Look at policy files.", no_args_is_help=True)
+
+MOST_ENTRIES = 3
+
+
+@app.callback()
+def root() -> None:
+    """Look at policy files."""
+
+
+@app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="Policy file, JSON or the short text form.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the validated JSON.")] = False,
+) -> None:
+    """Show a policy in physical units.
+
+    Example: cadda policy show policy.json
+    """
+    from cadda.policies.spec import PolicySpec
+
+    spec = PolicySpec.load(file)
+    if as_json:
+        typer.echo(spec.to_json(), nl=False)
+    else:
+        _print_policy(spec)
+
+
+def _print_policy(spec: PolicySpec) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""
+    kind = "class-wise policy" if spec.is_classwise else "policy for all classes"
+    console.print(f"{kind}{found_by}", markup=False)
+    for row in spec.rows:
+        subpolicies = spec.policy[row]
+        n_stages = max(len(one.stages) for one in subpolicies)
+        table = Table(title=row if spec.is_classwise else None, title_justify="left")
+        table.add_column("drawn")
+        for k in range(n_stages):
+            table.add_column(f"stage {k + 1}")
+        total = sum(one.weight for one in subpolicies)
+        for one in sorted(subpolicies, key=lambda one: -one.weight):
+            stages = [_stage_in_words(stage) for stage in one.stages]
+            table.add_row(f"{one.weight / total:.0%}", *stages)
+        console.print(table)
+
+
+def _stage_in_words(stage: tuple[StageEntry, ...]) -> str:
+    """Say the likeliest operations of a stage, one per line."""
+    total = sum(entry.weight for entry in stage)
+    ranked = sorted(stage, key=lambda entry: -entry.weight * entry.probability)
+    lines = [_entry_in_words(entry, entry.weight / total) for entry in ranked[:MOST_ENTRIES]]
+    if len(ranked) > MOST_ENTRIES:
+        lines.append(f"and {len(ranked) - MOST_ENTRIES} more")
+    return "\n".join(lines)
+
+
+def _entry_in_words(entry: StageEntry, share: float) -> str:
+    from cadda.operations.catalogue import CATALOGUE
+
+    known = CATALOGUE.get(entry.operation)
+    unit = known.describe(entry.magnitude) if known else ""
+    if known is None and entry.magnitude is not None:
+        unit = f"magnitude {entry.magnitude:.2f}"
+    strength = f", {unit}" if unit else ""
+    return f"{share * entry.probability:.0%} {entry.operation}{strength}"

@@ -1,0 +1,1 @@
+"""Recordings and what is known of their channels; the only package that imports MNE."""

@@ -1,0 +1,73 @@
+"""A few seconds of made-up sleep EEG, to look at operations without any data at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.data.montage import resolve_montage
+
+__all__ = ["EXAMPLE_CHANNELS", "EXAMPLE_SFREQ", "example_window"]
+
+EXAMPLE_CHANNELS = ("C3", "C4", "O1", "O2", "F3", "F4")
+EXAMPLE_SFREQ = 128.0
+_FIELD_WIDTH = 0.6
+"""How far, in head radii, a source is seen by the sensors around it."""
+
+
+def example_window(*, seconds: float = 10.0, seed: int = 0) -> NDArray[np.float32]:
+    """Make one window of light sleep: 1/f background, alpha, a spindle and a K-complex.
+
+    Parameters
+    ----------
+    seconds : float
+        Length of the window.
+    seed : int
+        Same seed, same window.
+
+    Returns
+    -------
+    array of shape (6, n_times)
+        Standardised signals of `EXAMPLE_CHANNELS` at `EXAMPLE_SFREQ`.
+    """
+    rng = np.random.default_rng(seed)
+    time = np.arange(round(seconds * EXAMPLE_SFREQ)) / EXAMPLE_SFREQ
+    spindle_at, complex_at = 0.7 * seconds, 0.35 * seconds
+    spindle = np.exp(-(((time - spindle_at) / 0.5) ** 2)) * np.sin(2 * np.pi * 13.2 * time)
+    alpha = np.sin(2 * np.pi * 9.7 * time + rng.uniform(0, 2 * np.pi))
+    alpha *= 0.6 + 0.4 * np.sin(2 * np.pi * 0.15 * time)
+    sources = [
+        (_background(rng, len(time)), "Cz", 0.7, 10.0),
+        (alpha, "O2", 1.0, _FIELD_WIDTH),
+        (spindle, "C3", 1.8, _FIELD_WIDTH),
+        (_k_complex(time - complex_at), "F4", 4.0, 2 * _FIELD_WIDTH),
+    ]
+    signals = np.stack([0.5 * _background(rng, len(time)) for _ in EXAMPLE_CHANNELS])
+    sensors = _unit(resolve_montage(EXAMPLE_CHANNELS).positions)
+    for course, place, strength, width in sources:
+        centre = _unit(resolve_montage([place]).positions)
+        distance = np.linalg.norm(sensors - centre, axis=1)
+        gain = strength * np.exp(-((distance / width) ** 2))
+        signals += gain[:, None] * course
+    signals -= signals.mean(axis=1, keepdims=True)
+    return np.asarray(signals / signals.std(axis=1, keepdims=True), dtype=np.float32)
+
+
+def _unit(positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(positions / np.linalg.norm(positions, axis=1, keepdims=True))
+
+
+def _background(rng: np.random.Generator, n_times: int) -> NDArray[np.float64]:
+    """Give noise whose power falls with the frequency, low-passed at 30 Hz."""
+    frequency = np.fft.rfftfreq(n_times, 1 / EXAMPLE_SFREQ)
+    amplitude = np.maximum(frequency, 0.5) ** -0.7 / (1 + (frequency / 30) ** 8)
+    phase = rng.uniform(0, 2 * np.pi, len(frequency))
+    noise = np.fft.irfft(amplitude * np.exp(1j * phase), n=n_times)
+    return np.asarray(noise / noise.std())
+
+
+def _k_complex(time: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give a sharp negative wave followed by a slower positive one."""
+    sharp = np.exp(-((time / 0.12) ** 2))
+    slow = np.exp(-(((time - 0.45) / 0.28) ** 2))
+    return 0.6 * slow - sharp

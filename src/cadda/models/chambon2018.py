@@ -1,0 +1,72 @@
+"""The sleep-staging network of Chambon et al. (2018)."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+__all__ = ["Chambon2018"]
+
+N_FILTERS = 8
+KERNEL = 64
+POOL = 16
+
+
+class Chambon2018(nn.Module):
+    """Convolutional network for sleep staging, with the sizes of the paper's table.
+
+    A linear mix of the channels, then twice a convolution over time (8 filters of 64 samples),
+    ReLU and max-pooling by 16, then dropout and a dense layer.
+
+    Parameters
+    ----------
+    n_channels : int
+        Number of channels C.
+    n_times : int
+        Samples per window T, at least 256.
+    n_classes : int
+        Number of classes.
+    dropout : float
+        Probability of dropping a feature before the dense layer.
+
+    References
+    ----------
+    Chambon et al. (2018), A deep learning architecture for temporal sleep stage classification
+    using multivariate and multimodal time series.
+    """
+
+    def __init__(
+        self, n_channels: int, n_times: int, n_classes: int, *, dropout: float = 0.5
+    ) -> None:
+        super().__init__()
+        if n_times < POOL**2:
+            raise ValueError(f"`n_times` must be at least {POOL**2} samples, got {n_times}.")
+        self.mix = nn.Linear(n_channels, n_channels, bias=False)
+        self.first = nn.Conv1d(1, N_FILTERS, KERNEL)
+        self.second = nn.Conv1d(N_FILTERS, N_FILTERS, KERNEL)
+        self.dropout = nn.Dropout(dropout)
+        self.dense = nn.Linear(n_channels * (n_times // POOL**2) * N_FILTERS, n_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classify windows.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+
+        Returns
+        -------
+        Tensor
+            Logits of shape (n_windows, n_classes).
+        """
+        n_windows, n_channels, _ = x.shape
+        mixed = self.mix.weight @ x
+        features = mixed.reshape(n_windows * n_channels, 1, -1)
+        for convolution in (self.first, self.second):
+            # An even kernel cannot be centred: one sample less on the left keeps the length.
+            padded = functional.pad(features, ((KERNEL - 1) // 2, KERNEL // 2))
+            features = functional.max_pool1d(functional.relu(convolution(padded)), POOL)
+        flat = features.reshape(n_windows, -1)
+        logits: Tensor = self.dense(self.dropout(flat))
+        return logits

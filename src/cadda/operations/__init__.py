@@ -1,0 +1,17 @@
+"""The augmentation operations, each x → O(x; µ) with its random draw apart."""
+
+from __future__ import annotations
+
+from cadda.operations.base import Operation
+from cadda.operations.catalogue import CATALOGUE, EEG_OPERATIONS, IMAGE_OPERATIONS
+from cadda.operations.pool import OperationPool, eeg_pool, image_pool
+
+__all__ = [
+    "CATALOGUE",
+    "EEG_OPERATIONS",
+    "IMAGE_OPERATIONS",
+    "Operation",
+    "OperationPool",
+    "eeg_pool",
+    "image_pool",
+]

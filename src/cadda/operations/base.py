@@ -1,0 +1,186 @@
+"""What an operation is: randomness in one method, arithmetic in the other."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor
+
+from cadda._types import Draw, Magnitude
+from cadda._validation import check_magnitude, check_windows
+
+__all__ = ["Constant", "Operation"]
+
+
+class Operation(ABC):
+    """A transformation of windows, x → O(x; µ), with its random numbers kept apart.
+
+    A subclass sets `name`, writes `apply` and, if it is random, `sample`; see the ones in
+    `cadda.operations.time` for the shortest examples. Users call `draw` and `transform`, or the
+    operation itself, which check their arguments first.
+
+    Every operation works on a batch with one draw and one magnitude per window, keeps dtype and
+    device, never writes into its input, and is differentiable in the windows and, if it has one,
+    in the magnitude.
+    """
+
+    name: ClassVar[str]
+    """Name of the operation in pools and policy files."""
+
+    has_magnitude: ClassVar[bool] = True
+    """Whether `apply` looks at the magnitude."""
+
+    def sample(self, x: Tensor, generator: Generator | None) -> Draw:
+        """Draw all random numbers for a batch; they must not depend on the magnitude.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows; only shape, dtype and device matter.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Any tensors with one row per window. The default is an operation without randomness.
+        """
+        return {}
+
+    @abstractmethod
+    def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
+        """Transform a batch, without any randomness.
+
+        Parameters
+        ----------
+        x : Tensor
+            At least one window, shape (n_windows, n_channels, n_times).
+        magnitude : Tensor
+            Shape (n_windows,), in [0, 1].
+        draw : dict of str to Tensor
+            What `sample` returned for these windows.
+
+        Returns
+        -------
+        Tensor
+            A new tensor like ``x``.
+        """
+
+    @property
+    def settings(self) -> dict[str, float | bool | str]:
+        """What beside the magnitude decides the result: dataclass fields that have a default."""
+        if not dataclasses.is_dataclass(self):
+            return {}
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.default is not dataclasses.MISSING
+        }
+
+    def check(self, x: Tensor) -> None:
+        """Refuse windows that this operation cannot transform.
+
+        Parameters
+        ----------
+        x : Tensor
+            The windows.
+        """
+        check_windows(x)
+
+    def draw(self, x: Tensor, *, generator: Generator | None = None) -> Draw:
+        """Draw all random numbers for a batch, one draw per window.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times), float32 or float64.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+
+        Returns
+        -------
+        dict of str to Tensor
+            To be passed to `transform`, once or as often as wanted.
+        """
+        self.check(x)
+        return self.sample(x, generator)
+
+    def transform(
+        self, x: Tensor, magnitude: Magnitude | None = None, draw: Draw | None = None
+    ) -> Tensor:
+        """Transform a batch with given random numbers.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times), float32 or float64.
+        magnitude : float | Tensor | None
+            In [0, 1]: a number, a 0-d tensor or one value per window. None only for an operation
+            without magnitude.
+        draw : dict of str to Tensor | None
+            What `draw` returned. None only for an operation without randomness.
+
+        Returns
+        -------
+        Tensor
+            A new tensor like ``x``.
+        """
+        self.check(x)
+        strength = check_magnitude(magnitude if self.has_magnitude else 1.0, x)
+        given = {} if draw is None else draw
+        for key, value in given.items():
+            if len(value) != len(x):
+                raise ValueError(
+                    f"`draw` must have one row per window, got {len(value)} rows of {key!r} "
+                    f"for {len(x)} windows."
+                )
+        if not len(x):
+            return x.clone()
+        try:
+            return self.apply(x, strength, given)
+        except KeyError as error:
+            raise ValueError(
+                f"`draw` must be what `draw(x)` of {self.name} returned, but {error} is missing."
+            ) from error
+
+    def __call__(
+        self, x: Tensor, magnitude: Magnitude | None = None, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw and transform in one go; see `transform` for the arguments."""
+        return self.transform(x, magnitude, self.draw(x, generator=generator))
+
+
+class Constant:
+    """A constant tensor that follows whatever it is used with.
+
+    Parameters
+    ----------
+    value : Tensor
+        The constant; floating-point ones should be given in float64.
+    """
+
+    def __init__(self, value: Tensor) -> None:
+        self._value = value
+        self._copies: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+
+    def like(self, x: Tensor) -> Tensor:
+        """Give the constant on the device of ``x`` and, if it is not integer, in its dtype.
+
+        Parameters
+        ----------
+        x : Tensor
+            The tensor to follow.
+
+        Returns
+        -------
+        Tensor
+            A copy that is made only once.
+        """
+        dtype = x.dtype if self._value.is_floating_point() else self._value.dtype
+        key = (dtype, x.device)
+        if key not in self._copies:
+            self._copies[key] = self._value.to(dtype=dtype, device=x.device)
+        return self._copies[key]

@@ -1,0 +1,233 @@
+"""The operations that a policy may choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cadda._validation import check_positive, did_you_mean
+from cadda.operations.base import Operation
+from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate
+from cadda.operations.image import HorizontalFlip, Rotation90, Rotation180, VerticalFlip
+from cadda.operations.space import (
+    ChannelDropout,
+    ChannelShuffle,
+    ChannelSymmetry,
+    RotationX,
+    RotationY,
+    RotationZ,
+    SignFlip,
+)
+from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
+
+__all__ = ["OperationPool", "eeg_pool", "image_pool"]
+
+
+class OperationPool:
+    """An ordered set of operations, found by name or by number.
+
+    Parameters
+    ----------
+    operations : iterable of Operation
+        The operations, no two with the same name.
+    left_out : mapping of str to str
+        Operations that would have belonged here, each with the reason why it does not.
+    sfreq : float | None
+        Sampling rate in Hz of the windows that the pool is for.
+    ch_names : sequence of str
+        Channels of the windows that the pool is for; empty for images.
+
+    Examples
+    --------
+    >>> pool = image_pool()
+    >>> pool.names
+    ('horizontal_flip', 'vertical_flip', 'rotation_90', 'rotation_180')
+    >>> pool["rotation_90"].has_magnitude
+    False
+    """
+
+    def __init__(
+        self,
+        operations: Iterable[Operation],
+        *,
+        left_out: Mapping[str, str] | None = None,
+        sfreq: float | None = None,
+        ch_names: Sequence[str] = (),
+    ) -> None:
+        self._operations = tuple(operations)
+        self.left_out = dict(left_out or {})
+        self.sfreq = sfreq
+        self.ch_names = tuple(ch_names)
+        if not self._operations:
+            raise ValueError("`operations` must hold at least one operation, got none.")
+        self._index = {operation.name: i for i, operation in enumerate(self._operations)}
+        if len(self._index) < len(self._operations):
+            names = [operation.name for operation in self._operations]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"`operations` must have different names, got `{twice}` twice.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the operations, in order."""
+        return tuple(self._index)
+
+    def index(self, name: str) -> int:
+        """Give the number of an operation.
+
+        Parameters
+        ----------
+        name : str
+            Name of the operation.
+
+        Returns
+        -------
+        int
+            Its place in `names`.
+        """
+        if name in self._index:
+            return self._index[name]
+        if name in self.left_out:
+            raise KeyError(f"operation `{name}` was left out of this pool: {self.left_out[name]}.")
+        known = f"the pool has {', '.join(self.names)}"
+        raise KeyError(f"unknown operation `{name}`{did_you_mean(name, self.names)}; {known}.")
+
+    def select(self, names: Sequence[str]) -> OperationPool:
+        """Make a pool of some of the operations.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Operations to keep, in the order wanted.
+
+        Returns
+        -------
+        OperationPool
+            The smaller pool.
+        """
+        return OperationPool(
+            (self[name] for name in names), sfreq=self.sfreq, ch_names=self.ch_names
+        )
+
+    def with_operation(self, operation: Operation) -> OperationPool:
+        """Make a pool with one more operation, or with another one of the same name.
+
+        Parameters
+        ----------
+        operation : Operation
+            The operation to add.
+
+        Returns
+        -------
+        OperationPool
+            The new pool.
+        """
+        operations = {one.name: one for one in self._operations} | {operation.name: operation}
+        return OperationPool(
+            operations.values(), left_out=self.left_out, sfreq=self.sfreq, ch_names=self.ch_names
+        )
+
+    def check(self, x: Tensor) -> None:
+        """Refuse windows that some operation of the pool cannot transform.
+
+        Parameters
+        ----------
+        x : Tensor
+            The windows.
+        """
+        for operation in self._operations:
+            operation.check(x)
+
+    def __getitem__(self, key: str | int) -> Operation:
+        return self._operations[self.index(key) if isinstance(key, str) else key]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self._operations)
+
+    def __repr__(self) -> str:
+        left_out = f", left out: {', '.join(self.left_out)}" if self.left_out else ""
+        return f"OperationPool({', '.join(self.names)}{left_out})"
+
+
+def eeg_pool(
+    sfreq: float,
+    ch_names: Sequence[str],
+    positions: NDArray[np.float64],
+    partner: Sequence[int],
+) -> OperationPool:
+    """Make the pool of those of the thirteen EEG operations that mean something on a montage.
+
+    Parameters
+    ----------
+    sfreq : float
+        Sampling rate in Hz.
+    ch_names : sequence of str
+        Names of the channels.
+    positions : array of shape (n_channels, 3)
+        Sensors around the centre of the head; NaN where unknown.
+    partner : sequence of int
+        For each channel, the index of the channel on the other side of the head.
+
+    Returns
+    -------
+    OperationPool
+        The pool; its `left_out` says what could do nothing on this montage.
+    """
+    check_positive("sfreq", sfreq)
+    operations: list[Operation] = [
+        TimeReverse(),
+        SignFlip(),
+        FTSurrogate(),
+        FrequencyShift(sfreq),
+        Bandstop(sfreq),
+        TimeMask(sfreq),
+        GaussianNoise(),
+        ChannelDropout(),
+        ChannelShuffle(),
+        ChannelSymmetry(tuple(partner)),
+        RotationX(positions),
+        RotationY(positions),
+        RotationZ(positions),
+    ]
+    left_out = _left_out(len(ch_names), positions, partner)
+    return OperationPool(
+        (operation for operation in operations if operation.name not in left_out),
+        left_out=left_out,
+        sfreq=sfreq,
+        ch_names=ch_names,
+    )
+
+
+def image_pool() -> OperationPool:
+    """Make the pool of the four image operations.
+
+    Returns
+    -------
+    OperationPool
+        Two flips and two rotations.
+    """
+    return OperationPool([HorizontalFlip(), VerticalFlip(), Rotation90(), Rotation180()])
+
+
+def _left_out(
+    n_channels: int, positions: NDArray[np.float64], partner: Sequence[int]
+) -> dict[str, str]:
+    """Name the operations that can do nothing on a montage, with the reason."""
+    left_out = {}
+    if n_channels < 2:
+        left_out["channel_shuffle"] = "it needs at least 2 channels, and there is 1"
+    if list(partner) == list(range(n_channels)):
+        left_out["channel_symmetry"] = "no channel has a partner on the other side of the head"
+    n_known = int(np.isfinite(positions).all(axis=1).sum())
+    if n_known < 3:
+        reason = f"it needs the positions of at least 3 sensors, and {n_known} are known"
+        left_out |= dict.fromkeys(("rotation_x", "rotation_y", "rotation_z"), reason)
+    return left_out

@@ -1,0 +1,235 @@
+"""Running a policy on batches of windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor, nn
+
+from cadda._random import uniform
+from cadda._validation import check_labels
+from cadda.operations.base import Constant
+from cadda.operations.pool import OperationPool
+from cadda.policies.dispatch import (
+    Granularity,
+    Group,
+    check_granularity,
+    draw_groups,
+    transform_groups,
+)
+from cadda.policies.spec import PolicySpec, StageEntry
+
+__all__ = ["Policy", "PolicyDraw"]
+
+
+@dataclass(frozen=True)
+class PolicyDraw:
+    """All that chance decided for one batch.
+
+    Parameters
+    ----------
+    groups : tuple of tuple of Group
+        For each stage, the windows that each operation transforms.
+    magnitude : Tensor
+        For each window and stage, the magnitude, shape (n_windows, n_stages).
+    """
+
+    groups: tuple[tuple[Group, ...], ...]
+    magnitude: Tensor
+
+
+class Policy(nn.Module):
+    """Apply a policy to batches of windows: ``policy(x, y) -> (x, y)``.
+
+    Works in a training step, on any device, and as the ``transforms`` of braindecode's
+    AugmentedDataLoader. Without a generator, random numbers come from torch's global one, which
+    DataLoader seeds differently for every worker and epoch.
+
+    Parameters
+    ----------
+    spec : PolicySpec
+        What to apply.
+    pool : OperationPool
+        The operations, made for the windows that will come.
+    granularity : 'window' | 'batch'
+        Whether each window draws a subpolicy and operations of its own, or all windows of a batch
+        (of one class, if class-wise) share them as in the paper. Whether the operation is applied
+        is drawn for each window in both cases.
+
+    Examples
+    --------
+    >>> import cadda, torch
+    >>> pool = cadda.operation_pool(sfreq=100, ch_names=["C3", "C4"])
+    >>> spec = cadda.PolicySpec.from_text("channel_symmetry p=1")
+    >>> x = torch.randn(16, 2, 3000)
+    >>> augmented, _ = cadda.Policy(spec, pool)(x)
+    >>> bool((augmented == x.flip(1)).all())
+    True
+    """
+
+    def __init__(
+        self, spec: PolicySpec, pool: OperationPool, *, granularity: Granularity = "window"
+    ) -> None:
+        super().__init__()
+        _check_fit(spec, pool)
+        self.spec = spec
+        self.pool = pool
+        self.granularity = check_granularity(granularity)
+        self._tables = {name: Constant(table) for name, table in _tables(spec, pool).items()}
+
+    def draw(
+        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
+    ) -> PolicyDraw:
+        """Decide by chance what happens to each window.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+        y : Tensor | None
+            Labels of shape (n_windows,); only a class-wise policy needs them.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+
+        Returns
+        -------
+        PolicyDraw
+            To be passed to `transform`.
+        """
+        self.pool.check(x)
+        tables = {name: table.like(x) for name, table in self._tables.items()}
+        n_rows, _, n_stages, _ = tables["probability"].shape
+        row = self._rows(x, y)
+        window = torch.arange(len(x), device=x.device)
+        # With one choice per batch, windows of the same row read the same random numbers.
+        reader, n_choices = (window, len(x)) if self.granularity == "window" else (row, n_rows)
+        noise = uniform((n_choices, 1 + n_stages), x, generator)[reader]
+        subpolicy = _pick(tables["subpolicy_cdf"][row], noise[:, 0])
+        operation = _pick(tables["operation_cdf"][row, subpolicy], noise[:, 1:])
+        stage = torch.arange(n_stages, device=x.device)
+        place = (row[:, None], subpolicy[:, None], stage, operation)
+        applied = uniform((len(x), n_stages), x, generator) < tables["probability"][place]
+        choice = torch.where(applied, operation, len(self.pool))
+        groups = tuple(draw_groups(self.pool, x, one, generator) for one in choice.T)
+        return PolicyDraw(groups, tables["magnitude"][place])
+
+    def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
+        """Transform windows as a draw says.
+
+        Parameters
+        ----------
+        x : Tensor
+            The windows that the draw was made for.
+        draw : PolicyDraw
+            Result of `draw`.
+
+        Returns
+        -------
+        Tensor
+            A new tensor.
+        """
+        for groups, magnitude in zip(draw.groups, draw.magnitude.T, strict=True):
+            x = transform_groups(self.pool, x, groups, magnitude)
+        return x
+
+    def forward(
+        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Draw and transform.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+        y : Tensor | None
+            Labels of shape (n_windows,); only a class-wise policy needs them.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+
+        Returns
+        -------
+        x : Tensor
+            Augmented windows.
+        y : Tensor | None
+            The labels, as they came.
+        """
+        return self.transform(x, self.draw(x, y, generator=generator)), y
+
+    def extra_repr(self) -> str:
+        """Show the policy in its short form.
+
+        Returns
+        -------
+        str
+            The short form.
+        """
+        return self.spec.to_text().rstrip()
+
+    def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
+        if not self.spec.is_classwise:
+            return torch.zeros(len(x), dtype=torch.long, device=x.device)
+        return check_labels(y, x, len(self.spec.rows))
+
+
+def _check_fit(spec: PolicySpec, pool: OperationPool) -> None:
+    """Refuse a spec that asks for operations which the pool lacks or has with other settings."""
+    for name in spec.operations_used:
+        if name not in pool:
+            try:
+                pool.index(name)
+            except KeyError as error:
+                raise ValueError(f"`pool` does not fit `spec`: {error.args[0]}") from None
+        wanted, actual = spec.operations.get(name), pool[name].settings
+        if wanted and wanted != actual:
+            raise ValueError(
+                f"`pool` does not fit `spec`: `{name}` has the settings {actual}, "
+                f"but the policy was made with {wanted}."
+            )
+
+
+def _tables(spec: PolicySpec, pool: OperationPool) -> dict[str, Tensor]:
+    """Lay a spec out as tensors over (class, subpolicy, stage, operation)."""
+    policies = [spec.policy[row] for row in spec.rows]
+    n_subpolicies = max(len(subpolicies) for subpolicies in policies)
+    n_stages = max(len(one.stages) for subpolicies in policies for one in subpolicies)
+    shape = (len(policies), n_subpolicies, n_stages, len(pool))
+    subpolicy_weight = torch.zeros(shape[:2], dtype=torch.float64)
+    weight, probability, magnitude = torch.zeros(3, *shape, dtype=torch.float64)
+    # A stage that a shorter subpolicy lacks chooses something and never applies it.
+    weight[..., 0] = 1
+    for i, subpolicies in enumerate(policies):
+        for j, subpolicy in enumerate(subpolicies):
+            subpolicy_weight[i, j] = subpolicy.weight
+            for k, stage in enumerate(subpolicy.stages):
+                weight[i, j, k] = 0
+                for entry in stage:
+                    place = (i, j, k, pool.index(entry.operation))
+                    weight[place] = entry.weight
+                    probability[place] = entry.probability
+                    magnitude[place] = _magnitude(entry, pool)
+    return {
+        "subpolicy_cdf": _cumulative(subpolicy_weight),
+        "operation_cdf": _cumulative(weight),
+        "probability": probability,
+        "magnitude": magnitude,
+    }
+
+
+def _magnitude(entry: StageEntry, pool: OperationPool) -> float:
+    if entry.magnitude is not None:
+        return entry.magnitude
+    if pool[entry.operation].has_magnitude:
+        raise ValueError(f"`spec` must give a magnitude for `{entry.operation}`, got None.")
+    return 0.0
+
+
+def _cumulative(weight: Tensor) -> Tensor:
+    """Give the distribution function of weights; its end is exactly 1."""
+    total = weight.cumsum(-1)
+    return total / total[..., -1:]
+
+
+def _pick(cdf: Tensor, noise: Tensor) -> Tensor:
+    """Draw indices from distribution functions along the last axis."""
+    return (noise.unsqueeze(-1) >= cdf).sum(-1)

@@ -1,0 +1,267 @@
+"""Policies whose weights, probabilities and magnitudes have gradients, for search to learn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor, nn
+
+from cadda._random import uniform
+from cadda._validation import check_labels, check_positive
+from cadda.operations.pool import OperationPool
+from cadda.policies.dispatch import Granularity, Group, check_granularity, per_window
+from cadda.policies.spec import PolicySpec, Provenance, StageEntry, Subpolicy
+from cadda.policies.spec_text import ALL_CLASSES
+from cadda.signal.relaxation import relaxed_bernoulli
+
+__all__ = ["RelaxedDraw", "RelaxedPolicy"]
+
+
+@dataclass(frozen=True)
+class RelaxedDraw:
+    """All that chance decided for one batch.
+
+    Parameters
+    ----------
+    row : Tensor
+        Row of the policy, the class if class-wise, of each window.
+    subpolicy : Tensor
+        Subpolicy of each window.
+    noise : Tensor
+        Gumbel numbers behind the choice that has learnable weights: (n_windows, n_stages,
+        n_operations) for staged policies, (n_windows, n_subpolicies) for enumerated ones.
+    operation : Tensor
+        Operation of each window and stage, shape (n_windows, n_stages).
+    gate : Tensor
+        Uniform numbers that decide whether to apply it: (n_windows, n_stages), with a last axis of
+        operations where all of them are evaluated.
+    groups : tuple of tuple of Group
+        For each stage, the windows of each operation and its random numbers.
+    """
+
+    row: Tensor
+    subpolicy: Tensor
+    noise: Tensor
+    operation: Tensor
+    gate: Tensor
+    groups: tuple[tuple[Group, ...], ...]
+
+
+class RelaxedPolicy(nn.Module):
+    """A policy with learnable weights w, probabilities p and magnitudes µ.
+
+    Parameters are unconstrained, p = sigmoid(`probability_logit`) and µ =
+    sigmoid(`magnitude_logit`), so that a value at its edge keeps its gradient. In the forward pass
+    every choice is hard and no window is ever a blend; in the backward pass choices are soft.
+
+    Parameters
+    ----------
+    pool : OperationPool
+        The operations.
+    class_names : sequence of str | None
+        Classes in the order of their labels, for a class-wise policy; None for one policy for all.
+    n_stages : int
+        Number K of stages in a subpolicy.
+    granularity : 'window' | 'batch'
+        Whether each window makes its own choices or, as in the paper, all windows of a batch (of
+        one class, if class-wise) share subpolicy and operations.
+    gate_temperature : float
+        Temperature of the relaxed Bernoulli variable behind p.
+    choice_temperature : float
+        Temperature of the softmax that carries the gradient of w.
+    """
+
+    weight: nn.Parameter
+    probability_logit: nn.Parameter
+    magnitude_logit: nn.Parameter
+
+    def __init__(
+        self,
+        pool: OperationPool,
+        *,
+        class_names: Sequence[str] | None = None,
+        n_stages: int = 2,
+        granularity: Granularity = "window",
+        gate_temperature: float = 0.1,
+        choice_temperature: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.pool = pool
+        self.class_names = None if class_names is None else tuple(class_names)
+        self.n_stages = int(check_positive("n_stages", n_stages))
+        self.granularity = check_granularity(granularity)
+        self.gate_temperature = check_positive("gate_temperature", gate_temperature)
+        self.choice_temperature = check_positive("choice_temperature", choice_temperature)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of policies: one per class, or one for all."""
+        return 1 if self.class_names is None else len(self.class_names)
+
+    @property
+    def probability(self) -> Tensor:
+        """Probabilities p of applying an operation once it is chosen."""
+        return torch.sigmoid(self.probability_logit)
+
+    @property
+    def magnitude(self) -> Tensor:
+        """Magnitudes µ."""
+        return torch.sigmoid(self.magnitude_logit)
+
+    @abstractmethod
+    def draw(
+        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
+    ) -> RelaxedDraw:
+        """Decide by chance what happens to each window.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+        y : Tensor | None
+            Labels of shape (n_windows,); only a class-wise policy needs them.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+
+        Returns
+        -------
+        RelaxedDraw
+            To be passed to `transform`, once or as often as wanted.
+        """
+
+    @abstractmethod
+    def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
+        """Transform windows as a draw says.
+
+        Parameters
+        ----------
+        x : Tensor
+            The windows that the draw was made for.
+        draw : RelaxedDraw
+            Result of `draw`.
+
+        Returns
+        -------
+        Tensor
+            A new tensor, differentiable in ``x`` and in the parameters that were used.
+        """
+
+    @abstractmethod
+    def subpolicies(self, row: int) -> tuple[Subpolicy, ...]:
+        """Give the current subpolicies of one row as plain data.
+
+        Parameters
+        ----------
+        row : int
+            Label of the class; 0 if not class-wise.
+
+        Returns
+        -------
+        tuple of Subpolicy
+            The subpolicies.
+        """
+
+    def forward(
+        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Draw and transform; see `draw` for the arguments."""
+        return self.transform(x, self.draw(x, y, generator=generator)), y
+
+    def to_spec(self, provenance: Provenance | None = None) -> PolicySpec:
+        """Give the current policy as plain data.
+
+        Parameters
+        ----------
+        provenance : Provenance | None
+            Where it came from.
+
+        Returns
+        -------
+        PolicySpec
+            The same distribution over transformations as this policy has now.
+        """
+        names = (ALL_CLASSES,) if self.class_names is None else self.class_names
+        return PolicySpec(
+            policy={name: self.subpolicies(row) for row, name in enumerate(names)},
+            operations={operation.name: operation.settings for operation in self.pool},
+            class_names=self.class_names,
+            sfreq=self.pool.sfreq,
+            ch_names=self.pool.ch_names or None,
+            provenance=provenance or Provenance(),
+        )
+
+    def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
+        self.pool.check(x)
+        if self.class_names is None:
+            return torch.zeros(len(x), dtype=torch.long, device=x.device)
+        return check_labels(y, x, self.n_rows)
+
+    def _choice_noise(
+        self, shape: tuple[int, ...], x: Tensor, row: Tensor, generator: Generator | None
+    ) -> Tensor:
+        """Draw uniform numbers for choices: one set per window, or one per row of the policy."""
+        if self.granularity == "window":
+            return uniform((len(x), *shape), x, generator)
+        return uniform((self.n_rows, *shape), x, generator)[row]
+
+    def _entry(
+        self, operation: int, weight: Tensor, probability: Tensor, magnitude: Tensor
+    ) -> StageEntry:
+        """Write one operation of a stage as plain data."""
+        chosen = self.pool[operation]
+        return StageEntry(
+            operation=chosen.name,
+            weight=weight.item(),
+            probability=probability.item(),
+            magnitude=magnitude.item() if chosen.has_magnitude else None,
+        )
+
+
+def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: float) -> Tensor:
+    """Take the changed window with probability p, else the old one.
+
+    Parameters
+    ----------
+    x : Tensor
+        Windows as they were.
+    changed : Tensor
+        Windows after the operation.
+    probability : Tensor
+        p of each window, shape (n_windows,).
+    noise : Tensor
+        Uniform numbers of shape (n_windows,).
+    tau : float
+        Temperature of the relaxed Bernoulli variable.
+
+    Returns
+    -------
+    Tensor
+        Hard in the forward pass; in the backward pass m O(x) + (1 − m) x with m relaxed, as far as
+        p is concerned.
+    """
+    hard, soft = relaxed_bernoulli(probability, noise, tau)
+    taken = torch.where(per_window(hard, x).bool(), changed, x)
+    return attach(taken, soft, (changed - x).detach())
+
+
+def attach(value: Tensor, slope: Tensor, direction: Tensor) -> Tensor:
+    """Let gradients reach a number per window without changing a value.
+
+    Parameters
+    ----------
+    value : Tensor
+        Windows, returned bit for bit.
+    slope : Tensor
+        Numbers s of shape (n_windows,) to which gradients shall flow.
+    direction : Tensor
+        Derivative of the windows in s.
+
+    Returns
+    -------
+    Tensor
+        ``value``, which in the backward pass is ``value + s * direction``.
+    """
+    return torch.addcmul(value, per_window(slope - slope.detach(), value), direction)

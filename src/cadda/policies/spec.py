@@ -1,0 +1,348 @@
+"""A policy as plain data: what is applied to which class, how often and how strongly."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from cadda._files import write_text_atomically
+from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec_json import load_spec, parse_json, readable_json
+from cadda.policies.spec_text import ALL_CLASSES, format_text, parse_text
+
+__all__ = ["ALL_CLASSES", "PolicySpec", "Provenance", "Stage", "StageEntry", "Subpolicy"]
+
+MAX_SUBPOLICIES = 10_000
+MAX_STAGES = 100
+MAX_ENTRIES = 1_000
+MAX_CLASSES = 1_000
+
+
+def _check_class_name(name: str) -> str:
+    if name != name.strip() or not name.isprintable() or not name or name == ALL_CLASSES:
+        raise ValueError(
+            "a class name is printable text without spaces around it, and not empty or '*'"
+        )
+    return name
+
+
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+OperationName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
+ClassName = Annotated[str, AfterValidator(_check_class_name)]
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class StageEntry(_Data):
+    """One operation that a stage may choose.
+
+    Parameters
+    ----------
+    operation : str
+        Name of the operation.
+    weight : float
+        How often it is chosen, relative to the other entries of the stage.
+    probability : float
+        Probability of transforming the window once the operation is chosen.
+    magnitude : float | None
+        Strength in [0, 1]; None for an operation without magnitude.
+    """
+
+    operation: OperationName
+    weight: Weight = 1.0
+    probability: Fraction
+    magnitude: Fraction | None = None
+
+    @model_validator(mode="after")
+    def _check_magnitude(self) -> Self:
+        entry = CATALOGUE.get(self.operation)
+        if entry is not None and entry.has_magnitude and self.magnitude is None:
+            raise ValueError(f"`magnitude` is missing, and {self.operation} needs one")
+        return self
+
+
+def _check_weights(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not 0 < sum(item.weight for item in items) < float("inf"):
+        raise ValueError("the weights must have a positive, finite sum")
+    return items
+
+
+def _check_different(stage: tuple[StageEntry, ...]) -> tuple[StageEntry, ...]:
+    names = [entry.operation for entry in stage]
+    if len(set(names)) < len(names):
+        raise ValueError("a stage must name each operation only once")
+    return stage
+
+
+Stage = Annotated[
+    tuple[StageEntry, ...],
+    Field(min_length=1, max_length=MAX_ENTRIES),
+    AfterValidator(_check_weights),
+    AfterValidator(_check_different),
+]
+"""A choice of one operation; a single entry is the ordinary case."""
+
+
+class Subpolicy(_Data):
+    """Stages that a window passes one after the other.
+
+    Parameters
+    ----------
+    weight : float
+        How often it is drawn, relative to the other subpolicies.
+    stages : tuple of stages
+        Each a tuple of `StageEntry`.
+    """
+
+    weight: Weight = 1.0
+    stages: Annotated[tuple[Stage, ...], Field(min_length=1, max_length=MAX_STAGES)]
+
+
+Subpolicies = Annotated[
+    tuple[Subpolicy, ...],
+    Field(min_length=1, max_length=MAX_SUBPOLICIES),
+    AfterValidator(_check_weights),
+]
+
+
+class Provenance(_Data):
+    """Where a policy came from.
+
+    Parameters
+    ----------
+    method : str | None
+        Name of the search method.
+    seed : int | None
+        Seed of the search.
+    data : str | None
+        The data that it was found on.
+    scores : dict of str to float
+        Scores that were measured with it.
+    package_version : str | None
+        Version of cadda that found it.
+    """
+
+    method: str | None = None
+    seed: int | None = None
+    data: str | None = None
+    scores: dict[str, float] = Field(default_factory=dict)
+    package_version: str | None = None
+
+
+class PolicySpec(_Data):
+    """An augmentation policy as plain data.
+
+    A window is given one of the subpolicies of its class, drawn by weight. In each stage of it,
+    one operation is drawn by weight and applied with its probability and magnitude.
+
+    Parameters
+    ----------
+    policy : dict of str to tuple of Subpolicy
+        Subpolicies by class name, or under ``"*"`` for all classes.
+    operations : dict of str to dict
+        Operations that could have been chosen, each with its settings. Empty means those that the
+        policy uses, with their usual settings.
+    class_names : tuple of str | None
+        Classes in the order of their labels. A class-wise policy has one entry for each.
+    sfreq : float | None
+        Sampling rate in Hz of the windows it was made for.
+    ch_names : tuple of str | None
+        Channels of the windows it was made for.
+    provenance : Provenance
+        Where it came from.
+    format : 'cadda-policy'
+        Tells a policy file from other JSON.
+    version : 1
+        Version of the file format.
+
+    Examples
+    --------
+    >>> spec = PolicySpec.from_text("time_reverse p=0.5 > time_mask p=0.2 m=0.4")
+    >>> spec.operations_used
+    ('time_reverse', 'time_mask')
+    >>> spec.operation_probabilities()
+    array([[0.5, 0.2]])
+    """
+
+    format: Literal["cadda-policy"] = "cadda-policy"
+    version: Literal[1] = 1
+    policy: Annotated[dict[str, Subpolicies], Field(min_length=1, max_length=MAX_CLASSES)]
+    operations: dict[OperationName, dict[str, float | bool | str]] = Field(default_factory=dict)
+    class_names: Annotated[tuple[ClassName, ...], Field(min_length=1)] | None = None
+    sfreq: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    ch_names: tuple[str, ...] | None = None
+    provenance: Provenance = Field(default_factory=Provenance)
+
+    @model_validator(mode="after")
+    def _check_classes(self) -> Self:
+        if self.class_names is not None and len(set(self.class_names)) < len(self.class_names):
+            raise ValueError("`class_names` must be different from each other")
+        if ALL_CLASSES in self.policy:
+            if len(self.policy) > 1:
+                raise ValueError(
+                    f"`policy` must have either {ALL_CLASSES!r} or one entry per class, not both"
+                )
+        elif self.class_names is None or set(self.policy) != set(self.class_names):
+            raise ValueError(
+                "`class_names` must list the classes of `policy`, "
+                f"{sorted(self.policy)}, in the order of their labels"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_operations(self) -> Self:
+        undeclared = set(self.operations_used) - set(self.operations)
+        if self.operations and undeclared:
+            raise ValueError(
+                f"`operations` must list all that `policy` uses, but lacks {sorted(undeclared)}"
+            )
+        return self
+
+    @property
+    def is_classwise(self) -> bool:
+        """Whether each class has a policy of its own."""
+        return ALL_CLASSES not in self.policy
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Class names in the order of their labels, or ``("*",)`` if not class-wise."""
+        return self.class_names if self.is_classwise and self.class_names else (ALL_CLASSES,)
+
+    @property
+    def operations_used(self) -> tuple[str, ...]:
+        """Names of the operations that occur in the policy, in order of appearance."""
+        return tuple(
+            dict.fromkeys(
+                entry.operation
+                for row in self.rows
+                for subpolicy in self.policy[row]
+                for stage in subpolicy.stages
+                for entry in stage
+            )
+        )
+
+    @property
+    def operation_names(self) -> tuple[str, ...]:
+        """Names of the operations that could have been chosen: columns of the table below."""
+        return tuple(self.operations) or self.operations_used
+
+    def operation_probabilities(self) -> NDArray[np.float64]:
+        """Give the probability that an operation transforms a window at least once.
+
+        Returns
+        -------
+        array of shape (n_classes, n_operations)
+            Rows as in `rows` (one if not class-wise), columns as in `operation_names`.
+        """
+        column = {name: i for i, name in enumerate(self.operation_names)}
+        table = np.zeros((len(self.rows), len(column)))
+        for row, name in enumerate(self.rows):
+            total = sum(subpolicy.weight for subpolicy in self.policy[name])
+            for subpolicy in self.policy[name]:
+                spared = np.ones(len(column))
+                for stage in subpolicy.stages:
+                    stage_total = sum(entry.weight for entry in stage)
+                    applied = np.zeros(len(column))
+                    for entry in stage:
+                        share = entry.weight / stage_total
+                        applied[column[entry.operation]] += share * entry.probability
+                    spared *= 1 - applied
+                table[row] += subpolicy.weight / total * (1 - spared)
+        return table
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, JsonValue], *, known: Collection[str] = ()) -> Self:
+        """Make a spec from parsed JSON.
+
+        Parameters
+        ----------
+        data : mapping
+            Content of a policy file.
+        known : collection of str
+            Names of operations that are allowed beside cadda's own.
+
+        Returns
+        -------
+        PolicySpec
+            The validated spec. Anything wrong raises `PolicyFileError` with one sentence.
+        """
+        return parse_json(cls, json.dumps(data), known)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, known: Collection[str] = ()) -> Self:
+        """Read a policy file.
+
+        Parameters
+        ----------
+        path : path-like
+            A JSON file written by `save`, or a ``.txt`` file as `from_text` takes.
+        known : collection of str
+            Names of operations that are allowed beside cadda's own, such as ``pool.names``.
+
+        Returns
+        -------
+        PolicySpec
+            The validated spec. Anything wrong raises `PolicyFileError` with one sentence that
+            names the place. Nothing in the file is ever executed.
+        """
+        return load_spec(cls, path, known)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the spec as readable JSON, in one step.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write.
+        """
+        write_text_atomically(path, self.to_json())
+
+    def to_json(self) -> str:
+        """Give the content of a policy file.
+
+        Returns
+        -------
+        str
+            JSON with one entry of a stage per line.
+        """
+        return readable_json(self.model_dump(mode="json")) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str, *, known: Collection[str] = ()) -> Self:
+        """Read the short form that people write by hand.
+
+        Parameters
+        ----------
+        text : str
+            One subpolicy per line, stages separated by ``>``: ``time_mask p=0.5 m=0.3 > sign_flip
+            p=1``. Alternatives in a stage are separated by ``|`` and may have a weight, ``w=2``; a
+            line may begin with its own, ``w=3:``. A line ``[N2]`` starts the policy of a class.
+            What follows ``#`` is a comment.
+        known : collection of str
+            Names of operations that are allowed beside cadda's own.
+
+        Returns
+        -------
+        PolicySpec
+            The validated spec.
+        """
+        return cls.from_dict(parse_text(text), known=known)
+
+    def to_text(self) -> str:
+        """Write the policy in the short form of `from_text`.
+
+        Returns
+        -------
+        str
+            The policy itself, without sampling rate, channels and provenance.
+        """
+        return format_text(self)

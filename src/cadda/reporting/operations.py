@@ -1,0 +1,179 @@
+"""Pictures of operations: signal and spectrum, before and after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from matplotlib import mlab
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+from torch import Tensor
+
+from cadda._random import Seeds
+from cadda.operations.base import Operation
+from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.pool import OperationPool
+
+__all__ = ["plot_operation", "plot_operations"]
+
+BEFORE = "#8c8c8c"
+AFTER = "#0b63b0"
+N_COLUMNS = 3
+SPACING = 6.0
+"""Distance between the channels of a plot, in standard deviations."""
+
+HIGHEST_FREQUENCY = 35.0
+N_TRIES = 12
+"""How many draws are made, of which the most visible one is shown."""
+
+
+def plot_operation(
+    operation: Operation,
+    window: Tensor,
+    *,
+    sfreq: float,
+    ch_names: tuple[str, ...],
+    magnitude: float = 1.0,
+    seed: int = 0,
+) -> Figure:
+    """Draw one operation on one window: signal and spectrum, before and after.
+
+    Parameters
+    ----------
+    operation : Operation
+        The operation.
+    window : Tensor
+        One window of shape (n_channels, n_times).
+    sfreq : float
+        Sampling rate in Hz.
+    ch_names : tuple of str
+        Names of the channels; the first three are drawn.
+    magnitude : float
+        Strength in [0, 1].
+    seed : int
+        Decides the random draw.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture.
+    """
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    _draw_panel(figure, operation, window, sfreq, ch_names[:3], magnitude, seed)
+    figure.legend(handles=_legend(), loc="upper right", ncols=2, fontsize=8, frameon=False)
+    return figure
+
+
+def plot_operations(
+    pool: OperationPool,
+    window: Tensor,
+    *,
+    magnitudes: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> Figure:
+    """Draw every operation of a pool on one window, as a contact sheet.
+
+    Parameters
+    ----------
+    pool : OperationPool
+        The operations; the pool must know sampling rate and channels.
+    window : Tensor
+        One window of shape (n_channels, n_times).
+    magnitudes : mapping of str to float | None
+        Strength by operation; 1 where none is given.
+    seed : int
+        Decides the random draws.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture.
+    """
+    if pool.sfreq is None:
+        raise ValueError("`pool` must know its sampling rate; make it with `operation_pool`.")
+    strength = dict(magnitudes or {})
+    n_rows = math.ceil(len(pool) / N_COLUMNS)
+    figure = Figure(figsize=(6.2 * N_COLUMNS, 2.5 * n_rows), layout="constrained")
+    panels = figure.subfigures(n_rows, N_COLUMNS, squeeze=False).ravel()
+    for operation, panel in zip(pool, panels, strict=False):
+        magnitude = strength.get(operation.name, 1.0)
+        _draw_panel(panel, operation, window, pool.sfreq, pool.ch_names[:2], magnitude, seed)
+    figure.legend(handles=_legend(), loc="lower right", fontsize=12, frameon=False)
+    return figure
+
+
+def _draw_panel(
+    panel: Figure | SubFigure,
+    operation: Operation,
+    window: Tensor,
+    sfreq: float,
+    ch_names: tuple[str, ...],
+    magnitude: float,
+    seed: int,
+) -> None:
+    """Draw signal and spectrum of the first channels into a figure or a part of one."""
+    after = _most_visible(operation, window, magnitude, seed)
+    signal_axes, spectrum_axes = panel.subplots(1, 2, width_ratios=(2, 1))
+    panel.suptitle(_title(operation, magnitude), fontsize=10)
+    _draw_signals(signal_axes, window, after, sfreq, ch_names)
+    _draw_spectra(spectrum_axes, window[0], after[0], sfreq)
+    spectrum_axes.set_title(ch_names[0], fontsize=8, loc="right", y=0.85)
+
+
+def _most_visible(operation: Operation, window: Tensor, magnitude: float, seed: int) -> Tensor:
+    """Transform a window several times and give the result that differs most in channel 0."""
+    generator = Seeds(seed).stream(f"picture of {operation.name}")
+    copies = window.expand(N_TRIES, *window.shape)
+    with torch.no_grad():
+        results = operation(copies, magnitude, generator=generator)
+    change = (results - copies)[:, 0].square().sum(-1)
+    return results[int(change.argmax())]
+
+
+def _title(operation: Operation, magnitude: float) -> str:
+    entry = CATALOGUE.get(operation.name)
+    unit = entry.describe(magnitude) if entry else f"magnitude {magnitude:g}"
+    return f"{operation.name}: {unit}" if unit else operation.name
+
+
+def _draw_signals(
+    axes: Axes, before: Tensor, after: Tensor, sfreq: float, ch_names: tuple[str, ...]
+) -> None:
+    offsets = [-SPACING * i for i in range(len(ch_names))]
+    time = torch.arange(before.shape[-1]) / sfreq
+    for signals, color in ((before, BEFORE), (after, AFTER)):
+        shown = signals[: len(ch_names)].T + torch.tensor(offsets)
+        axes.plot(time, shown, color=color, linewidth=0.8)
+    axes.set_yticks(offsets, ch_names)
+    axes.set_xlabel("time (s)", fontsize=8)
+    axes.margins(x=0)
+    _tidy(axes)
+
+
+def _draw_spectra(axes: Axes, before: Tensor, after: Tensor, sfreq: float) -> None:
+    """Draw the power spectra of one channel in dB."""
+    length = min(len(before), round(4 * sfreq))
+    for signal, color in ((before, BEFORE), (after, AFTER)):
+        power, frequency = mlab.psd(signal.numpy(), NFFT=length, Fs=sfreq, noverlap=length // 2)
+        axes.plot(frequency, 10 * np.log10(np.maximum(power, 1e-6)), color=color, linewidth=0.9)
+    axes.set_xlim(0, min(HIGHEST_FREQUENCY, sfreq / 2))
+    axes.set_ylim(-45, 8)
+    axes.set_xlabel("frequency (Hz)", fontsize=8)
+    axes.set_ylabel("power (dB)", fontsize=8)
+    _tidy(axes)
+
+
+def _tidy(axes: Axes) -> None:
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _legend() -> list[Line2D]:
+    return [
+        Line2D([], [], color=BEFORE, label="before"),
+        Line2D([], [], color=AFTER, label="after"),
+    ]

@@ -1,0 +1,122 @@
+"""Discrete random choices that let gradients through, computed from given uniform numbers.
+
+torch's own relaxed distributions take no generator, and search needs the same noise twice; here
+noise is always an argument. Uniform numbers must lie strictly between 0 and 1.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = [
+    "conditional_gumbel",
+    "gumbel",
+    "relaxed_bernoulli",
+    "straight_through",
+]
+
+
+def straight_through(hard: Tensor, soft: Tensor) -> Tensor:
+    """Combine the value of one tensor with the derivative of another.
+
+    Parameters
+    ----------
+    hard : Tensor
+        Gives the value, bit for bit.
+    soft : Tensor
+        Gives the derivative; same shape.
+
+    Returns
+    -------
+    Tensor
+        ``hard`` in the forward pass, ``soft`` in the backward pass.
+    """
+    # The difference is exactly 0, which `hard + soft - soft` is not.
+    return hard.detach() + (soft - soft.detach())
+
+
+def relaxed_bernoulli(
+    probability: Tensor, uniform: Tensor, temperature: float
+) -> tuple[Tensor, Tensor]:
+    r"""Draw from Bernoulli(p) and from its relaxation, coupled by one uniform number.
+
+    .. math:: \text{soft} = \sigma\big((\operatorname{logit} p + \operatorname{logit} u)/\tau\big),
+              \qquad \text{hard} = [u > 1 - p].
+
+    Parameters
+    ----------
+    probability : Tensor
+        Probability p of a 1, in [0, 1]; broadcasts against ``uniform``.
+    uniform : Tensor
+        Numbers u in (0, 1).
+    temperature : float
+        Temperature τ > 0; the relaxed sample approaches the hard one as it falls to 0.
+
+    Returns
+    -------
+    hard : Tensor
+        0 or 1, without gradient. p = 0 never gives a 1 and p = 1 always does.
+    soft : Tensor
+        The relaxed sample in (0, 1), differentiable in ``probability``.
+
+    References
+    ----------
+    Maddison et al. (2017), The concrete distribution.
+    """
+    margin = torch.finfo(probability.dtype).eps
+    soft = torch.sigmoid((torch.logit(probability, margin) + torch.logit(uniform)) / temperature)
+    hard = (uniform > 1 - probability.detach()).to(soft.dtype)
+    return hard, soft
+
+
+def gumbel(uniform: Tensor) -> Tensor:
+    """Turn uniform numbers into standard Gumbel numbers, g = −log(−log u).
+
+    The argmax of ``log_probability + gumbel(uniform)`` is a draw from the categorical
+    distribution.
+
+    Parameters
+    ----------
+    uniform : Tensor
+        Numbers in (0, 1).
+
+    Returns
+    -------
+    Tensor
+        Gumbel numbers of the same shape.
+    """
+    return -torch.log(-torch.log(uniform))
+
+
+def conditional_gumbel(log_probability: Tensor, choice: Tensor, uniform: Tensor) -> Tensor:
+    r"""Draw perturbed log-probabilities z̃ given which of them is the largest.
+
+    With θ = exp(log_probability), b the choice and v the uniform numbers,
+
+    .. math:: \tilde z_b = -\log(-\log v_b), \qquad
+              \tilde z_k = -\log\Big(-\frac{\log v_k}{\theta_k} - \log v_b\Big), \quad k \ne b.
+
+    Parameters
+    ----------
+    log_probability : Tensor
+        Normalised log-probabilities along the last axis.
+    choice : Tensor
+        Index b of the largest along the last axis; one axis fewer.
+    uniform : Tensor
+        Numbers v in (0, 1), same shape as ``log_probability``.
+
+    Returns
+    -------
+    Tensor
+        z̃ with ``argmax(z̃) == choice``, differentiable in ``log_probability``.
+
+    References
+    ----------
+    Grathwohl et al. (2018), Backpropagation through the void, appendix B.
+    """
+    index = choice.unsqueeze(-1)
+    log_exponential = torch.log(-torch.log(uniform))
+    log_exponential_of_choice = log_exponential.gather(-1, index)
+    others = -torch.logaddexp(log_exponential - log_probability, log_exponential_of_choice)
+    return others.scatter(-1, index, -log_exponential_of_choice)

@@ -1,0 +1,113 @@
+"""Functions of signals that work on their Fourier coefficients."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+__all__ = ["hilbert", "irfft", "rfft", "rotate_phases", "shift_frequencies"]
+
+
+def rfft(x: Tensor) -> Tensor:
+    """Give the Fourier coefficients of real signals at non-negative frequencies.
+
+    Parameters
+    ----------
+    x : Tensor
+        Signals of shape (…, n_times).
+
+    Returns
+    -------
+    Tensor
+        Complex coefficients of shape (…, n_times // 2 + 1).
+    """
+    spectrum: Tensor = torch.fft.rfft(x)
+    return spectrum
+
+
+def irfft(spectrum: Tensor, n_times: int) -> Tensor:
+    """Give the real signals that have these Fourier coefficients; the inverse of `rfft`.
+
+    Parameters
+    ----------
+    spectrum : Tensor
+        Complex coefficients of shape (…, n_times // 2 + 1).
+    n_times : int
+        Number of samples, even or odd.
+
+    Returns
+    -------
+    Tensor
+        Signals of shape (…, n_times).
+    """
+    x: Tensor = torch.fft.irfft(spectrum, n=n_times)
+    return x
+
+
+def hilbert(x: Tensor) -> Tensor:
+    """Give the Hilbert transform, the imaginary part of the analytic signal.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real signals of shape (…, n_times).
+
+    Returns
+    -------
+    Tensor
+        Real signals of the same shape; what is constant, and for even ``n_times`` what is at the
+        Nyquist frequency, becomes 0.
+    """
+    spectrum = rfft(x)
+    # A turn by −90°. irfft ignores the imaginary parts that this leaves at DC and at Nyquist.
+    turned = torch.complex(spectrum.imag, -spectrum.real)
+    return irfft(turned, x.shape[-1])
+
+
+def shift_frequencies(x: Tensor, shift: Tensor, sfreq: float) -> Tensor:
+    r"""Move all frequencies of each window by the same amount.
+
+    .. math:: x'(t) = \operatorname{Re}\big(x_a(t)\, e^{2\pi i \Delta f t}\big)
+                    = x(t) \cos(2\pi \Delta f t) - H[x](t) \sin(2\pi \Delta f t)
+
+    Parameters
+    ----------
+    x : Tensor
+        Windows of shape (n_windows, n_channels, n_times).
+    shift : Tensor
+        Δf in Hz, shape (n_windows,).
+    sfreq : float
+        Sampling rate in Hz.
+
+    Returns
+    -------
+    Tensor
+        Shifted windows, differentiable in ``x`` and ``shift``.
+    """
+    time = torch.arange(x.shape[-1], dtype=x.dtype, device=x.device) / sfreq
+    angle = (2 * math.pi * shift)[:, None, None] * time
+    return torch.addcmul(x * torch.cos(angle), hilbert(x), torch.sin(angle), value=-1)
+
+
+def rotate_phases(x: Tensor, phase: Tensor) -> Tensor:
+    r"""Add to the phase of every Fourier coefficient and keep its amplitude.
+
+    .. math:: \mathcal F(x')[f] = \mathcal F(x)[f] \, e^{i \varphi_f}
+
+    Parameters
+    ----------
+    x : Tensor
+        Signals of shape (…, n_times).
+    phase : Tensor
+        φ in radians, broadcasts to (…, n_times // 2 + 1). It must be 0 at DC and, for even
+        ``n_times``, at the Nyquist frequency, whose coefficients are real.
+
+    Returns
+    -------
+    Tensor
+        Real signals of the same shape as ``x``, differentiable in ``x`` and ``phase``.
+    """
+    turn = torch.complex(torch.cos(phase), torch.sin(phase))
+    return irfft(rfft(x) * turn, x.shape[-1])
