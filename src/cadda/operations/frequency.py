@@ -99,7 +99,7 @@ class Bandstop(Operation):
     name: ClassVar[str] = "bandstop"
     sfreq: float
     max_width: float = CATALOGUE["bandstop"].full
-    edge: float = 0.05
+    edge: float = 0.1
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:
         return {"middle": uniform((len(x),), x, generator)}

@@ -167,7 +167,24 @@ class RelaxedPolicy(nn.Module):
     def forward(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Draw and transform; see `draw` for the arguments."""
+        """Draw and transform.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+        y : Tensor | None
+            Labels of shape (n_windows,); only a class-wise policy needs them.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+
+        Returns
+        -------
+        x : Tensor
+            Augmented windows.
+        y : Tensor | None
+            The labels, as they came.
+        """
         return self.transform(x, self.draw(x, y, generator=generator)), y
 
     def to_spec(self, provenance: Provenance | None = None) -> PolicySpec:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic.config import JsonDict
 
 from cadda._files import write_text_atomically
 from cadda.operations.catalogue import CATALOGUE
@@ -22,6 +23,8 @@ MAX_SUBPOLICIES = 10_000
 MAX_STAGES = 100
 MAX_ENTRIES = 1_000
 MAX_CLASSES = 1_000
+# pydantic's own minimum would count a broken item as missing and complain about that too.
+NOT_EMPTY: JsonDict = {"minItems": 1}
 
 
 def _check_class_name(name: str) -> str:
@@ -70,6 +73,12 @@ class StageEntry(_Data):
         return self
 
 
+def _check_not_empty(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not items:
+        raise ValueError("must have at least one item")
+    return items
+
+
 def _check_weights(items: tuple[Any, ...]) -> tuple[Any, ...]:
     if not 0 < sum(item.weight for item in items) < float("inf"):
         raise ValueError("the weights must have a positive, finite sum")
@@ -85,7 +94,8 @@ def _check_different(stage: tuple[StageEntry, ...]) -> tuple[StageEntry, ...]:
 
 Stage = Annotated[
     tuple[StageEntry, ...],
-    Field(min_length=1, max_length=MAX_ENTRIES),
+    Field(max_length=MAX_ENTRIES, json_schema_extra=NOT_EMPTY),
+    AfterValidator(_check_not_empty),
     AfterValidator(_check_weights),
     AfterValidator(_check_different),
 ]
@@ -104,12 +114,17 @@ class Subpolicy(_Data):
     """
 
     weight: Weight = 1.0
-    stages: Annotated[tuple[Stage, ...], Field(min_length=1, max_length=MAX_STAGES)]
+    stages: Annotated[
+        tuple[Stage, ...],
+        Field(max_length=MAX_STAGES, json_schema_extra=NOT_EMPTY),
+        AfterValidator(_check_not_empty),
+    ]
 
 
 Subpolicies = Annotated[
     tuple[Subpolicy, ...],
-    Field(min_length=1, max_length=MAX_SUBPOLICIES),
+    Field(max_length=MAX_SUBPOLICIES, json_schema_extra=NOT_EMPTY),
+    AfterValidator(_check_not_empty),
     AfterValidator(_check_weights),
 ]
 

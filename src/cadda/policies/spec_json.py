@@ -27,12 +27,12 @@ LINE_WIDTH = 110
 Spec = TypeVar("Spec", bound="PolicySpec")
 
 
-def load_spec(cls: type[Spec], path: str | os.PathLike[str], known: Collection[str]) -> Spec:
+def load_spec(kind: type[Spec], path: str | os.PathLike[str], known: Collection[str]) -> Spec:
     """Read a policy file.
 
     Parameters
     ----------
-    cls : type
+    kind : type
         `PolicySpec` or a subclass.
     path : path-like
         The file.
@@ -58,17 +58,17 @@ def load_spec(cls: type[Spec], path: str | os.PathLike[str], known: Collection[s
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"{file} is not a policy file: it is not text.") from error
     try:
-        return parse_json(cls, dumps(parse_text(text)) if file.suffix == ".txt" else text, known)
+        return parse_json(kind, dumps(parse_text(text)) if file.suffix == ".txt" else text, known)
     except PolicyFileError as error:
         raise PolicyFileError(f"{file}: {error}") from error.__cause__
 
 
-def parse_json(cls: type[Spec], text: str, known: Collection[str]) -> Spec:
+def parse_json(kind: type[Spec], text: str, known: Collection[str]) -> Spec:
     """Validate the content of a policy file.
 
     Parameters
     ----------
-    cls : type
+    kind : type
         `PolicySpec` or a subclass.
     text : str
         The JSON.
@@ -81,7 +81,7 @@ def parse_json(cls: type[Spec], text: str, known: Collection[str]) -> Spec:
         The validated spec.
     """
     try:
-        spec = cls.model_validate_json(text)
+        spec = kind.model_validate_json(text)
     except ValidationError as error:
         raise PolicyFileError(_one_sentence(error.errors(include_url=False))) from error
     allowed = set(CATALOGUE) | set(known)

@@ -1,0 +1,161 @@
+"""How fast operations and policies are: ratios to braindecode, to a copy and to a training step.
+
+Run it with ``make bench``.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Literal
+
+import torch
+from braindecode import augmentation
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from timing import milliseconds
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from cadda import OperationPool, Policy, StagedPolicy, operation_pool
+from cadda._random import Seeds
+from cadda.models import Chambon2018
+
+N_WINDOWS = 64
+N_CLASSES = 5
+MONTAGES = {
+    "2 × 3000 at 100 Hz": (["Fpz-Cz", "Pz-Oz"], 100.0, 3000),
+    "6 × 3840 at 128 Hz": (["C3", "C4", "F3", "F4", "O1", "O2"], 128.0, 3840),
+}
+WANTED = {
+    "ft_surrogate": 3,
+    "frequency_shift": 3,
+    "time_mask": 3,
+    "gaussian_noise": 2,
+    "bandstop": 50,
+    "rotation_x": 50,
+    "rotation_y": 50,
+    "rotation_z": 50,
+}
+MAGNITUDES = {"channel_dropout": 0.5, "channel_shuffle": 0.5}
+
+
+def justify(heading: str) -> Literal["left", "right"]:
+    return "left" if heading in ("operation", "windows") else "right"
+
+
+def peers(ch_names: list[str], sfreq: float) -> dict[str, Callable[[], object]]:
+    """Make braindecode's transforms, always applied, at the strength of our magnitudes."""
+    return {
+        "time_reverse": lambda: augmentation.TimeReverse(1.0),
+        "sign_flip": lambda: augmentation.SignFlip(1.0),
+        "ft_surrogate": lambda: augmentation.FTSurrogate(1.0, channel_indep=False),
+        "frequency_shift": lambda: augmentation.FrequencyShift(1.0, sfreq, max_delta_freq=5.0),
+        "bandstop": lambda: augmentation.BandstopFilter(1.0, sfreq, bandwidth=2.0),
+        "time_mask": lambda: augmentation.SmoothTimeMask(1.0, mask_len_samples=int(sfreq)),
+        "gaussian_noise": lambda: augmentation.GaussianNoise(1.0, std=0.2),
+        "channel_dropout": lambda: augmentation.ChannelsDropout(1.0, p_drop=0.5),
+        "channel_shuffle": lambda: augmentation.ChannelsShuffle(1.0, p_shuffle=0.5),
+        "channel_symmetry": lambda: augmentation.ChannelsSymmetry(1.0, ch_names),
+        "rotation_x": lambda: augmentation.SensorsXRotation(1.0, ch_names, max_degrees=30),
+        "rotation_y": lambda: augmentation.SensorsYRotation(1.0, ch_names, max_degrees=30),
+        "rotation_z": lambda: augmentation.SensorsZRotation(1.0, ch_names, max_degrees=30),
+    }
+
+
+def operations_table(title: str, ch_names: list[str], sfreq: float, n_times: int) -> Table:
+    pool = operation_pool(sfreq=sfreq, ch_names=ch_names)
+    x = torch.randn(N_WINDOWS, len(ch_names), n_times, generator=Seeds(0).stream("windows"))
+    y = torch.zeros(N_WINDOWS, dtype=torch.long)
+    generator = Seeds(0).stream("draws")
+    table = Table(
+        title=f"{N_WINDOWS} windows of {title}, float32; peer: braindecode", title_justify="left"
+    )
+    for heading in ("operation", "ms", "× copy", "peer ms", "faster", "wanted"):
+        table.add_column(heading, justify=justify(heading), no_wrap=heading == "operation")
+    makers = peers(ch_names, sfreq)
+    for operation in track(list(pool), description=title, transient=True):
+        magnitude = MAGNITUDES.get(operation.name, 1.0)
+        peer = makers[operation.name]()
+        time = milliseconds(
+            {
+                "copy": x.clone,
+                "cadda": lambda: operation(x, magnitude, generator=generator),  # noqa: B023
+                "peer": lambda: peer(x, y),  # noqa: B023
+            }
+        )
+        ratio, wanted = time["peer"] / time["cadda"], WANTED.get(operation.name, 1)
+        table.add_row(
+            operation.name,
+            f"{time['cadda']:.2f}",
+            f"{time['cadda'] / time['copy']:.1f}",
+            f"{time['peer']:.2f}",
+            f"{ratio:.1f}×",
+            f"≥ {wanted}× {'met' if ratio >= wanted else 'MISSED'}",
+        )
+    return table
+
+
+def policy_row(title: str, pool: OperationPool, x: Tensor, probability: float) -> list[str]:
+    relaxed = StagedPolicy(pool)
+    with torch.no_grad():
+        relaxed.probability_logit.copy_(torch.logit(torch.tensor(probability), 1e-6))
+    policy = Policy(relaxed.to_spec(), pool)
+    generator = Seeds(0).stream("draws")
+    y = torch.arange(N_WINDOWS) % N_CLASSES
+    model = Chambon2018(x.shape[1], x.shape[2], N_CLASSES)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def training_step() -> None:
+        optimizer.zero_grad()
+        cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    time = milliseconds(
+        {
+            "copy": x.clone,
+            "policy": lambda: policy(x, generator=generator),
+            "step": training_step,
+        },
+        seconds=2.0,
+    )
+    share = time["policy"] / time["step"]
+    return [
+        title,
+        f"{probability:g}",
+        f"{time['policy']:.1f}",
+        f"{time['policy'] / time['copy']:.0f}",
+        f"{time['step']:.1f}",
+        f"{share:.3f}",
+        f"< 0.25 {'met' if share < 0.25 else 'MISSED'}",
+    ]
+
+
+def policy_table() -> Table:
+    title = f"Policy of 5 × 2 stages on {N_WINDOWS} windows; step: training the sleep CNN on them"
+    table = Table(title=title, title_justify="left")
+    for heading in ("windows", "p", "ms", "× copy", "step ms", "share", "wanted"):
+        table.add_column(heading, justify=justify(heading), no_wrap=heading == "windows")
+    for name, (ch_names, sfreq, n_times) in MONTAGES.items():
+        pool = operation_pool(sfreq=sfreq, ch_names=ch_names)
+        x = torch.randn(N_WINDOWS, len(ch_names), n_times, generator=Seeds(0).stream("windows"))
+        for probability in (0.5, 1.0):
+            table.add_row(*policy_row(name, pool, x, probability))
+    return table
+
+
+def main() -> None:
+    console = Console()
+    console.print(
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, braindecode "
+        f"{version('braindecode')}, {platform.machine()}; one run, alternatives timed in turn."
+    )
+    for name, (ch_names, sfreq, n_times) in MONTAGES.items():
+        console.print(operations_table(name, ch_names, sfreq, n_times))
+    console.print(policy_table())
+
+
+if __name__ == "__main__":
+    main()

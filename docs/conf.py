@@ -1,0 +1,78 @@
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.xref import DEFAULT_LINKS
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
+
+import cadda
+
+project = "cadda"
+author = "the authors of cadda"
+copyright = author
+version = release = cadda.__version__
+language = "en_GB"
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+exclude_patterns = ["_build"]
+templates_path = ["templates"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+# Types stand in the docstrings.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False
+
+# In a docstring, `name` is a link where there is such a page and code where there is none.
+default_role = "py:obj"
+nitpick_ignore_regex = [("py:obj", r".*")]
+nitpick_ignore = [("py:class", "torch.nn.modules.module.Module")]
+
+# Types of parameters are links to our own classes; an alias to itself makes no link.
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    **{word: word for word in DEFAULT_LINKS},
+    **{name: f"cadda.{name}" for name in cadda.__all__ if name[0].isupper()},
+    "Group": "cadda.policies.dispatch.Group",
+    "PolicyDraw": "cadda.policies.policy.PolicyDraw",
+    "Provenance": "cadda.policies.spec.Provenance",
+    "RelaxedDraw": "cadda.policies.relaxed.RelaxedDraw",
+    "StageEntry": "cadda.policies.spec.StageEntry",
+    "Subpolicy": "cadda.policies.spec.Subpolicy",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "cadda"
+html_theme_options = {
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+}
+html_sidebars = {"*": [], "api/*": ["sidebar-nav-bs"]}
+html_static_path = ["static"]
+html_css_files = ["cadda.css"]
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+
+
+def _visit_math(writer: HTML5Translator, node: nodes.math) -> None:
+    """Write a formula as MathML, which browsers show without a script from elsewhere."""
+    as_block = isinstance(node, nodes.math_block)
+    try:
+        formula = tex2mathml(node.astext(), as_block=as_block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("formula: %s", error, location=node)
+        formula = f"<code>{writer.encode(node.astext())}</code>"
+    writer.body.append(f'<div class="formula">{formula}</div>' if as_block else formula)
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Register how formulas are written."""
+    app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))

@@ -1,0 +1,105 @@
+"""The command line as its users meet it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cadda.operations import CATALOGUE
+
+CADDA = [str(Path(sys.executable).parent / "cadda")]
+
+
+def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*CADDA, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["operations"], ["doctor"], ["demo"], ["policy", "show"]]
+)
+def test_help_has_an_example_and_needs_no_torch(arguments: list[str]) -> None:
+    script = (
+        "import sys; from cadda.cli.app import app\n"
+        f"try: app({[*arguments, '--help']!r})\n"
+        "except SystemExit as e: assert e.code == 0\n"
+        "heavy = {'torch', 'mne', 'matplotlib', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "cadda" in done.stdout
+    if arguments:
+        assert "Example" in done.stdout
+
+
+def test_version() -> None:
+    assert run("--version").stdout.startswith("cadda 0.")
+
+
+def test_operations_are_listed_with_units_and_references() -> None:
+    text = run("operations").stdout
+    for name in CATALOGUE:
+        assert name in text
+    assert "shift < 5 Hz" in text
+    assert "ICLR 2022" in text
+
+
+def test_operations_of_a_montage_as_json() -> None:
+    rows = json.loads(run("operations", "--channels", "Fpz-Cz,Pz-Oz", "--json").stdout)
+    left_out = {row["name"]: row["left_out"] for row in rows}
+    assert "2 are known" in left_out["rotation_x"]
+    assert left_out["sign_flip"] is None
+
+
+def test_operations_picture(tmp_path: Path) -> None:
+    picture = tmp_path / "new" / "operations.png"
+    assert str(picture) in run("operations", "--picture", str(picture)).stdout.replace("\n", "")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_says_where_its_picture_is(tmp_path: Path) -> None:
+    text = run("demo", "--out", str(tmp_path / "demo")).stdout
+    picture = tmp_path / "demo" / "operations.png"
+    assert str(picture) in text
+    assert picture.stat().st_size > 50_000
+
+
+def test_doctor() -> None:
+    assert "All that cadda needs works." in run("doctor").stdout
+    report = json.loads(run("doctor", "--json").stdout)
+    assert report["healthy"] is True
+    assert report["packages"]["torch"]
+
+
+def test_policy_in_physical_units(tmp_path: Path) -> None:
+    file = tmp_path / "policy.txt"
+    file.write_text(
+        "[W]\nfrequency_shift p=0.5 m=0.4 > sign_flip p=0.3\n[N2]\ntime_mask p=1 m=1\n"
+    )
+    text = run("policy", "show", str(file)).stdout
+    assert "50% frequency_shift, shift < 2 Hz" in text
+    assert "100% time_mask, gap 1 s" in text
+    as_json = json.loads(run("policy", "show", str(file), "--json").stdout)
+    assert as_json["class_names"] == ["W", "N2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["policy", "show", "none.json"], "cadda: none.json cannot be read: No such file"),
+        (["operations", "--picture", "picture.xyz"], "cadda: Format 'xyz' is not supported"),
+        (["operatoins"], "No such command 'operatoins'"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(arguments: list[str], message: str) -> None:
+    done = run(*arguments, code=2)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,35 @@
+"""A policy in braindecode's loader, where braindecode can be imported."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from torch.utils.data import TensorDataset
+
+from cadda import Policy, PolicySpec, operation_pool
+
+
+@pytest.fixture(scope="module")
+def augmentation():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip(
+            "braindecode.augmentation",
+            reason="braindecode is not installed or does not work here",
+            exc_type=Exception,  # type: ignore[arg-type]
+        )
+
+
+def test_policy_as_transforms_of_the_augmented_loader(augmentation) -> None:
+    pool = operation_pool(sfreq=100, ch_names=["C3", "C4"])
+    spec = PolicySpec.from_text("[left]\nsign_flip p=1\n[right]\nchannel_symmetry p=1")
+    x, y = torch.randn(8, 2, 50), torch.tensor([0, 1] * 4)
+    loader = augmentation.AugmentedDataLoader(
+        TensorDataset(x, y), transforms=Policy(spec, pool), batch_size=8
+    )
+    ((result, labels),) = list(loader)
+    assert torch.equal(labels, y)
+    assert torch.equal(result[y == 0], -x[y == 0])
+    assert torch.equal(result[y == 1], x[y == 1].flip(1))

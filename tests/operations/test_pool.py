@@ -1,0 +1,119 @@
+"""Pools: what is in them on which montage, and how they are used."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+import torch
+from conftest import MASS_CHANNELS, PHYSIONET_CHANNELS
+
+from cadda import OperationPool, operation_pool
+from cadda.operations import EEG_OPERATIONS
+from cadda.operations.frequency import FrequencyShift
+from cadda.operations.time import TimeReverse
+
+
+def test_all_thirteen_on_six_channels(pool: OperationPool) -> None:
+    assert pool.names == EEG_OPERATIONS
+    assert len(pool) == 13
+    assert pool.left_out == {}
+    assert [operation.name for operation in pool] == list(pool.names)
+
+
+def test_left_out_on_two_midline_derivations() -> None:
+    pool = operation_pool(sfreq=100, ch_names=PHYSIONET_CHANNELS)
+    assert set(pool.left_out) == {"channel_symmetry", "rotation_x", "rotation_y", "rotation_z"}
+    assert "2 are known" in pool.left_out["rotation_x"]
+    assert set(pool.names) | set(pool.left_out) == set(EEG_OPERATIONS)
+    assert "left out: channel_symmetry" in repr(pool)
+
+
+def test_left_out_on_one_channel() -> None:
+    left_out = operation_pool(sfreq=100, ch_names=["Cz"]).left_out
+    assert "channel_shuffle" in left_out
+    assert "channel_dropout" not in left_out
+
+
+def test_lookup(pool: OperationPool) -> None:
+    assert pool["bandstop"] is pool[pool.index("bandstop")]
+    assert "bandstop" in pool
+    assert "bandstopp" not in pool
+    with pytest.raises(KeyError, match=r"unknown operation `bandstopp` .did you mean `bandstop`"):
+        pool["bandstopp"]
+
+
+def test_lookup_of_what_was_left_out() -> None:
+    pool = operation_pool(sfreq=100, ch_names=PHYSIONET_CHANNELS)
+    with pytest.raises(KeyError, match="`rotation_x` was left out of this pool: it needs"):
+        pool["rotation_x"]
+
+
+def test_select_and_add(pool: OperationPool) -> None:
+    small = pool.select(["sign_flip", "bandstop"])
+    assert small.names == ("sign_flip", "bandstop")
+    assert small.sfreq == 100
+    other = small.with_operation(FrequencyShift(100.0, symmetric=True))
+    assert other.names == ("sign_flip", "bandstop", "frequency_shift")
+    replaced = pool.with_operation(FrequencyShift(100.0, symmetric=True))
+    assert replaced.names == pool.names
+    assert replaced["frequency_shift"].settings["symmetric"] is True
+    assert operation_pool(sfreq=100, ch_names=MASS_CHANNELS, operations=["sign_flip"]).names == (
+        "sign_flip",
+    )
+
+
+def test_two_of_the_same_name() -> None:
+    with pytest.raises(ValueError, match="different names, got `time_reverse` twice"):
+        OperationPool([TimeReverse(), TimeReverse()])
+    with pytest.raises(ValueError, match="at least one operation"):
+        OperationPool([])
+
+
+def test_pool_from_mne_epochs_uses_its_own_positions() -> None:
+    info = mne.create_info(["A", "B", "C", "D"], 128.0, "eeg")
+    positions = np.array([[-0.07, 0, 0.06], [0.07, 0, 0.06], [0, 0.08, 0.05], [0, 0, 0.13]])
+    info.set_montage(
+        mne.channels.make_dig_montage(
+            dict(zip("ABCD", positions, strict=True)), coord_frame="head"
+        )
+    )
+    epochs = mne.EpochsArray(np.zeros((3, 4, 256)), info, verbose="error")
+    pool = operation_pool(epochs)
+    assert pool.sfreq == 128
+    assert pool.ch_names == ("A", "B", "C", "D")
+    assert pool.left_out == {}
+    x = torch.randn(2, 4, 10)
+    swapped = pool["channel_symmetry"](x)
+    assert torch.equal(swapped[:, [1, 0, 2, 3]], x)
+
+
+def test_pool_from_an_object_with_names_and_rate() -> None:
+    class Recording:
+        sfreq = 250.0
+        ch_names = ("C3", "C4")
+
+    pool = operation_pool(Recording())
+    assert pool.sfreq == 250
+    assert "channel_symmetry" in pool
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({}, ValueError, "give `windows`, or both"),
+        ({"sfreq": 100}, ValueError, "give `windows`, or both"),
+        ({"sfreq": 100, "ch_names": "C3"}, ValueError, "`ch_names` must be a list"),
+        ({"sfreq": 100, "ch_names": []}, ValueError, "`ch_names` must be a list"),
+        ({"sfreq": 0, "ch_names": ["C3"]}, ValueError, "`sfreq` must be a finite number above 0"),
+        ({"windows": 3}, TypeError, "`windows` must have `sfreq` and `ch_names`"),
+        (
+            {"sfreq": 1, "ch_names": ["C3"], "positions": [[0, 0]]},
+            ValueError,
+            r"`positions` must have shape \(1, 3\)",
+        ),
+    ],
+)
+def test_wrong_arguments(arguments: dict, error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        operation_pool(**arguments)

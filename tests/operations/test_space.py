@@ -1,0 +1,113 @@
+"""Operations on channels against what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from cadda import operation_pool
+from cadda.data.montage import resolve_montage
+from cadda.operations.space import (
+    ChannelDropout,
+    ChannelShuffle,
+    ChannelSymmetry,
+    RotationX,
+    SignFlip,
+)
+
+
+def test_sign_flip() -> None:
+    x = torch.randn(2, 3, 4)
+    assert torch.equal(SignFlip()(x), -x)
+
+
+@pytest.mark.parametrize("magnitude", [0.1, 0.5, 1.0])
+def test_dropout_rate(magnitude: float, generator: torch.Generator) -> None:
+    x = torch.ones(5000, 6, 4)
+    result = ChannelDropout()(x, magnitude, generator=generator)
+    assert torch.equal(result, result[..., :1].expand_as(x))
+    assert set(result.unique().tolist()) <= {0.0, 1.0}
+    assert (result == 0).float().mean() == pytest.approx(magnitude, abs=0.01)
+
+
+@pytest.mark.parametrize("n_channels", [2, 6])
+@pytest.mark.parametrize("magnitude", [0.3, 0.6, 1.0])
+def test_shuffle_rate(magnitude: float, n_channels: int, generator: torch.Generator) -> None:
+    """Of k selected channels all but one move on average: E[moved] = E[max(k − 1, 0)]."""
+    x = torch.arange(float(n_channels))[None, :, None].expand(20_000, n_channels, 3)
+    result = ChannelShuffle()(x, magnitude, generator=generator)
+    assert torch.equal(result.sort(1).values, x)
+    moved = (result != x)[..., 0].float().sum(1).mean()
+    expected = n_channels * magnitude - 1 + (1 - magnitude) ** n_channels
+    assert moved == pytest.approx(expected, abs=0.05)
+
+
+def test_hard_values_do_not_depend_on_whether_gradients_are_wanted(
+    generator: torch.Generator,
+) -> None:
+    x = torch.randn(50, 6, 20, generator=generator)
+    for operation in (ChannelDropout(), ChannelShuffle()):
+        draw = operation.draw(x, generator=generator)
+        magnitude = torch.full((50,), 0.5, requires_grad=True)
+        with_gradient = operation.transform(x, magnitude, draw)
+        assert with_gradient.requires_grad
+        assert torch.equal(with_gradient.detach(), operation.transform(x, 0.5, draw))
+
+
+@pytest.mark.parametrize("operation", [ChannelDropout(), ChannelShuffle()])
+def test_slope_says_that_more_changes_more(
+    operation: ChannelDropout | ChannelShuffle, generator: torch.Generator
+) -> None:
+    """The mean soft slope of ‖x' − x‖² has the size of the true one, by finite differences."""
+    x = torch.randn(20_000, 6, 5, generator=generator, dtype=torch.float64)
+    draw = operation.draw(x, generator=generator)
+    magnitude = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    change = (operation.transform(x, magnitude, draw) - x).square().sum((1, 2)).mean()
+    (slope,) = torch.autograd.grad(change, magnitude)
+    low, high = (
+        float((operation.transform(x, m, draw) - x).square().sum((1, 2)).mean())
+        for m in (0.45, 0.55)
+    )
+    true = (high - low) / 0.1
+    assert 0.5 * true < slope < 1.5 * true
+
+
+def test_slope_of_shuffle_vanishes_where_channels_are_equal(generator: torch.Generator) -> None:
+    """Shuffling channels that carry the same signal does nothing, and the slope says so."""
+    x = torch.randn(100, 1, 20, generator=generator).expand(100, 6, 20)
+    magnitude = torch.full((100,), 0.5, requires_grad=True)
+    result = ChannelShuffle()(x, magnitude, generator=generator)
+    (slope,) = torch.autograd.grad(result.square().sum() + result.sum(), magnitude)
+    assert slope.abs().max() == 0
+
+
+def test_symmetry_is_an_involution_that_swaps_sides() -> None:
+    names = ["C3", "Cz", "C4", "O2", "O1", "F3"]
+    partner = resolve_montage(names).partner
+    assert partner == (2, 1, 0, 4, 3, 5)
+    operation = ChannelSymmetry(partner)
+    x = torch.randn(3, 6, 10)
+    assert torch.equal(operation(operation(x)), x)
+    assert torch.equal(operation(x)[:, 0], x[:, 2])
+    assert torch.equal(operation(x)[:, 5], x[:, 5])
+
+
+def test_symmetry_refuses_what_is_no_pairing() -> None:
+    with pytest.raises(ValueError, match="`partner` must pair the channels"):
+        ChannelSymmetry((1, 2, 0))
+
+
+def test_other_channels_are_refused() -> None:
+    pool = operation_pool(sfreq=100, ch_names=["C3", "C4", "O1"])
+    for name in ("channel_symmetry", "rotation_x"):
+        with pytest.raises(ValueError, match=f"3 channels that `{name}` was made for, got 2"):
+            pool[name](torch.zeros(1, 2, 10), 0.5)
+
+
+def test_rotation_angle_is_drawn_from_both_sides(generator: torch.Generator) -> None:
+    operation = RotationX(np.eye(3))
+    share = operation.draw(torch.zeros(20_000, 3, 2), generator=generator)["share"]
+    assert -1 < share.min() < -0.99
+    assert 0.99 < share.max() < 1
+    assert abs(float(share.mean())) < 0.02

@@ -1,0 +1,71 @@
+"""Appendix A: gradient descent fits the identity, and a straight-through estimator does not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from cadda import OperationPool
+from cadda._random import Seeds
+from cadda.operations import CATALOGUE, EEG_OPERATIONS
+from cadda.operations.base import Operation
+from cadda.policies.relaxed import gate
+
+WITH_MAGNITUDE = [name for name in EEG_OPERATIONS if CATALOGUE[name].has_magnitude]
+N_STEPS = 400
+REACHED = 0.05
+
+
+def windows() -> torch.Tensor:
+    """Make standardised random walks, whose spectrum falls like that of EEG."""
+    walk = torch.randn(32, 6, 300, generator=Seeds(0).stream("windows")).cumsum(-1)
+    walk -= walk.mean(-1, keepdim=True)
+    return walk / walk.std(-1, keepdim=True)
+
+
+def fit_magnitude(operation: Operation, *, straight_through: bool) -> float:
+    """Minimise ‖x − O(x; µ)‖² in µ, from 0.5."""
+    x, generator = windows(), Seeds(0).stream("draws")
+    logit = torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.Adam([logit], lr=0.05)
+    for _ in range(N_STEPS):
+        magnitude = logit.sigmoid()
+        if straight_through:
+            result = operation(x, magnitude.detach(), generator=generator)
+            result = result + (magnitude - magnitude.detach())
+        else:
+            result = operation(x, magnitude, generator=generator)
+        optimizer.zero_grad()
+        (x - result).square().mean().backward()
+        optimizer.step()
+    return logit.sigmoid().item()
+
+
+def fit_probability(operation: Operation) -> float:
+    """Minimise ‖x − O(x; p, 0.5)‖² in p, from 0.5."""
+    x, generator = windows(), Seeds(0).stream("draws")
+    logit = torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.Adam([logit], lr=0.05)
+    for _ in range(N_STEPS):
+        changed = operation(x, 0.5, generator=generator)
+        noise = torch.rand(len(x), generator=generator).clamp(1e-6, 1 - 1e-6)
+        result = gate(x, changed, logit.sigmoid().expand(len(x)), noise, 0.1)
+        optimizer.zero_grad()
+        (x - result).square().mean().backward()
+        optimizer.step()
+    return logit.sigmoid().item()
+
+
+@pytest.mark.parametrize("name", WITH_MAGNITUDE)
+def test_magnitude_goes_to_zero(name: str, pool: OperationPool) -> None:
+    assert fit_magnitude(pool[name], straight_through=False) < REACHED
+
+
+@pytest.mark.parametrize("name", EEG_OPERATIONS)
+def test_probability_goes_to_zero(name: str, pool: OperationPool) -> None:
+    assert fit_probability(pool[name]) < REACHED
+
+
+@pytest.mark.parametrize("name", ["ft_surrogate", "time_mask", "gaussian_noise"])
+def test_straight_through_does_not_get_there(name: str, pool: OperationPool) -> None:
+    assert fit_magnitude(pool[name], straight_through=True) > 0.2

@@ -1,0 +1,227 @@
+"""Policies that run: what they do, how often, to whom."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from scipy import stats
+
+from cadda import Operation, OperationPool, Policy, PolicySpec
+from cadda.operations.frequency import FrequencyShift
+
+SIGNIFICANCE = 1e-3
+
+
+class Marker(Operation):
+    """Writes its own number, scaled by the magnitude, so that results show what was applied."""
+
+    def __init__(self, number: int, *, magnitude: bool = True) -> None:
+        self.name = f"marker_{number}"  # type: ignore[misc]
+        self.number = number
+
+    def apply(self, x: torch.Tensor, magnitude: torch.Tensor, draw: object) -> torch.Tensor:
+        return 10 * x + self.number + 0.5 * magnitude.view(-1, *(1,) * (x.ndim - 1))
+
+
+@pytest.fixture
+def markers() -> OperationPool:
+    return OperationPool([Marker(1), Marker(2), Marker(3)])
+
+
+def make(text: str, pool: OperationPool, granularity: str = "window") -> Policy:
+    spec = PolicySpec.from_text(text, known=pool.names)
+    return Policy(spec, pool, granularity=granularity)  # type: ignore[arg-type]
+
+
+def seen(x: torch.Tensor) -> list[int]:
+    return x.flatten().round().long().tolist()
+
+
+def test_stages_come_in_order(markers: OperationPool) -> None:
+    policy = make("marker_1 p=1 m=0 > marker_3 p=1 m=0 > marker_2 p=1 m=0", markers)
+    result, labels = policy(torch.zeros(4, 1, 1))
+    assert seen(result) == [132] * 4
+    assert labels is None
+
+
+def test_labels_come_back(markers: OperationPool) -> None:
+    y = torch.tensor([1, 0])
+    assert make("marker_1 p=1 m=0", markers)(torch.zeros(2, 1, 1), y)[1] is y
+
+
+def test_magnitude_reaches_the_operation(markers: OperationPool) -> None:
+    result, _ = make("marker_1 p=1 m=0.5", markers)(torch.zeros(1, 1, 1))
+    assert result.item() == 1.25
+
+
+def test_each_class_gets_its_own_policy(markers: OperationPool) -> None:
+    policy = make("[a]\nmarker_1 p=1 m=0\n[b]\nmarker_2 p=1 m=0 > marker_3 p=1 m=0", markers)
+    y = torch.tensor([0, 1, 1, 0, 1])
+    assert seen(policy(torch.zeros(5, 1, 1), y)[0]) == [1, 23, 23, 1, 23]
+
+
+def test_frequencies_match_the_spec(markers: OperationPool) -> None:
+    """Chi-square over all outcomes of a policy with every kind of weight."""
+    policy = make(
+        "w=3: marker_1 p=0.5 m=0 | marker_2 p=1 m=0 w=2 > marker_3 p=0.25 m=0\nmarker_3 p=0.1 m=0",
+        markers,
+    )
+    n = 40_000
+    generator = torch.Generator().manual_seed(0)
+    outcome = torch.tensor(seen(policy(torch.zeros(n, 1, 1), generator=generator)[0]))
+    first = {0: 1 / 6, 1: 1 / 6, 2: 4 / 6}
+    expected = dict.fromkeys([0, 1, 2, 3, 13, 23], 0.0)
+    for value, share in first.items():
+        expected[value] += 0.75 * share * 0.75
+        expected[10 * value + 3] += 0.75 * share * 0.25
+    expected[0] += 0.25 * 0.9
+    expected[3] += 0.25 * 0.1
+    counts = [int((outcome == value).sum()) for value in expected]
+    assert sum(counts) == n
+    assert stats.chisquare(counts, [n * p for p in expected.values()]).pvalue > SIGNIFICANCE
+
+
+@pytest.mark.parametrize("granularity", ["window", "batch"])
+def test_frequencies_match_the_table_of_the_spec(markers: OperationPool, granularity: str) -> None:
+    policy = make(
+        "[a]\nmarker_1 p=0.5 m=0 > marker_1 p=0.5 m=0\nmarker_2 p=1 m=0\n[b]\nmarker_3 p=0.2 m=0",
+        markers,
+        granularity,
+    )
+    generator = torch.Generator().manual_seed(0)
+    y = torch.tensor([0, 1]).repeat(5)
+    results = torch.stack(
+        [policy(torch.zeros(10, 1, 1), y, generator=generator)[0].flatten() for _ in range(4000)]
+    )
+    table = policy.spec.operation_probabilities()
+    for row in (0, 1):
+        outcome = results[:, y == row].round().long()
+        applied = [((outcome == n) | (outcome == 11 * n)).float().mean() for n in (1, 2, 3)]
+        for column, share in enumerate(applied):
+            assert share == pytest.approx(table[row, column], abs=0.02)
+
+
+def test_one_choice_per_batch_and_class(markers: OperationPool) -> None:
+    line = "marker_1 p=1 m=0 | marker_2 p=1 m=0 | marker_3 p=1 m=0\n"
+    policy = make(f"[a]\n{line}[b]\n{line}", markers, "batch")
+    generator = torch.Generator().manual_seed(0)
+    y = torch.tensor([0, 0, 0, 1, 1, 1])
+    pairs = set()
+    for _ in range(100):
+        outcome = seen(policy(torch.zeros(6, 1, 1), y, generator=generator)[0])
+        assert len(set(outcome[:3])) == len(set(outcome[3:])) == 1
+        pairs.add((outcome[0], outcome[3]))
+    assert len(pairs) == 9
+
+
+def test_unlikely_choices_are_never_made(markers: OperationPool) -> None:
+    policy = make("marker_1 p=1 m=0 w=0 | marker_2 p=1 m=0 | marker_3 p=1 m=0 w=0", markers)
+    assert set(seen(policy(torch.zeros(20_000, 1, 1))[0])) == {2}
+
+
+@pytest.mark.parametrize("n_windows", [0, 1, 17])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_any_batch(pool: OperationPool, n_windows: int, dtype: torch.dtype) -> None:
+    x = torch.randn(n_windows, 6, 200, dtype=dtype)
+    copy = x.clone()
+    text = " > ".join(
+        " | ".join(f"{op.name} p=0.8" + (" m=0.5" if op.has_magnitude else "") for op in pool)
+        for _ in range(2)
+    )
+    result, _ = make(text, pool)(x)
+    assert result.shape == x.shape
+    assert result.dtype is dtype
+    assert torch.equal(x, copy)
+    assert result.isfinite().all()
+
+
+def test_replay_and_reproducibility(pool: OperationPool) -> None:
+    text = "\n".join(f"{op.name} p=0.9 " + ("m=0.5" if op.has_magnitude else "") for op in pool)
+    policy, x = make(text, pool), torch.randn(32, 6, 200)
+    draw = policy.draw(x, generator=torch.Generator().manual_seed(1))
+    once = policy.transform(x, draw)
+    assert torch.equal(once, policy.transform(x, draw))
+    again, _ = policy(x, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(once, again)
+    other, _ = policy(x, generator=torch.Generator().manual_seed(2))
+    assert not torch.equal(once, other)
+
+
+def test_a_window_gets_what_the_operation_alone_would_give(pool: OperationPool) -> None:
+    policy, x = make("frequency_shift p=1 m=0.5", pool), torch.randn(8, 6, 200)
+    draw = policy.draw(x)
+    (group,) = draw.groups[0]
+    expected = pool["frequency_shift"].transform(x[group.windows], 0.5, group.draw)
+    torch.testing.assert_close(policy.transform(x, draw)[group.windows], expected)
+
+
+def test_differentiable_in_the_windows(pool: OperationPool) -> None:
+    x = torch.randn(8, 6, 50, requires_grad=True)
+    result, _ = make("sign_flip p=1 > frequency_shift p=0.5 m=0.5", pool)(x)
+    result.square().sum().backward()
+    assert x.grad is not None
+    assert (x.grad.abs().flatten(1).amax(1) > 0).all()
+
+
+def test_images() -> None:
+    from cadda import image_pool
+
+    x = torch.randn(10, 1, 8, 8)
+    result, _ = make("rotation_90 p=1 > rotation_180 p=1", image_pool())(x)
+    assert torch.equal(result, x.rot90(3, (-2, -1)))
+
+
+def test_shows_itself(pool: OperationPool) -> None:
+    assert "sign_flip p=0.5 > bandstop p=1.0 m=0.3" in repr(
+        make("sign_flip p=0.5 > bandstop p=1 m=0.3", pool)
+    )
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "match"),
+    [
+        (None, ValueError, "`y` must be given: this policy is class-wise"),
+        (torch.tensor([0, 1]), ValueError, r"one label per window, shape \(3,\), got \(2,\)"),
+        (torch.tensor([0, 2, 1]), ValueError, "`y` must be in 0 … 1, .* got 2"),
+        (torch.tensor([0, -1, 1]), ValueError, "got -1"),
+        (torch.tensor([0.0, 1.0, 1.0]), TypeError, "`y` must hold integers, got torch.float32"),
+    ],
+)
+def test_labels_of_a_class_wise_policy(
+    markers: OperationPool, y: torch.Tensor | None, error: type[Exception], match: str
+) -> None:
+    policy = make("[a]\nmarker_1 p=1 m=0\n[b]\nmarker_2 p=1 m=0", markers)
+    with pytest.raises(error, match=match):
+        policy(torch.zeros(3, 1, 1), y)
+
+
+def test_pool_that_lacks_an_operation(pool: OperationPool) -> None:
+    small = pool.select(["sign_flip"])
+    with pytest.raises(ValueError, match="`pool` does not fit `spec`: unknown operation `time_re"):
+        make("time_reverse p=1", small.select(["sign_flip"]))
+
+
+def test_pool_with_other_settings(pool: OperationPool) -> None:
+    data = {
+        "policy": {
+            "*": [
+                {"stages": [[{"operation": "frequency_shift", "probability": 1, "magnitude": 1}]]}
+            ]
+        },
+        "operations": {"frequency_shift": pool["frequency_shift"].settings},
+    }
+    spec = PolicySpec.from_dict(data)  # type: ignore[arg-type]
+    Policy(spec, pool)
+    other = pool.with_operation(FrequencyShift(100.0, max_shift=2.0))
+    with pytest.raises(ValueError, match=r"`frequency_shift` has the settings .*'max_shift': 2.0"):
+        Policy(spec, other)
+
+
+def test_own_operation_without_its_magnitude(markers: OperationPool) -> None:
+    with pytest.raises(ValueError, match="must give a magnitude for `marker_1`, got None"):
+        make("marker_1 p=1", markers)
+
+
+def test_unknown_granularity(markers: OperationPool) -> None:
+    with pytest.raises(ValueError, match="'window' or 'batch', got 'epoch'"):
+        make("marker_1 p=1 m=0", markers, "epoch")

@@ -1,0 +1,162 @@
+"""Policies as data: what they hold, what they say, and how they are written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadda import OperationPool, PolicySpec
+from cadda.operations import CATALOGUE
+from cadda.policies.spec import Provenance, StageEntry, Subpolicy
+
+CLASSWISE = """
+[W]
+time_reverse p=0.5 > time_mask p=0.2 m=0.4   # a comment
+w=3: sign_flip p=1 | bandstop p=0.4 m=0.5 w=3
+[N2]
+frequency_shift p=0.25 m=0.3
+"""
+
+
+def test_class_agnostic() -> None:
+    spec = PolicySpec.from_text("sign_flip p=0.5")
+    assert not spec.is_classwise
+    assert spec.rows == ("*",)
+    assert spec.class_names is None
+
+
+def test_class_wise() -> None:
+    spec = PolicySpec.from_text(CLASSWISE)
+    assert spec.is_classwise
+    assert spec.rows == spec.class_names == ("W", "N2")
+    assert spec.operations_used == (
+        "time_reverse",
+        "time_mask",
+        "sign_flip",
+        "bandstop",
+        "frequency_shift",
+    )
+
+
+def test_operation_probabilities_by_hand() -> None:
+    table = PolicySpec.from_text(CLASSWISE).operation_probabilities()
+    expected = [
+        [0.25 * 0.5, 0.25 * 0.2, 0.75 * 0.25 * 1, 0.75 * 0.75 * 0.4, 0],
+        [0, 0, 0, 0, 0.25],
+    ]
+    np.testing.assert_allclose(table, expected)
+
+
+def test_operation_probabilities_counts_a_window_once() -> None:
+    spec = PolicySpec.from_text("sign_flip p=0.5 > sign_flip p=0.5")
+    np.testing.assert_allclose(spec.operation_probabilities(), [[0.75]])
+
+
+def test_columns_are_all_operations_that_could_have_been_chosen(pool: OperationPool) -> None:
+    data = json.loads(PolicySpec.from_text("sign_flip p=0.5").to_json())
+    data["operations"] = {operation.name: operation.settings for operation in pool}
+    spec = PolicySpec.from_dict(data)
+    assert spec.operation_names == pool.names
+    table = spec.operation_probabilities()
+    assert table.shape == (1, 13)
+    assert table[0, pool.index("sign_flip")] == 0.5
+    assert table.sum() == 0.5
+
+
+def test_file_round_trip(tmp_path: Path) -> None:
+    spec = PolicySpec(
+        policy=PolicySpec.from_text(CLASSWISE).policy,
+        class_names=("W", "N2"),
+        sfreq=100.0,
+        ch_names=("Fpz-Cz", "Pz-Oz"),
+        provenance=Provenance(method="cadda", seed=3, scores={"balanced_accuracy": 0.7}),
+    )
+    spec.save(tmp_path / "policy.json")
+    assert PolicySpec.load(tmp_path / "policy.json") == spec
+    assert [file.name for file in tmp_path.iterdir()] == ["policy.json"]
+    lines = (tmp_path / "policy.json").read_text().splitlines()
+    entry = '{"operation": "sign_flip", "weight": 1.0, "probability": 1.0, "magnitude": null}'
+    assert sum(entry in line for line in lines) == 1
+    assert max(map(len, lines)) < 130
+
+
+def test_order_of_labels_is_that_of_class_names(tmp_path: Path) -> None:
+    data = json.loads(PolicySpec.from_text(CLASSWISE).to_json())
+    data["class_names"] = ["N2", "W"]
+    spec = PolicySpec.from_dict(data)
+    assert spec.rows == ("N2", "W")
+    assert spec.operation_probabilities()[0, spec.operation_names.index("frequency_shift")] == 0.25
+
+
+def test_text_file(tmp_path: Path) -> None:
+    (tmp_path / "policy.txt").write_text(CLASSWISE)
+    assert PolicySpec.load(tmp_path / "policy.txt") == PolicySpec.from_text(CLASSWISE)
+
+
+def test_own_operations_must_be_named(tmp_path: Path) -> None:
+    spec = PolicySpec.from_text("my_operation p=0.5 m=0.3", known=["my_operation"])
+    spec.save(tmp_path / "policy.json")
+    assert PolicySpec.load(tmp_path / "policy.json", known=["my_operation"]) == spec
+
+
+def test_schema_is_the_one_in_the_documentation() -> None:
+    file = Path(__file__).parents[2] / "docs" / "policy.schema.json"
+    assert json.loads(file.read_text()) == PolicySpec.model_json_schema()
+
+
+fractions = st.floats(0, 1)
+weights = st.floats(1e-3, 1e3)
+
+
+@st.composite
+def entries(draw: st.DrawFn, name: str) -> StageEntry:
+    return StageEntry(
+        operation=name,
+        weight=draw(weights),
+        probability=draw(fractions),
+        magnitude=draw(fractions) if CATALOGUE[name].has_magnitude else None,
+    )
+
+
+@st.composite
+def subpolicies(draw: st.DrawFn) -> Subpolicy:
+    stages = []
+    for _ in range(draw(st.integers(1, 3))):
+        names = draw(st.lists(st.sampled_from(sorted(CATALOGUE)), min_size=1, unique=True))
+        stages.append(tuple(draw(entries(name)) for name in names))
+    return Subpolicy(weight=draw(weights), stages=tuple(stages))
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> PolicySpec:
+    printable = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=8)
+    names = draw(
+        st.none() | st.lists(printable.filter(lambda name: name != "*"), min_size=1, unique=True)
+    )
+    some = st.lists(subpolicies(), min_size=1, max_size=2).map(tuple)
+    return PolicySpec(
+        policy={name: draw(some) for name in names or ["*"]},
+        class_names=None if names is None else tuple(names),
+    )
+
+
+@given(specs())
+def test_any_policy_survives_json(spec: PolicySpec) -> None:
+    assert PolicySpec.from_dict(json.loads(spec.to_json())) == spec
+
+
+@given(specs())
+def test_any_policy_survives_its_text_form(spec: PolicySpec) -> None:
+    assert PolicySpec.from_text(spec.to_text()) == spec
+
+
+@given(specs())
+def test_probabilities_are_probabilities(spec: PolicySpec) -> None:
+    table = spec.operation_probabilities()
+    assert table.shape == (len(spec.rows), len(spec.operation_names))
+    assert (table >= 0).all()
+    assert (table <= 1 + 1e-12).all()

@@ -1,0 +1,249 @@
+"""A bad policy file gets one sentence that names the place."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cadda import CaddaError, PolicySpec
+from cadda.exceptions import PolicyFileError
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def good() -> dict[str, Any]:
+    text = "time_mask p=0.5 m=0.3 > sign_flip p=1 | time_reverse p=0.2"
+    content: dict[str, Any] = json.loads(PolicySpec.from_text(text).to_json())
+    return content
+
+
+def entry(data: dict[str, Any], stage: int = 0, k: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = data["policy"]["*"][0]["stages"][stage][k]
+    return found
+
+
+FLIP = {"stages": [[{"operation": "sign_flip", "probability": 1}]]}
+
+CASES: list[tuple[str, Change, str]] = [
+    (
+        "missing field",
+        lambda d: entry(d).pop("probability"),
+        "`policy.*[0].stages[0][0].probability` is missing.",
+    ),
+    ("missing policy", lambda d: d.pop("policy"), "`policy` is missing."),
+    (
+        "missing magnitude",
+        lambda d: entry(d).update(magnitude=None),
+        "`policy.*[0].stages[0][0]`: `magnitude` is missing, and time_mask needs one",
+    ),
+    (
+        "wrong type",
+        lambda d: entry(d).update(probability="often"),
+        "`policy.*[0].stages[0][0].probability` must be a valid number, got 'often'.",
+    ),
+    (
+        "number in quotes",
+        lambda d: entry(d).update(probability="0.5"),
+        "`policy.*[0].stages[0][0].probability` must be a valid number, got '0.5'.",
+    ),
+    (
+        "probability 1.2",
+        lambda d: entry(d, 1, 1).update(probability=1.2),
+        "`policy.*[0].stages[1][1].probability` must be less than or equal to 1, got 1.2.",
+    ),
+    (
+        "negative weight",
+        lambda d: entry(d).update(weight=-1),
+        "`policy.*[0].stages[0][0].weight` must be greater than or equal to 0, got -1",
+    ),
+    (
+        "not a number",
+        lambda d: entry(d).update(magnitude=float("nan")),
+        "`policy.*[0].stages[0][0].magnitude` must be a finite number, got nan.",
+    ),
+    (
+        "infinite weight",
+        lambda d: entry(d).update(weight=float("inf")),
+        "`policy.*[0].stages[0][0].weight` must be a finite number, got inf.",
+    ),
+    (
+        "unknown operation",
+        lambda d: entry(d).update(operation="time_maks"),
+        "`policy.*[0].stages[0][0].operation` must be an operation that cadda knows, "
+        "got `time_maks` (did you mean `time_mask`?).",
+    ),
+    (
+        "operation that is no name",
+        lambda d: entry(d).update(operation="__import__('os')"),
+        "`policy.*[0].stages[0][0].operation`: String should match pattern",
+    ),
+    (
+        "weights that sum to 0",
+        lambda d: [entry(d, 1, k).update(weight=0) for k in (0, 1)],
+        "`policy.*[0].stages[1]`: the weights must have a positive, finite sum",
+    ),
+    (
+        "weights that sum to more than a float",
+        lambda d: [entry(d, 1, k).update(weight=1.7e308) for k in (0, 1)],
+        "`policy.*[0].stages[1]`: the weights must have a positive, finite sum",
+    ),
+    (
+        "the same operation twice",
+        lambda d: entry(d, 1, 1).update(operation="sign_flip"),
+        "`policy.*[0].stages[1]`: a stage must name each operation only once",
+    ),
+    (
+        "a million subpolicies",
+        lambda d: d["policy"].update({"*": [FLIP] * 1_000_000}),
+        "`policy.*` must have at most 10000 items.",
+    ),
+    (
+        "no subpolicy",
+        lambda d: d["policy"].update({"*": []}),
+        "`policy.*` must have at least one item, got [].",
+    ),
+    ("other version", lambda d: d.update(version=2), "`version` must be 1, got 2."),
+    (
+        "another format",
+        lambda d: d.update(format="torch"),
+        "`format` must be 'cadda-policy', got 'torch'.",
+    ),
+    (
+        "unknown field",
+        lambda d: entry(d).update(prob=0.5),
+        "`policy.*[0].stages[0][0].prob` is not a field of a policy file, got 0.5.",
+    ),
+    (
+        "classes without names",
+        lambda d: d.update(policy={"W": d["policy"]["*"]}),
+        "`class_names` must list the classes of `policy`, ['W'], in the order of their labels.",
+    ),
+    (
+        "all and one class",
+        lambda d: d["policy"].update(W=d["policy"]["*"]),
+        "`policy` must have either '*' or one entry per class, not both.",
+    ),
+    (
+        "class twice",
+        lambda d: d.update(class_names=["W", "W"]),
+        "`class_names` must be different from each other.",
+    ),
+    (
+        "class name with a newline",
+        lambda d: d.update(class_names=["W\nN1"]),
+        "`class_names[0]`: a class name is printable text",
+    ),
+    (
+        "undeclared operation",
+        lambda d: d.update(operations={"sign_flip": {}}),
+        "`operations` must list all that `policy` uses, but lacks ['time_mask', 'time_reverse'].",
+    ),
+    ("negative sampling rate", lambda d: d.update(sfreq=-1), "`sfreq` must be greater than 0"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_bad_file(change: Change, message: str, tmp_path: Path) -> None:
+    data = good()
+    change(data)
+    file = tmp_path / "policy.json"
+    file.write_text(json.dumps(data))
+    with pytest.raises(PolicyFileError) as caught:
+        PolicySpec.load(file)
+    text = str(caught.value)
+    assert text.startswith(f"{file}: {message}")
+    assert text.endswith(".")
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "Invalid JSON: EOF while parsing a value at line 1 column 0"),
+        (b"sign_flip p=0.5", "Invalid JSON: expected value at line 1 column 1"),
+        (json.dumps(good()).encode()[:80], "Invalid JSON: EOF while parsing"),
+        (b"[1, 2]", "must be an object"),
+        (b"\xff\xfe\x00", "is not a policy file: it is not text"),
+        (b'{"policy": ' * 10_000, "Invalid JSON: recursion limit exceeded"),
+    ],
+)
+def test_not_a_policy_file(content: bytes, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "policy.json"
+    file.write_bytes(content)
+    with pytest.raises(PolicyFileError) as caught:
+        PolicySpec.load(file)
+    assert message in str(caught.value)
+    assert str(file) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(CaddaError, match=r"none.json cannot be read: No such file or directory"):
+        PolicySpec.load(tmp_path / "none.json")
+
+
+def test_too_large(tmp_path: Path) -> None:
+    file = tmp_path / "policy.json"
+    with file.open("wb") as handle:
+        handle.truncate(200_000_000)
+    with pytest.raises(PolicyFileError, match=r"too large for a policy file: it has 200 MB"):
+        PolicySpec.load(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "at least one line, such as `sign_flip p=0.5`"),
+        ("sign_flip q=0.5", "line 1: `q=0.5` must be p=, m= or w= with a number"),
+        ("# hello\nsign_flip p=much", "line 2: `much` must be a number"),
+        ("sign_flip p=1 >", "line 1: an operation is missing beside `>` or `|`"),
+        ("x=2: sign_flip p=1", "line 1: only `w=…` may stand before a colon"),
+        ("[W]\nsign_flip p=1\n[W]\nsign_flip p=1", "line 3: class `W` is there twice"),
+        ("sign_flip p=1.5", "probability` must be less than or equal to 1, got 1.5"),
+        ("sing_flip p=1", "got `sing_flip` (did you mean `sign_flip`?)"),
+        ("sign_flip", "probability` is missing"),
+    ],
+)
+def test_bad_text(text: str, message: str) -> None:
+    with pytest.raises(PolicyFileError) as caught:
+        PolicySpec.from_text(text)
+    assert message in str(caught.value)
+
+
+def test_a_failed_save_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "policy.json"
+    spec = PolicySpec.from_text("sign_flip p=0.5")
+    spec.save(file)
+    before = file.read_bytes()
+
+    def full_disk(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        PolicySpec.from_text("sign_flip p=0.9").save(file)
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_killed_save_leaves_the_old_file(tmp_path: Path) -> None:
+    """The process dies just before the new file takes its place."""
+    file = tmp_path / "policy.json"
+    PolicySpec.from_text("sign_flip p=0.5").save(file)
+    before = file.read_bytes()
+    script = (
+        "import os, pathlib, sys\n"
+        "from cadda import PolicySpec\n"
+        "pathlib.Path.replace = lambda *_: os._exit(9)\n"
+        "PolicySpec.from_text('sign_flip p=0.9').save(sys.argv[1])\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script, file], check=False).returncode == 9
+    assert file.read_bytes() == before
