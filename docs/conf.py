@@ -29,7 +29,6 @@ numpydoc_show_class_members = False
 # In a docstring, `name` is a link where there is such a page and code where there is none.
 default_role = "py:obj"
 nitpick_ignore_regex = [("py:obj", r".*")]
-nitpick_ignore = [("py:class", "torch.nn.modules.module.Module")]
 
 # Types of parameters are links to our own classes; an alias to itself makes no link.
 numpydoc_xref_param_type = True

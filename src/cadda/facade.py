@@ -51,6 +51,8 @@ def operation_pool(
     'no channel has a partner on the other side of the head'
     """
     if windows is not None:
+        if sfreq is not None or ch_names is not None:
+            raise ValueError("give `windows`, or `sfreq` and `ch_names`, not both.")
         info = getattr(windows, "info", None)
         if info is not None:
             sfreq, ch_names = float(info["sfreq"]), list(info["ch_names"])

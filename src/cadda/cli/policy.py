@@ -33,7 +33,8 @@ def show(
     """
     from cadda.policies.spec import PolicySpec
 
-    spec = PolicySpec.load(file)
+    # An operation of the user's own is shown like any other.
+    spec = PolicySpec.load(file, known=None)
     if as_json:
         typer.echo(spec.to_json(), nl=False)
     else:

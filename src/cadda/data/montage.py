@@ -49,8 +49,8 @@ def resolve_montage(
         Names as people write them: ``C3``, ``EEG c3-REF``, ``Fpz-Cz``, ``Fc5.``, ``C3A2``. A
         bipolar derivation is where its first electrode is.
     measured : array of shape (n_channels, 3) | None
-        Positions in MNE's head frame from the recording itself, NaN where it has none. Where they
-        are None or NaN, the standard 10-20 montage gives the position by name.
+        Positions in MNE's head frame from the recording itself, NaN where it has none. Without a
+        single one, the standard 10-20 montage gives positions by name.
 
     Returns
     -------

@@ -142,6 +142,8 @@ class Operation(ABC):
         try:
             return self.apply(x, strength, given)
         except KeyError as error:
+            if error.args[0] in given:
+                raise
             raise ValueError(
                 f"`draw` must be what `draw(x)` of {self.name} returned, but {error} is missing."
             ) from error

@@ -108,7 +108,10 @@ class OperationPool:
             The smaller pool.
         """
         return OperationPool(
-            (self[name] for name in names), sfreq=self.sfreq, ch_names=self.ch_names
+            (self[name] for name in names),
+            left_out=self.left_out,
+            sfreq=self.sfreq,
+            ch_names=self.ch_names,
         )
 
     def with_operation(self, operation: Operation) -> OperationPool:

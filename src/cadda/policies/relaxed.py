@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,12 +50,13 @@ class RelaxedDraw:
     groups: tuple[tuple[Group, ...], ...]
 
 
-class RelaxedPolicy(nn.Module):
+class RelaxedPolicy(nn.Module, ABC):
     """A policy with learnable weights w, probabilities p and magnitudes µ.
 
     Parameters are unconstrained, p = sigmoid(`probability_logit`) and µ =
     sigmoid(`magnitude_logit`), so that a value at its edge keeps its gradient. In the forward pass
-    every choice is hard and no window is ever a blend; in the backward pass choices are soft.
+    choices are hard, so that no window is a blend (but for `MixturePolicy`, whose stages are
+    blends by definition); in the backward pass they are soft.
 
     Parameters
     ----------
@@ -198,7 +199,8 @@ class RelaxedPolicy(nn.Module):
         Returns
         -------
         PolicySpec
-            The same distribution over transformations as this policy has now.
+            The same distribution over transformations as this policy has now; for a mixture,
+            its shares become the probabilities of choosing.
         """
         names = (ALL_CLASSES,) if self.class_names is None else self.class_names
         return PolicySpec(

@@ -164,8 +164,8 @@ class PolicySpec(_Data):
     policy : dict of str to tuple of Subpolicy
         Subpolicies by class name, or under ``"*"`` for all classes.
     operations : dict of str to dict
-        Operations that could have been chosen, each with its settings. Empty means those that the
-        policy uses, with their usual settings.
+        Operations that could have been chosen, each with its settings, which a pool must then
+        have too. Empty means those that the policy uses, with whatever settings a pool has.
     class_names : tuple of str | None
         Classes in the order of their labels. A class-wise policy has one entry for each.
     sfreq : float | None
@@ -275,15 +275,17 @@ class PolicySpec(_Data):
         return table
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, JsonValue], *, known: Collection[str] = ()) -> Self:
+    def from_dict(
+        cls, data: Mapping[str, JsonValue], *, known: Collection[str] | None = ()
+    ) -> Self:
         """Make a spec from parsed JSON.
 
         Parameters
         ----------
         data : mapping
             Content of a policy file.
-        known : collection of str
-            Names of operations that are allowed beside cadda's own.
+        known : collection of str | None
+            Names of operations that are allowed beside cadda's own; None allows any.
 
         Returns
         -------
@@ -293,15 +295,16 @@ class PolicySpec(_Data):
         return parse_json(cls, json.dumps(data), known)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, known: Collection[str] = ()) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, known: Collection[str] | None = ()) -> Self:
         """Read a policy file.
 
         Parameters
         ----------
         path : path-like
             A JSON file written by `save`, or a ``.txt`` file as `from_text` takes.
-        known : collection of str
-            Names of operations that are allowed beside cadda's own, such as ``pool.names``.
+        known : collection of str | None
+            Names of operations that are allowed beside cadda's own, such as ``pool.names``; None
+            allows any.
 
         Returns
         -------
@@ -332,7 +335,7 @@ class PolicySpec(_Data):
         return readable_json(self.model_dump(mode="json")) + "\n"
 
     @classmethod
-    def from_text(cls, text: str, *, known: Collection[str] = ()) -> Self:
+    def from_text(cls, text: str, *, known: Collection[str] | None = ()) -> Self:
         """Read the short form that people write by hand.
 
         Parameters
@@ -342,8 +345,8 @@ class PolicySpec(_Data):
             p=1``. Alternatives in a stage are separated by ``|`` and may have a weight, ``w=2``; a
             line may begin with its own, ``w=3:``. A line ``[N2]`` starts the policy of a class.
             What follows ``#`` is a comment.
-        known : collection of str
-            Names of operations that are allowed beside cadda's own.
+        known : collection of str | None
+            Names of operations that are allowed beside cadda's own; None allows any.
 
         Returns
         -------

@@ -27,7 +27,9 @@ LINE_WIDTH = 110
 Spec = TypeVar("Spec", bound="PolicySpec")
 
 
-def load_spec(kind: type[Spec], path: str | os.PathLike[str], known: Collection[str]) -> Spec:
+def load_spec(
+    kind: type[Spec], path: str | os.PathLike[str], known: Collection[str] | None
+) -> Spec:
     """Read a policy file.
 
     Parameters
@@ -36,8 +38,8 @@ def load_spec(kind: type[Spec], path: str | os.PathLike[str], known: Collection[
         `PolicySpec` or a subclass.
     path : path-like
         The file.
-    known : collection of str
-        Names of operations that are allowed beside cadda's own.
+    known : collection of str | None
+        Names of operations that are allowed beside cadda's own; None allows any.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def load_spec(kind: type[Spec], path: str | os.PathLike[str], known: Collection[
         raise PolicyFileError(f"{file}: {error}") from error.__cause__
 
 
-def parse_json(kind: type[Spec], text: str, known: Collection[str]) -> Spec:
+def parse_json(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
     """Validate the content of a policy file.
 
     Parameters
@@ -72,8 +74,8 @@ def parse_json(kind: type[Spec], text: str, known: Collection[str]) -> Spec:
         `PolicySpec` or a subclass.
     text : str
         The JSON.
-    known : collection of str
-        Names of operations that are allowed beside cadda's own.
+    known : collection of str | None
+        Names of operations that are allowed beside cadda's own; None allows any.
 
     Returns
     -------
@@ -84,6 +86,8 @@ def parse_json(kind: type[Spec], text: str, known: Collection[str]) -> Spec:
         spec = kind.model_validate_json(text)
     except ValidationError as error:
         raise PolicyFileError(_one_sentence(error.errors(include_url=False))) from error
+    if known is None:
+        return spec
     allowed = set(CATALOGUE) | set(known)
     for name in spec.operation_names:
         if name not in allowed:

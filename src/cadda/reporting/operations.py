@@ -145,9 +145,10 @@ def _draw_signals(
 ) -> None:
     offsets = [-SPACING * i for i in range(len(ch_names))]
     time = torch.arange(before.shape[-1]) / sfreq
-    for signals, color in ((before, BEFORE), (after, AFTER)):
+    # The thinner line on top leaves the one below to be seen where they agree.
+    for signals, color, width in ((before, BEFORE, 1.6), (after, AFTER, 0.6)):
         shown = signals[: len(ch_names)].T + torch.tensor(offsets)
-        axes.plot(time, shown, color=color, linewidth=0.8)
+        axes.plot(time, shown, color=color, linewidth=width)
     axes.set_yticks(offsets, ch_names)
     axes.set_xlabel("time (s)", fontsize=8)
     axes.margins(x=0)
