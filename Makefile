@@ -23,6 +23,7 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test  ## speed, as ratios to peers and limits
 	@$(BIN)/python -W ignore benchmarks/speed.py
+	@$(BIN)/python -W ignore benchmarks/training.py
 
 docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build
 	@$(BIN)/sphinx-build -n -W --keep-going -q -b html docs docs/_build/html

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from cadda.cli.pictures import MAGNITUDES, save_operations_picture
 from cadda.data.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
-from cadda.facade import operation_pool
 from cadda.operations import image_pool
+from cadda.pools import operation_pool
 from cadda.reporting import plot_operation
 
 IMAGES = Path(__file__).parent / "images"

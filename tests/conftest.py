@@ -10,9 +10,6 @@ from hypothesis import settings
 
 from cadda import OperationPool, operation_pool
 
-MASS_CHANNELS = ["C3", "C4", "F3", "F4", "O1", "O2"]
-PHYSIONET_CHANNELS = ["EEG Fpz-Cz", "EEG Pz-Oz"]
-
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci")
 
@@ -24,7 +21,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 @pytest.fixture
 def pool() -> OperationPool:
     """All thirteen operations on six channels at 100 Hz."""
-    return operation_pool(sfreq=100.0, ch_names=MASS_CHANNELS)
+    return operation_pool(sfreq=100.0, ch_names=["C3", "C4", "F3", "F4", "O1", "O2"])
 
 
 @pytest.fixture

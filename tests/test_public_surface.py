@@ -11,8 +11,10 @@ import pytest
 import cadda
 
 NAMES = [
+    "AugmentedClassifier",
     "CaddaError",
     "EnumeratedPolicy",
+    "Fitted",
     "MixturePolicy",
     "Operation",
     "OperationPool",
@@ -20,9 +22,15 @@ NAMES = [
     "PolicySpec",
     "RelaxedPolicy",
     "StagedPolicy",
+    "Windows",
     "__version__",
+    "evaluate",
+    "fit",
     "image_pool",
+    "load_model",
     "operation_pool",
+    "read_windows",
+    "simulate_sleep",
 ]
 
 

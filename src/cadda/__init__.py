@@ -33,8 +33,13 @@ from typing import TYPE_CHECKING, Any
 from cadda._version import __version__
 
 if TYPE_CHECKING:
+    from cadda.data.readers import read_windows
+    from cadda.data.simulate import simulate_sleep
+    from cadda.data.windows import Windows
+    from cadda.estimators import AugmentedClassifier
     from cadda.exceptions import CaddaError
-    from cadda.facade import operation_pool
+    from cadda.fitting import Fitted, evaluate, fit
+    from cadda.models.files import load_model
     from cadda.operations import Operation, OperationPool, image_pool
     from cadda.policies import (
         EnumeratedPolicy,
@@ -44,10 +49,13 @@ if TYPE_CHECKING:
         RelaxedPolicy,
         StagedPolicy,
     )
+    from cadda.pools import operation_pool
 
 __all__ = [
+    "AugmentedClassifier",
     "CaddaError",
     "EnumeratedPolicy",
+    "Fitted",
     "MixturePolicy",
     "Operation",
     "OperationPool",
@@ -55,13 +63,20 @@ __all__ = [
     "PolicySpec",
     "RelaxedPolicy",
     "StagedPolicy",
+    "Windows",
     "__version__",
+    "evaluate",
+    "fit",
     "image_pool",
+    "load_model",
     "operation_pool",
+    "read_windows",
+    "simulate_sleep",
 ]
 
 # torch takes seconds to import, so each name is loaded when it is first asked for.
 _HOMES = {
+    "AugmentedClassifier": "cadda.estimators",
     "CaddaError": "cadda.exceptions",
     "EnumeratedPolicy": "cadda.policies",
     "MixturePolicy": "cadda.policies",
@@ -71,8 +86,15 @@ _HOMES = {
     "PolicySpec": "cadda.policies",
     "RelaxedPolicy": "cadda.policies",
     "StagedPolicy": "cadda.policies",
+    "Fitted": "cadda.fitting",
+    "Windows": "cadda.data.windows",
+    "evaluate": "cadda.fitting",
+    "fit": "cadda.fitting",
     "image_pool": "cadda.operations",
-    "operation_pool": "cadda.facade",
+    "load_model": "cadda.models.files",
+    "operation_pool": "cadda.pools",
+    "read_windows": "cadda.data.readers",
+    "simulate_sleep": "cadda.data.simulate",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 
 __all__ = ["Probe", "probe"]
 
@@ -53,4 +53,6 @@ def probe(name: str) -> Probe:
     except Exception as error:
         first_line = str(error).strip().partition("\n")[0]
         return Probe(name, None, f"{type(error).__name__}: {first_line}")
-    return Probe(name, version(name), None)
+    # What is imported as sklearn is installed as scikit-learn.
+    distributions = packages_distributions().get(name, [name])
+    return Probe(name, version(distributions[0]), None)

@@ -6,12 +6,40 @@ from `CaddaError`, so that ``except cadda.CaddaError`` catches it all.
 
 from __future__ import annotations
 
-__all__ = ["CaddaError", "PolicyFileError"]
+__all__ = [
+    "CaddaError",
+    "DataError",
+    "LeakError",
+    "ModelError",
+    "PolicyFileError",
+    "RunError",
+    "TrainingError",
+]
 
 
 class CaddaError(Exception):
     """Base class of cadda's own errors."""
 
 
+class DataError(CaddaError):
+    """A recording or data file that cannot be read, or that does not hold what it must hold."""
+
+
 class PolicyFileError(CaddaError):
     """A policy file that cannot be read, or that does not say what a policy file must say."""
+
+
+class ModelError(CaddaError):
+    """A model that does not give what it should."""
+
+
+class TrainingError(CaddaError):
+    """A training that cannot go on."""
+
+
+class LeakError(CaddaError):
+    """A subject on two sides of a split."""
+
+
+class RunError(CaddaError):
+    """A run folder that cannot be used."""

@@ -6,12 +6,14 @@ import mne
 import numpy as np
 import pytest
 import torch
-from conftest import MASS_CHANNELS, PHYSIONET_CHANNELS
 
 from cadda import OperationPool, operation_pool
 from cadda.operations import EEG_OPERATIONS
 from cadda.operations.frequency import FrequencyShift
 from cadda.operations.time import TimeReverse
+
+MASS_CHANNELS = ["C3", "C4", "F3", "F4", "O1", "O2"]
+PHYSIONET_CHANNELS = ["EEG Fpz-Cz", "EEG Pz-Oz"]
 
 
 def test_all_thirteen_on_six_channels(pool: OperationPool) -> None:

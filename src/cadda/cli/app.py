@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from cadda._version import __version__
-from cadda.cli import demo, doctor, operations, policy
+from cadda.cli import demo, doctor, evaluate, operations, policy, simulate, train
+from cadda.cli.data import data_app
 from cadda.exceptions import CaddaError
 
 __all__ = ["app", "main"]
@@ -22,7 +23,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+data_app.command("simulate")(simulate.simulate)
+app.add_typer(data_app, name="data")
 app.command("operations")(operations.operations)
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(policy.app, name="policy")
 

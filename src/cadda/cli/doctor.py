@@ -10,8 +10,18 @@ import typer
 
 __all__ = ["doctor"]
 
-CORE = ("torch", "numpy", "mne", "matplotlib", "pydantic", "typer", "rich")
-OPTIONAL = ("braindecode", "pytest")
+CORE = (
+    "torch",
+    "numpy",
+    "mne",
+    "sklearn",
+    "matplotlib",
+    "pydantic",
+    "safetensors",
+    "typer",
+    "rich",
+)
+OPTIONAL = ("braindecode", "edfio", "pytest")
 
 
 def doctor(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn import functional
+
+from cadda.models.convolution import PooledConvolution
 
 __all__ = ["Chambon2018"]
 
@@ -42,8 +43,8 @@ class Chambon2018(nn.Module):
         if n_times < POOL**2:
             raise ValueError(f"`n_times` must be at least {POOL**2} samples, got {n_times}.")
         self.mix = nn.Linear(n_channels, n_channels, bias=False)
-        self.first = nn.Conv1d(1, N_FILTERS, KERNEL)
-        self.second = nn.Conv1d(N_FILTERS, N_FILTERS, KERNEL)
+        self.first = PooledConvolution(1, N_FILTERS, KERNEL, POOL)
+        self.second = PooledConvolution(N_FILTERS, N_FILTERS, KERNEL, POOL)
         self.dropout = nn.Dropout(dropout)
         self.dense = nn.Linear(n_channels * (n_times // POOL**2) * N_FILTERS, n_classes)
 
@@ -60,13 +61,7 @@ class Chambon2018(nn.Module):
         Tensor
             Logits of shape (n_windows, n_classes).
         """
-        n_windows, n_channels, _ = x.shape
         mixed = self.mix.weight @ x
-        features = mixed.reshape(n_windows * n_channels, 1, -1)
-        for convolution in (self.first, self.second):
-            # An even kernel cannot be centred: one sample less on the left keeps the length.
-            padded = functional.pad(features, ((KERNEL - 1) // 2, KERNEL // 2))
-            features = functional.max_pool1d(functional.relu(convolution(padded)), POOL)
-        flat = features.reshape(n_windows, -1)
-        logits: Tensor = self.dense(self.dropout(flat))
+        features = self.second(self.first(mixed.flatten(0, 1).unsqueeze(1)))
+        logits: Tensor = self.dense(self.dropout(features.reshape(len(x), -1)))
         return logits

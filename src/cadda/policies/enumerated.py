@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 from cadda._random import uniform
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, draw_groups, transform_groups
-from cadda.policies.relaxed import RelaxedDraw, RelaxedPolicy, attach, gate
+from cadda.policies.relaxed import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
 from cadda.policies.spec import MAX_SUBPOLICIES, Subpolicy
 from cadda.signal.relaxation import gumbel
 
@@ -100,6 +100,11 @@ class EnumeratedPolicy(RelaxedPolicy):
             changed = transform_groups(self.pool, x, groups, magnitude[:, k])
             x = gate(x, changed, probability[:, k], draw.gate[:, k], self.gate_temperature)
         return attach(x, self._choice(draw), (x - before).detach())
+
+    def choices(self, draw: RelaxedDraw) -> Choices:
+        return Choices(
+            self.weight[draw.row].unsqueeze(1), draw.subpolicy[:, None], draw.noise.unsqueeze(1)
+        )
 
     def subpolicies(self, row: int) -> tuple[Subpolicy, ...]:
         weight = self.weight.detach()[row].softmax(-1)

@@ -133,6 +133,28 @@ class Policy(nn.Module):
             x = transform_groups(self.pool, x, groups, magnitude)
         return x
 
+    def operations_of(self, draw: PolicyDraw, window: int) -> list[str]:
+        """Name the operations that a draw applies to one window.
+
+        Parameters
+        ----------
+        draw : PolicyDraw
+            Result of `draw`.
+        window : int
+            Index of the window in its batch.
+
+        Returns
+        -------
+        list of str
+            Names in the order of the stages.
+        """
+        return [
+            self.pool[group.operation].name
+            for groups in draw.groups
+            for group in groups
+            if bool((group.windows == window).any())
+        ]
+
     def forward(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> tuple[Tensor, Tensor | None]:

@@ -17,7 +17,7 @@ from cadda.policies.spec import PolicySpec, Provenance, StageEntry, Subpolicy
 from cadda.policies.spec_text import ALL_CLASSES
 from cadda.signal.relaxation import relaxed_bernoulli
 
-__all__ = ["RelaxedDraw", "RelaxedPolicy"]
+__all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy", "attach", "gate"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,25 @@ class RelaxedDraw:
     operation: Tensor
     gate: Tensor
     groups: tuple[tuple[Group, ...], ...]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices with learnable weights that a draw made, one row per window.
+
+    Parameters
+    ----------
+    weight : Tensor
+        Weights of the options, attached to the policy, (n_windows, n_choices, n_options).
+    chosen : Tensor
+        Options that were drawn, (n_windows, n_choices).
+    gumbel : Tensor
+        Gumbel numbers behind them, of the shape of ``weight``.
+    """
+
+    weight: Tensor
+    chosen: Tensor
+    gumbel: Tensor
 
 
 class RelaxedPolicy(nn.Module, ABC):
@@ -148,6 +167,21 @@ class RelaxedPolicy(nn.Module, ABC):
         -------
         Tensor
             A new tensor, differentiable in ``x`` and in the parameters that were used.
+        """
+
+    @abstractmethod
+    def choices(self, draw: RelaxedDraw) -> Choices:
+        """Give the weights and outcomes of the choices behind a draw.
+
+        Parameters
+        ----------
+        draw : RelaxedDraw
+            Result of `draw`.
+
+        Returns
+        -------
+        Choices
+            What a gradient estimator needs to know.
         """
 
     @abstractmethod

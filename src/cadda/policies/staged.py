@@ -11,7 +11,7 @@ from cadda._random import uniform
 from cadda._validation import check_positive
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, draw_groups, per_window, transform_groups
-from cadda.policies.relaxed import RelaxedDraw, RelaxedPolicy, attach, gate
+from cadda.policies.relaxed import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
 from cadda.policies.spec import Subpolicy
 from cadda.signal.relaxation import gumbel
 
@@ -96,6 +96,9 @@ class StagedPolicy(RelaxedPolicy):
             after = gate(x, changed, probability[:, k], draw.gate[:, k], self.gate_temperature)
             x = attach(after, choice[:, k], (after - x).detach())
         return x
+
+    def choices(self, draw: RelaxedDraw) -> Choices:
+        return Choices(self.weight[draw.row, draw.subpolicy], draw.operation, draw.noise)
 
     def subpolicies(self, row: int) -> tuple[Subpolicy, ...]:
         weight = self._share().detach()[row]

@@ -1,4 +1,4 @@
-"""The functions that users call first: they join recordings, operations and policies."""
+"""Pools of operations for given recordings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cadda.data.montage import measured_positions, resolve_montage
-from cadda.operations.pool import OperationPool, eeg_pool
+from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.pool import OperationPool, eeg_pool, image_pool
+from cadda.policies.spec import PolicySpec
 
-__all__ = ["operation_pool"]
+__all__ = ["operation_pool", "pool_for_policy"]
 
 
 def operation_pool(
@@ -73,3 +75,22 @@ def operation_pool(
     montage = resolve_montage(ch_names, measured)
     pool = eeg_pool(sfreq, ch_names, montage.positions, montage.partner)
     return pool if operations is None else pool.select(operations)
+
+
+def pool_for_policy(spec: PolicySpec, windows: Any) -> OperationPool:
+    """Make the pool that a policy needs.
+
+    Parameters
+    ----------
+    spec : PolicySpec
+        The policy.
+    windows : object
+        The windows that it will be applied to; see `operation_pool`.
+
+    Returns
+    -------
+    OperationPool
+        The image operations if the policy uses them, else the EEG operations.
+    """
+    domains = {CATALOGUE[name].domain for name in spec.operations_used if name in CATALOGUE}
+    return image_pool() if domains == {"image"} else operation_pool(windows)

@@ -1,0 +1,257 @@
+"""MNE's epochs, in files or in memory, as windows and back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda._validation import did_you_mean
+from cadda.data.checks import CHUNK, Quality, choose_classes, find_channels, find_flaws, refuse_bad
+from cadda.data.hypnogram import STAGES, are_stages, stage_of
+from cadda.data.montage import measured_positions
+from cadda.data.preprocess import Standardise, standardise_as
+from cadda.data.windows import Windows
+from cadda.exceptions import DataError
+
+__all__ = ["epochs_to_windows", "open_epochs", "windows_to_epochs"]
+
+
+def open_epochs(path: Path) -> Any:
+    """Open a file of epochs without reading the signals.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.fif`` or ``.fif.gz`` file.
+
+    Returns
+    -------
+    mne.Epochs
+        The epochs.
+    """
+    import mne
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return mne.read_epochs(path, preload=False, verbose="error")
+        # MNE raises whatever the first surprise in the file leads to.
+        except Exception as error:
+            raise DataError(f"{path} cannot be read as MNE epochs: {error}") from error
+
+
+def epochs_to_windows(
+    epochs: Any,
+    *,
+    subject: str | None = None,
+    channels: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    min_windows: int | None = None,
+    standardise: Standardise = "window",
+    where: str = "epochs",
+) -> tuple[Windows, Quality]:
+    """Turn epochs into windows.
+
+    Parameters
+    ----------
+    epochs : mne.Epochs
+        Epochs; they are left as they are. Their events are the classes, in the order of the event
+        ids. Names of sleep stages become those of the AASM, in the order W, N1, N2, N3, R.
+    subject : str | None
+        Column of the metadata that says who each epoch comes from. None takes ``subject``, and
+        epochs without metadata are of one subject.
+    channels : sequence of str | None
+        Channels to take; None takes the EEG channels that are not marked as bad.
+    classes : sequence of str | None
+        Classes to take, in the order wanted; None takes all.
+    min_windows : int | None
+        Classes with fewer windows are left out; None refuses a class without any.
+    standardise : "window" | "recording" | None
+        What gets mean 0 and standard deviation 1.
+    where : str
+        Name of the source, for messages.
+
+    Returns
+    -------
+    windows : Windows
+        The windows without bad ones. Channels are named as wanted, positions are those of the
+        epochs, and the column ``recording`` of the metadata, if there is one, is kept.
+    quality : Quality
+        What is known of all of them.
+    """
+    import mne
+
+    if isinstance(epochs, mne.Epochs) and not epochs.preload:
+        # Which epochs of a recording are rejected is known once they were read.
+        epochs = epochs.copy().drop_bad(verbose="error")
+    picks = _picks(epochs, channels, where)
+    names, labels = _labels(epochs)
+    if classes is not None and names and set(names) <= set(STAGES):
+        classes = [stage_of(name) or name for name in classes]
+    class_names, labels = choose_classes(names, labels, classes, min_windows)
+    subjects, recordings = _subjects(epochs, subject, where)
+    chosen = np.flatnonzero(labels >= 0)
+    x = _signals(epochs, picks, chosen, where)
+    flaws = find_flaws(x)
+    quality = flaws.quality()
+    if not quality.n_good:
+        refuse_bad(quality, where)
+    if quality.n_bad:
+        x, chosen = x[~flaws.bad], chosen[~flaws.bad]
+    standardise_as(standardise, x, np.stack([subjects, recordings], axis=1)[chosen])
+    info = epochs.info
+    windows = Windows(
+        x,
+        labels[chosen],
+        subject=subjects[chosen],
+        recording=recordings[chosen],
+        sfreq=float(info["sfreq"]),
+        ch_names=channels or picks,
+        class_names=class_names,
+        positions=_positions(info, picks),
+    )
+    return windows, quality
+
+
+def windows_to_epochs(windows: Windows) -> Any:
+    """Give windows as MNE epochs.
+
+    Parameters
+    ----------
+    windows : Windows
+        The windows.
+
+    Returns
+    -------
+    mne.EpochsArray
+        Events named like the classes, metadata with subject and recording; positions are kept.
+    """
+    import mne
+
+    info = mne.create_info(list(windows.ch_names), windows.sfreq, "eeg", verbose="error")
+    if windows.positions is not None:
+        known = {
+            name: position
+            for name, position in zip(windows.ch_names, windows.positions, strict=True)
+            if np.isfinite(position).all()
+        }
+        montage = mne.channels.make_dig_montage(known, coord_frame="head")
+        info.set_montage(montage, on_missing="ignore", verbose="error")
+    events = np.zeros((len(windows), 3), dtype=int)
+    events[:, 0] = np.arange(len(windows)) * windows.n_times
+    events[:, 2] = windows.y.numpy() + 1
+    return mne.EpochsArray(
+        windows.x.numpy(),
+        info,
+        events,
+        event_id={name: i for i, name in enumerate(windows.class_names, start=1)},
+        metadata=_metadata(windows),
+        on_missing="ignore",
+        verbose="error",
+    )
+
+
+def _picks(epochs: Any, channels: Sequence[str] | None, where: str) -> tuple[str, ...]:
+    if channels is not None:
+        return find_channels(channels, epochs.ch_names, where)
+    kinds = dict(zip(epochs.ch_names, epochs.get_channel_types(), strict=True))
+    picks = tuple(
+        name for name, kind in kinds.items() if kind == "eeg" and name not in epochs.info["bads"]
+    )
+    if not picks:
+        raise DataError(
+            f"{where}: none of the channels {list(kinds)} is EEG; name some in `channels`."
+        )
+    return picks
+
+
+def _labels(epochs: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """Give names of classes and the label of each epoch, -1 where it is not scored."""
+    ids = dict(sorted(epochs.event_id.items(), key=lambda item: item[1]))
+    names = [str(name) for name in ids]
+    if are_stages(names):
+        stages = [stage_of(name) or "" for name in names]
+        names = [stage for stage in STAGES if stage in stages]
+        keep = {
+            code: names.index(stage)
+            for code, stage in zip(ids.values(), stages, strict=True)
+            if stage
+        }
+    else:
+        keep = {code: i for i, code in enumerate(ids.values())}
+    return names, np.array([keep.get(code, -1) for code in epochs.events[:, 2]], dtype=np.int64)
+
+
+def _subjects(
+    epochs: Any, subject: str | None, where: str
+) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    columns = _columns(epochs.metadata)
+    if subject is None and not columns:
+        one = (epochs.info["subject_info"] or {}).get("his_id") or where
+        subjects = np.full(len(epochs), str(one))
+    else:
+        name = "subject" if subject is None else subject
+        if name not in columns:
+            raise DataError(
+                f"`subject` must be a column of the metadata, but {where} has "
+                f"{list(columns) or 'no metadata'}, not {name!r}{did_you_mean(name, columns)}."
+            )
+        subjects = _texts(name, columns[name])
+    recordings = _texts("recording", columns["recording"]) if "recording" in columns else subjects
+    return subjects, recordings
+
+
+def _columns(metadata: Any) -> dict[str, list[Any]]:
+    """Give the columns of metadata, which is a list of rows where pandas is not installed."""
+    if metadata is None:
+        return {}
+    if isinstance(metadata, list):
+        return {str(key): [row[key] for row in metadata] for key in (metadata or [{}])[0]}
+    return {str(key): metadata[key].tolist() for key in metadata.columns}
+
+
+def _texts(name: str, values: list[Any]) -> NDArray[np.str_]:
+    missing = sum(value is None or value != value for value in values)
+    if missing:
+        raise DataError(f"the column {name!r} of the metadata is empty for {missing} epochs.")
+    return np.array([str(value) for value in values])
+
+
+def _signals(
+    epochs: Any, picks: tuple[str, ...], chosen: NDArray[np.int64], where: str
+) -> NDArray[np.float32]:
+    """Read some epochs as float32, a chunk at a time, as MNE itself works in float64."""
+    x = np.empty((len(chosen), len(picks), len(epochs.times)), dtype=np.float32)
+    for start in range(0, len(chosen), CHUNK):
+        part = chosen[start : start + CHUNK]
+        try:
+            values = epochs.get_data(picks=list(picks), item=part, copy=False, verbose="error")
+        # MNE raises whatever the end of a file that is cut off leads to.
+        except Exception as error:
+            raise DataError(f"{where} cannot be read as MNE epochs: {error}") from error
+        x[start : start + CHUNK] = values
+    return x
+
+
+def _positions(info: Any, picks: tuple[str, ...]) -> NDArray[np.float64] | None:
+    positions = measured_positions(info)
+    return None if positions is None else positions[[info["ch_names"].index(n) for n in picks]]
+
+
+def _metadata(windows: Windows) -> Any:
+    rows = [
+        {"subject": str(subject), "recording": str(recording)}
+        for subject, recording in zip(windows.subject, windows.recording, strict=True)
+    ]
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        # MNE takes rows where pandas is not installed, and only there.
+        return rows
+    return pandas.DataFrame(rows)

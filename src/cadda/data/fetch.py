@@ -1,0 +1,136 @@
+"""Sleep Physionet from the network, only when asked for."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+from cadda.exceptions import DataError
+
+__all__ = ["available_nights", "fetch_sleep_physionet"]
+
+_N_SUBJECTS = 83
+_NO_SUBJECT = {39, 68, 69, 78, 79}
+_NO_NIGHT = {(13, 2), (36, 1), (52, 1)}
+_ADDRESS = "https://physionet.org/content/sleep-edfx/1.0.0/"
+
+
+def available_nights(
+    subjects: Sequence[int], recordings: Sequence[int] = (1, 2)
+) -> list[tuple[int, int]]:
+    """Say which nights of Sleep Physionet exist.
+
+    Parameters
+    ----------
+    subjects : sequence of int
+        Numbers of subjects, 0 to 82.
+    recordings : sequence of int
+        Nights, 1 and 2.
+
+    Returns
+    -------
+    list of (int, int)
+        Subject and night, without the five numbers that nobody has and the three nights that were
+        lost. All together are 153 nights of 78 subjects.
+    """
+    wrong = [subject for subject in subjects if not 0 <= subject < _N_SUBJECTS]
+    if wrong or not len(subjects):
+        raise ValueError(f"`subjects` must be numbers from 0 to 82, got {wrong or 'none'}.")
+    if not len(recordings) or not set(recordings) <= {1, 2}:
+        raise ValueError(f"`recordings` must be 1, 2 or both, got {list(recordings)}.")
+    nights = [
+        (subject, night)
+        for subject in sorted(set(subjects))
+        for night in sorted(set(recordings))
+        if subject not in _NO_SUBJECT and (subject, night) not in _NO_NIGHT
+    ]
+    if not nights:
+        raise ValueError(
+            f"`subjects` must have at least one night: {sorted(_NO_SUBJECT)} do not exist, and "
+            f"the nights {sorted(_NO_NIGHT)} were lost."
+        )
+    return nights
+
+
+def fetch_sleep_physionet(
+    subjects: Sequence[int],
+    recordings: Sequence[int] = (1, 2),
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
+) -> list[tuple[Path, Path]]:
+    """Fetch nights of Sleep Physionet, about 50 MB each, with MNE's own fetcher.
+
+    What is there already is not fetched again, and a file appears only once it is whole and its
+    checksum is right; so after a failure, calling this again goes on where it stopped. Without
+    network it raises `DataError` and leaves what is there.
+
+    Parameters
+    ----------
+    subjects : sequence of int
+        Numbers of subjects, 0 to 82; those that do not exist are left out.
+    recordings : sequence of int
+        Nights, 1 and 2.
+    folder : path-like | None
+        Where to put ``physionet-sleep-data``; None is where MNE keeps data, ``~/mne_data`` unless
+        MNE is configured otherwise.
+    on_progress : callable | None
+        Called before each night with the number done, their total and a name, and once at the end.
+
+    Returns
+    -------
+    list of (Path, Path)
+        Recording and hypnogram of each night.
+    """
+    from mne.datasets.sleep_physionet import age
+
+    nights = available_nights(subjects, recordings)
+    report = on_progress or (lambda _done, _total, _name: None)
+    pairs: list[tuple[Path, Path]] = []
+    for done, (subject, night) in enumerate(nights):
+        report(done, len(nights), f"subject {subject}, night {night}")
+        try:
+            with _quiet():
+                found = age.fetch_data(
+                    subjects=[subject],
+                    recording=[night],
+                    path=None if folder is None else str(folder),
+                    on_missing="ignore",
+                    verbose="error",
+                )
+        # Whatever the network, the disk or a checksum leads to.
+        except Exception as error:
+            raise DataError(
+                f"night {night} of subject {subject} cannot be fetched ({_reason(error)}); "
+                f"{done} of {len(nights)} nights are there and stay. Call this again to go on, or "
+                f"fetch the files from {_ADDRESS} by hand and give their folder."
+            ) from error
+        pairs.extend((Path(psg), Path(hypnogram)) for psg, hypnogram in found)
+    report(len(nights), len(nights), "")
+    return pairs
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence what MNE's downloader writes to the terminal, and nothing else."""
+    # A logger of its own, with a handler of its own, whatever the program has set up.
+    downloader = import_module("pooch").get_logger()
+    was_disabled, downloader.disabled = downloader.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        downloader.disabled = was_disabled
+
+
+def _reason(error: Exception) -> str:
+    """Say in a few words what went wrong; network libraries say it in many."""
+    if type(error).__name__ in ("ConnectionError", "ConnectTimeout", "ReadTimeout"):
+        return "no connection to physionet.org"
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

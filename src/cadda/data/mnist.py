@@ -1,0 +1,103 @@
+"""MNIST from its original files, as windows of 28 rows by 28 columns."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.data.windows import Windows
+from cadda.exceptions import DataError
+
+__all__ = ["read_mnist"]
+
+_FILES = {"train": "train", "test": "t10k"}
+
+
+def read_mnist(
+    folder: Path | str,
+    *,
+    parts: Sequence[str] = ("train", "test"),
+    digits: Sequence[int] | None = None,
+    n_chunks: int = 10,
+) -> Windows:
+    """Read images of digits.
+
+    Parameters
+    ----------
+    folder : path-like
+        Folder with ``train-images-idx3-ubyte``, ``train-labels-idx1-ubyte`` and the same for
+        ``t10k``, each as it is or with ``.gz``.
+    parts : sequence of "train" | "test"
+        Which of the two parts to read.
+    digits : sequence of int | None
+        Digits to keep, in the order that the labels shall have; None keeps all ten.
+    n_chunks : int
+        MNIST does not say who wrote a digit. So that splits by subject work, each part is cut into
+        this many chunks of neighbouring images, which often have the same writer, and a chunk
+        counts as a subject: ``train-0``, ``train-1``, …, ``test-0``, …. The `recording` is the
+        part, and its usual split is ``windows[windows.recording == "train"]``.
+
+    Returns
+    -------
+    Windows
+        Images with values from 0 to 1, rows as channels; the sampling rate is one per pixel.
+    """
+    wanted = list(range(10)) if digits is None else list(digits)
+    if len(set(wanted)) != len(wanted) or not set(wanted) <= set(range(10)) or len(wanted) < 2:
+        raise ValueError(f"`digits` must be at least two different ones of 0 … 9, got {wanted}.")
+    if not parts or isinstance(parts, str) or not set(parts) <= set(_FILES):
+        raise ValueError(f"`parts` must be 'train', 'test' or both, in a list, got {parts!r}.")
+    if n_chunks < 1:
+        raise ValueError(f"`n_chunks` must be at least 1, got {n_chunks}.")
+    images, labels, subjects, sources = [], [], [], []
+    for part in parts:
+        x, y = _read_part(Path(folder), part)
+        chunk = np.arange(len(y)) * n_chunks // max(len(y), 1)
+        kept = np.isin(y, wanted)
+        images.append(x[kept])
+        labels.append(y[kept])
+        subjects.append(np.array([f"{part}-{k}" for k in range(n_chunks)])[chunk[kept]])
+        sources.append(np.full(int(kept.sum()), part))
+    new_label = np.zeros(10, dtype=np.int64)
+    new_label[wanted] = np.arange(len(wanted))
+    x = np.concatenate(images)
+    return Windows(
+        x.astype(np.float32) / np.float32(255),
+        new_label[np.concatenate(labels)],
+        subject=np.concatenate(subjects),
+        recording=np.concatenate(sources),
+        sfreq=1.0,
+        ch_names=[f"row {i}" for i in range(x.shape[1])],
+        class_names=[str(digit) for digit in wanted],
+    )
+
+
+def _read_part(folder: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    x = _read_idx(folder, f"{_FILES[part]}-images-idx3-ubyte", 3)
+    y = _read_idx(folder, f"{_FILES[part]}-labels-idx1-ubyte", 1)
+    if len(x) != len(y):
+        raise DataError(f"{folder} has {len(x)} {part} images, but {len(y)} labels.")
+    return x, y
+
+
+def _read_idx(folder: Path, name: str, n_axes: int) -> NDArray[np.uint8]:
+    """Read an array of bytes: two zeros, type 8, number of axes, their sizes, the values."""
+    path = next((one for one in (folder / name, folder / f"{name}.gz") if one.exists()), None)
+    if path is None:
+        raise DataError(f"{folder} has neither {name} nor {name}.gz.")
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read, it may be cut off: {error}") from error
+    start = 4 + 4 * n_axes
+    if content[:4] != bytes([0, 0, 8, n_axes]) or len(content) < start:
+        raise DataError(f"{path} is not an idx file of bytes with {n_axes} axes.")
+    shape = tuple(np.frombuffer(content, ">u4", n_axes, 4).astype(int).tolist())
+    if len(content) - start != np.prod(shape):
+        raise DataError(f"{path} is cut off: it must hold {shape} values.")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)

@@ -1,0 +1,258 @@
+"""Simulated sleep: nights in volts, or windows ready for use, with nothing to download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from operator import index
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cadda._random import Seeds
+from cadda.data.hypnogram import STAGES
+from cadda.data.preprocess import Preprocessing, standardise
+from cadda.data.sleep_cycle import draw_stages, state_weights
+from cadda.data.sleep_head import sleep_montage
+from cadda.data.sleep_recording import record
+from cadda.data.sleep_sources import fast_length
+from cadda.data.sleep_subject import Subject, draw_subject
+from cadda.data.windows import Windows
+
+__all__ = [
+    "Night",
+    "nights_to_windows",
+    "simulate_night",
+    "simulate_nights",
+    "simulate_sleep",
+    "simulated_subject",
+]
+
+_SHORTEST_NIGHT = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Night:
+    """One simulated recording.
+
+    Parameters
+    ----------
+    subject : str
+        Name of the sleeper.
+    volts : array of shape (n_channels, n_times)
+        Signals in volts, as an amplifier gives them.
+    stages : array of shape (n_windows,)
+        Stage of each 30 s, as an index into W, N1, N2, N3, R.
+    montage : str
+        ``"physionet"`` or ``"mass"``.
+    sfreq : float
+        Sampling rate in Hz.
+    ch_names : tuple of str
+        Names of the channels.
+    """
+
+    subject: str
+    volts: NDArray[np.float64]
+    stages: NDArray[np.int64]
+    montage: str
+    sfreq: float
+    ch_names: tuple[str, ...]
+
+
+def simulate_sleep(
+    n_subjects: int = 12, n_windows: int = 100, *, montage: str = "physionet", seed: int = 0
+) -> Windows:
+    """Simulate sleep of several subjects, as windows ready for use.
+
+    Each subject sleeps one short night with a hypnogram of its own. Peak frequencies, amplitudes,
+    rates of events, electrode places and noise differ between subjects, stages pass gradually,
+    and a window is scored by what most of it shows, so that subjects must be generalised over.
+
+    Parameters
+    ----------
+    n_subjects : int
+        How many subjects. The first ones are the same however many there are.
+    n_windows : int
+        How many windows of 30 s each of them has, at least 10; from 40 on, each has all stages.
+    montage : str
+        ``"physionet"``: the derivations Fpz-Cz and Pz-Oz at 100 Hz. ``"mass"``: C3, C4, F3, F4, O1
+        and O2 against linked ears at 128 Hz.
+    seed : int
+        Same seed, same bytes.
+
+    Returns
+    -------
+    Windows
+        Low-passed at 30 Hz and standardised, the windows of a subject in the order of the night.
+
+    Examples
+    --------
+    >>> simulate_sleep(n_subjects=2, n_windows=40)
+    Windows: 80 windows of 2 channels × 30 s at 100 Hz, 2 subjects; W 11, N1 5, N2 24, N3 15, R 25
+    """
+    nights = simulate_nights(n_subjects, n_windows, montage=montage, seed=seed)
+    return nights_to_windows(nights)
+
+
+def simulate_nights(
+    n_subjects: int = 12, n_windows: int = 100, *, montage: str = "physionet", seed: int = 0
+) -> Iterator[Night]:
+    """Simulate one night after another.
+
+    Parameters
+    ----------
+    n_subjects : int
+        How many subjects.
+    n_windows : int
+        How many windows of 30 s each of them has, at least 10.
+    montage : str
+        ``"physionet"`` or ``"mass"``; see `simulate_sleep`.
+    seed : int
+        Same seed, same bytes.
+
+    Returns
+    -------
+    iterator of Night
+        One night per subject, each simulated when it is asked for.
+    """
+    count = _whole("n_subjects", n_subjects, 1)
+    _whole("n_windows", n_windows, _SHORTEST_NIGHT)
+    sleep_montage(montage)
+    return (
+        simulate_night(subject, n_windows=n_windows, montage=montage, seed=seed)
+        for subject in range(count)
+    )
+
+
+def simulate_night(
+    subject: int = 0, *, n_windows: int = 100, montage: str = "physionet", seed: int = 0
+) -> Night:
+    """Simulate one night of one subject.
+
+    Parameters
+    ----------
+    subject : int
+        Which subject, from 0.
+    n_windows : int
+        How many windows of 30 s, at least 10. The night is compressed to fit.
+    montage : str
+        ``"physionet"`` or ``"mass"``; see `simulate_sleep`. The sleeper and the stages are the
+        same for both.
+    seed : int
+        Same seed, same bytes.
+
+    Returns
+    -------
+    Night
+        Signals in volts and the stage of each window.
+    """
+    number = _whole("subject", subject, 0)
+    length = _whole("n_windows", n_windows, _SHORTEST_NIGHT)
+    recorded = sleep_montage(montage)
+    sleeper = simulated_subject(number, seed=seed)
+    seeds = Seeds(seed)
+    course = _generator(seeds, "stages", number)
+    steps, stages = draw_stages(course, length, wakefulness=sleeper.wakefulness)
+    weights = state_weights(course, steps, eyes_open=sleeper.eyes_open)
+    signals = _generator(seeds, f"signals of {montage}", number)
+    return Night(
+        subject=f"sub-{number + 1:02d}",
+        volts=record(signals, sleeper, weights, recorded),
+        stages=stages,
+        montage=montage,
+        sfreq=recorded.sfreq,
+        ch_names=recorded.ch_names,
+    )
+
+
+def simulated_subject(subject: int = 0, *, seed: int = 0) -> Subject:
+    """Tell the truth about a subject: peak frequencies, rates, electrode places and the like.
+
+    Parameters
+    ----------
+    subject : int
+        Which subject, from 0.
+    seed : int
+        The seed of the simulation.
+
+    Returns
+    -------
+    Subject
+        What `simulate_night` makes the night from.
+    """
+    number = _whole("subject", subject, 0)
+    seeds = Seeds(_whole("seed", seed, 0))
+    return draw_subject(_generator(seeds, "sleeper", number))
+
+
+def nights_to_windows(nights: Iterable[Night]) -> Windows:
+    """Cut nights into windows, low-passed and standardised.
+
+    Parameters
+    ----------
+    nights : iterable of Night
+        At least one, all of the same montage.
+
+    Returns
+    -------
+    Windows
+        The windows of all nights, in order.
+    """
+    x, stages, subjects = [], [], []
+    for night in nights:
+        x.append(_cut(night))
+        stages.append(night.stages)
+        subjects += [night.subject] * len(night.stages)
+    if not x:
+        raise ValueError("`nights` must have at least one night, got none.")
+    return Windows(
+        standardise(torch.from_numpy(np.concatenate(x))),
+        np.concatenate(stages),
+        subject=subjects,
+        sfreq=night.sfreq,
+        ch_names=night.ch_names,
+        class_names=STAGES,
+    )
+
+
+def _generator(seeds: Seeds, name: str, subject: int) -> np.random.Generator:
+    return np.random.default_rng(seeds.integer(f"simulated sleep: {name}", subject=subject))
+
+
+def _cut(night: Night) -> NDArray[np.float32]:
+    """Low-pass a night as a real one is and cut it, shape (n_windows, n_channels, n_times)."""
+    filtered = _filtered(night.volts, _low_pass(night.sfreq))
+    windows = filtered.reshape(len(night.ch_names), len(night.stages), -1)
+    return np.asarray(windows.swapaxes(0, 1), dtype=np.float32)
+
+
+@cache
+def _low_pass(sfreq: float) -> NDArray[np.float64]:
+    """Design the filter that recordings are filtered with, of odd length and symmetric."""
+    import mne
+
+    usual = Preprocessing()
+    design = {"h_trans_bandwidth": usual.transition, "verbose": "error"}
+    return np.asarray(mne.filter.create_filter(None, sfreq, None, usual.lowpass, **design))
+
+
+def _filtered(signals: NDArray[np.float64], fir: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Filter with zero phase, as MNE does, but by one Fourier transform instead of thousands."""
+    n_times, reach = signals.shape[1], len(fir) // 2
+    margin = ((0, 0), (reach, reach))
+    padded = np.pad(signals, margin, mode="reflect", reflect_type="odd")
+    length = fast_length(padded.shape[1] + 2 * reach)
+    spectrum = np.fft.rfft(padded, n=length) * np.fft.rfft(fir, n=length)
+    return np.asarray(np.fft.irfft(spectrum, n=length)[:, 2 * reach : 2 * reach + n_times])
+
+
+def _whole(name: str, value: int, least: int) -> int:
+    try:
+        number = -1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = -1
+    if number < least:
+        raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+    return number

@@ -1,0 +1,166 @@
+"""Nights of Sleep Physionet and of MASS: EDF files with a hypnogram beside each."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cadda.data.annotated_edf import EdfHeader, read_annotations, read_edf_header
+from cadda.data.checks import find_channels
+from cadda.data.hypnogram import STAGES, Annotation, hypnogram_windows
+from cadda.data.preprocess import Plan, Preprocessing, Recording
+from cadda.exceptions import DataError
+
+__all__ = ["FAMILIES", "Family", "plan_sleep"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Family:
+    """How one data base names its nights, and how the paper reads it.
+
+    Parameters
+    ----------
+    title : str
+        Name of the data base.
+    signals : str
+        Regular expression for files with signals; groups ``recording`` and ``subject``.
+    hypnogram : str
+        Regular expression for hypnograms; group ``recording``.
+    example : str
+        A pair of names, for messages.
+    channels : tuple of str
+        Channels to read.
+    preprocessing : Preprocessing
+        What is done to the signals.
+    """
+
+    title: str
+    signals: str
+    hypnogram: str
+    example: str
+    channels: tuple[str, ...]
+    preprocessing: Preprocessing
+
+
+FAMILIES = (
+    Family(
+        "Sleep Physionet",
+        r"(?P<recording>(?P<subject>S[CT]\d{3})\d)\w*-PSG\.edf",
+        r"(?P<recording>S[CT]\d{4})\w*-Hypnogram\.edf",
+        "'SC4001E0-PSG.edf' and 'SC4001EC-Hypnogram.edf'",
+        ("EEG Fpz-Cz", "EEG Pz-Oz"),
+        Preprocessing(),
+    ),
+    Family(
+        "MASS",
+        r"(?P<recording>(?P<subject>\d\d-\d\d-\d{4})) PSG\.edf",
+        r"(?P<recording>\d\d-\d\d-\d{4}) Base\.edf",
+        "'01-03-0001 PSG.edf' and '01-03-0001 Base.edf'",
+        ("C3", "C4", "F3", "F4", "O1", "O2"),
+        Preprocessing(sfreq=128.0),
+    ),
+)
+"""The data bases that are known by the names of their files."""
+
+
+def plan_sleep(
+    folder: Path,
+    channels: Sequence[str] | None = None,
+    preprocessing: Preprocessing | None = None,
+) -> Plan:
+    """Plan the reading of a folder of nights.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with pairs of files, at any depth.
+    channels : sequence of str | None
+        Channels to read; None takes those of the paper.
+    preprocessing : Preprocessing | None
+        What is done to the signals; None does what the paper does.
+
+    Returns
+    -------
+    Plan
+        What to read.
+    """
+    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".edf")
+    family = next((one for one in FAMILIES if _named(files, one.signals)), None)
+    if family is None:
+        known = " or ".join(f"{one.example} ({one.title})" for one in FAMILIES)
+        found = f"only {files[0].name} and the like" if files else "no EDF file"
+        raise DataError(
+            f"{folder} has {found}; it must have pairs such as {known}, or EDF files with a "
+            "mapping file (TOML) that says which annotation is which class."
+        )
+    wanted = tuple(channels or family.channels)
+    preprocessing = preprocessing or family.preprocessing
+    recordings = [
+        _night(night, subject, psg, hypnogram, wanted, preprocessing.seconds)
+        for night, subject, psg, hypnogram in _pairs(folder, files, family)
+    ]
+    return Plan(recordings, wanted, STAGES, preprocessing)
+
+
+def _named(files: Sequence[Path], pattern: str) -> dict[str, tuple[Path, re.Match[str]]]:
+    """Give the files with a name of a kind, by the recording they belong to."""
+    matches = [(file, re.fullmatch(pattern, file.name, re.IGNORECASE)) for file in files]
+    return {match["recording"]: (file, match) for file, match in matches if match}
+
+
+def _pairs(
+    folder: Path, files: Sequence[Path], family: Family
+) -> list[tuple[str, str, Path, Path]]:
+    signals, hypnograms = _named(files, family.signals), _named(files, family.hypnogram)
+    alone = sorted(signals.keys() ^ hypnograms.keys())
+    if alone:
+        missing = "hypnogram" if alone[0] in signals else "recording"
+        raise DataError(
+            f"{folder} has no {missing} for {', '.join(alone[:5])}"
+            f"{' …' if len(alone) > 5 else ''}; a night needs both, such as {family.example}."
+        )
+    return [
+        (night, match["subject"], psg, hypnograms[night][0])
+        for night, (psg, match) in signals.items()
+    ]
+
+
+def _night(
+    night: str, subject: str, psg: Path, hypnogram: Path, wanted: Sequence[str], seconds: float
+) -> Recording:
+    header = read_edf_header(psg)
+    picks = find_channels(wanted, header.labels, psg.name)
+    starts, labels = hypnogram_windows(
+        _annotations(hypnogram, header),
+        seconds=seconds,
+        total=header.seconds,
+        where=hypnogram.name,
+    )
+    return Recording(psg, picks, header.sfreq_of(picks), starts, labels, subject, night)
+
+
+def _annotations(hypnogram: Path, header: EdfHeader) -> list[Annotation]:
+    """Read a hypnogram, with times from the start of its recording instead of its own."""
+    start = read_edf_header(hypnogram).start
+    annotations = read_annotations(hypnogram)
+    if start is None or header.start is None:
+        return annotations
+    late = (start - header.start).total_seconds()
+    if abs(late) > header.seconds:
+        raise DataError(
+            f"{hypnogram.name} does not fit {header.path.name}: it starts at {start}, the "
+            f"recording at {header.start}."
+        )
+    if late:
+        _logger.warning(
+            "%s starts %g s after %s; its stages are shifted accordingly.",
+            hypnogram.name,
+            late,
+            header.path.name,
+        )
+    return [replace(one, onset=one.onset + late) for one in annotations]

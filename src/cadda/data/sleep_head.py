@@ -1,0 +1,205 @@
+"""The head of a simulated sleeper: electrodes, derivations, and how a source reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda._validation import did_you_mean
+from cadda.data.montage import resolve_montage
+
+__all__ = [
+    "ELECTRODES",
+    "SLEEP_MONTAGES",
+    "Place",
+    "SleepMontage",
+    "electrode_positions",
+    "eyes",
+    "lead_field",
+    "scalp",
+    "sleep_montage",
+]
+
+_EYES = (0.0, 0.85, -0.6)
+"""Between the two eyes, in head radii."""
+
+
+@dataclass(frozen=True)
+class SleepMontage:
+    """What a sleep laboratory records.
+
+    Parameters
+    ----------
+    name : str
+        Name of the montage.
+    sfreq : float
+        Sampling rate in Hz.
+    derivations : tuple of (str, tuple of str)
+        For each channel an electrode, and the electrodes whose mean is subtracted from it.
+    ch_names : tuple of str
+        Names of the channels.
+    """
+
+    name: str
+    sfreq: float
+    derivations: tuple[tuple[str, tuple[str, ...]], ...]
+    ch_names: tuple[str, ...]
+
+    @property
+    def electrodes(self) -> tuple[str, ...]:
+        """The electrodes that any derivation uses, in the order of `ELECTRODES`."""
+        used = {name for plus, minus in self.derivations for name in (plus, *minus)}
+        return tuple(name for name in ELECTRODES if name in used)
+
+    @property
+    def matrix(self) -> NDArray[np.float32]:
+        """Channels from electrodes, shape (n_channels, n_electrodes); each row sums to 0."""
+        column = {name: i for i, name in enumerate(self.electrodes)}
+        matrix = np.zeros((len(self.derivations), len(column)), dtype=np.float32)
+        for row, (plus, minus) in zip(matrix, self.derivations, strict=True):
+            row[column[plus]] += 1
+            for name in minus:
+                row[column[name]] -= 1 / len(minus)
+        return matrix
+
+
+ELECTRODES = ("Fpz", "Cz", "Pz", "Oz", "C3", "C4", "F3", "F4", "O1", "O2", "A1", "A2")
+
+_LINKED_EARS = ("A1", "A2")
+_MASS_CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2")
+
+SLEEP_MONTAGES = {
+    "physionet": SleepMontage(
+        "physionet", 100.0, (("Fpz", ("Cz",)), ("Pz", ("Oz",))), ("Fpz-Cz", "Pz-Oz")
+    ),
+    "mass": SleepMontage(
+        "mass", 128.0, tuple((name, _LINKED_EARS) for name in _MASS_CHANNELS), _MASS_CHANNELS
+    ),
+}
+
+
+def sleep_montage(name: str) -> SleepMontage:
+    """Find a montage by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `SLEEP_MONTAGES`.
+
+    Returns
+    -------
+    SleepMontage
+        The montage.
+    """
+    if name not in SLEEP_MONTAGES:
+        known = " or ".join(repr(one) for one in SLEEP_MONTAGES)
+        hint = did_you_mean(str(name), SLEEP_MONTAGES)
+        raise ValueError(f"`montage` must be {known}, got {name!r}{hint}.")
+    return SLEEP_MONTAGES[name]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A current dipole in the head, all in head radii around its centre.
+
+    Parameters
+    ----------
+    position : tuple of float
+        Where it is.
+    moment : tuple of float
+        Its direction.
+    seen_at : tuple of float
+        The point of the scalp at which a source of 1 µV is seen as 1 µV.
+    """
+
+    position: tuple[float, ...]
+    moment: tuple[float, ...]
+    seen_at: tuple[float, ...]
+
+
+def scalp(name: str, depth: float) -> Place:
+    """Give a dipole below a point of the scalp that points at it.
+
+    Parameters
+    ----------
+    name : str
+        Position of the 10-10 system.
+    depth : float
+        Depth below the scalp in head radii. The skull blurs what the scalp sees, and a dipole
+        deeper than the cortex stands for that: 0.5 is focal, 0.8 is wide.
+
+    Returns
+    -------
+    Place
+        The dipole.
+    """
+    point = electrode_positions([name])[0]
+    return Place(tuple((1 - depth) * point), tuple(point), tuple(point))
+
+
+def eyes(direction: str) -> Place:
+    """Give the dipole by which a movement of both eyes is seen.
+
+    Parameters
+    ----------
+    direction : str
+        ``"up"``, positive at the forehead, or ``"right"``, positive at the right temple.
+
+    Returns
+    -------
+    Place
+        The dipole.
+    """
+    moment = (0.0, 0.0, 1.0) if direction == "up" else (1.0, 0.0, 0.0)
+    seen_at = electrode_positions(["Fpz" if direction == "up" else "F8"])[0]
+    return Place(_EYES, moment, tuple(seen_at))
+
+
+def electrode_positions(names: Sequence[str]) -> NDArray[np.float64]:
+    """Look up electrodes on a head of radius 1.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Positions of the 10-10 system.
+
+    Returns
+    -------
+    array of shape (n_names, 3)
+        Unit vectors, x to the right, y to the front, z up.
+    """
+    positions = resolve_montage(names).positions
+    return np.asarray(positions / np.linalg.norm(positions, axis=1, keepdims=True))
+
+
+def lead_field(electrodes: NDArray[np.float64], places: Sequence[Place]) -> NDArray[np.float32]:
+    r"""Say how much of each source each electrode sees.
+
+    The potential of a dipole q in a conductor without borders,
+    :math:`V(r) \propto q \cdot (r - s) / |r - s|^3`, relative to the point `Place.seen_at`.
+
+    Parameters
+    ----------
+    electrodes : array of shape (n_electrodes, 3)
+        Positions in head radii.
+    places : sequence of Place
+        The sources.
+
+    Returns
+    -------
+    array of shape (n_electrodes, n_places)
+        Gains.
+    """
+    columns = [
+        _potential(electrodes, place) / _potential(np.array([place.seen_at]), place)
+        for place in places
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _potential(points: NDArray[np.float64], place: Place) -> NDArray[np.float64]:
+    away = points - np.array(place.position)
+    return np.asarray(away @ np.array(place.moment) / np.linalg.norm(away, axis=1) ** 3)

@@ -1,0 +1,158 @@
+"""Adds up what the sources of a simulated sleeper send to the electrodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.data import sleep_sources as draw
+from cadda.data.sleep_cycle import STEPS_PER_WINDOW, WINDOW_SECONDS
+from cadda.data.sleep_head import ELECTRODES, Place, SleepMontage, eyes, lead_field, scalp
+from cadda.data.sleep_subject import Subject
+from cadda.data.sleep_tables import EVENTS, EYES, RHYTHMS, SENSORS, Event, Rhythm
+
+__all__ = ["record"]
+
+_STEP_SECONDS = WINDOW_SECONDS / STEPS_PER_WINDOW
+_FLUCTUATION = 0.2
+"""Standard deviation of the logarithm of amplitudes and rates in the course of minutes."""
+
+_EVENT_SPREAD = 0.35
+"""Standard deviation of the logarithm of the amplitude from event to event."""
+
+_HIGH_PASS = 0.3
+"""Lower end of what the amplifier passes, in Hz."""
+
+
+def record(
+    rng: np.random.Generator,
+    subject: Subject,
+    weights: NDArray[np.float64],
+    montage: SleepMontage,
+) -> NDArray[np.float64]:
+    """Record a sleeper.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of randomness.
+    subject : Subject
+        The sleeper.
+    weights : array of shape (n_steps, N_STATES)
+        How much of each state there is in each step of the night.
+    montage : SleepMontage
+        What is recorded.
+
+    Returns
+    -------
+    array of shape (n_channels, n_times)
+        Signals in volts.
+    """
+    n_times = round(len(weights) * _STEP_SECONDS * montage.sfreq)
+    n_drawn = draw.fast_length(n_times)
+    frequency = np.fft.rfftfreq(n_drawn, 1 / montage.sfreq).astype(np.float32)
+    used = [ELECTRODES.index(name) for name in montage.electrodes]
+    signals = np.zeros((len(montage.ch_names), n_times), dtype=np.float32)
+    for rhythm in RHYTHMS:
+        courses = _rhythm(rng, rhythm, subject, weights, frequency, n_times)
+        signals += _mixed(_gains(rhythm, subject.positions[used], montage), courses)
+    for event in EVENTS:
+        gains = _gains(event, subject.positions[used], montage)
+        courses = _events(rng, event, subject, weights, montage.sfreq, gains.shape[1])
+        signals += _mixed(gains, courses)
+    sensors = draw.noise(rng, len(used), n_times, draw.one_over_f(frequency, 0.5))
+    signals += _mixed(montage.matrix * subject.noise[used].astype(np.float32), sensors)
+    return _amplified(signals, montage.sfreq)
+
+
+def _rhythm(
+    rng: np.random.Generator,
+    rhythm: Rhythm,
+    subject: Subject,
+    weights: NDArray[np.float64],
+    frequency: NDArray[np.float32],
+    n_times: int,
+) -> NDArray[np.float32]:
+    """Draw the signals of one rhythm at its places, in µV."""
+    if rhythm.frequency:
+        spectrum = draw.peak(frequency, subject.peaks[rhythm.name], rhythm.width)
+    else:
+        spectrum = draw.one_over_f(frequency, subject.exponent)
+    strength = weights @ np.array(rhythm.microvolts) * subject.gains[rhythm.name]
+    strength *= _fluctuation(rng, len(weights))
+    envelope = np.interp(
+        (np.arange(n_times) + 0.5) / n_times * len(weights),
+        np.arange(len(weights)) + 0.5,
+        strength,
+    )
+    courses = draw.noise(rng, len(rhythm.places), n_times, spectrum)
+    courses *= envelope.astype(np.float32)
+    return courses
+
+
+def _events(
+    rng: np.random.Generator,
+    event: Event,
+    subject: Subject,
+    weights: NDArray[np.float64],
+    sfreq: float,
+    n_places: int,
+) -> NDArray[np.float32]:
+    """Draw the signals of one kind of event at its places, in µV."""
+    n_times = round(len(weights) * _STEP_SECONDS * sfreq)
+    expected = weights @ np.array(event.per_minute) * subject.rates[event.name]
+    expected *= _fluctuation(rng, len(weights)) * _STEP_SECONDS / 60
+    counts = rng.poisson(expected)
+    step = np.repeat(np.arange(len(weights)), counts)
+    n_events = len(step)
+    onset = (step + rng.random(n_events)) * _STEP_SECONDS * sfreq
+    time = np.arange(round(event.seconds * sfreq), dtype=np.float32) / np.float32(sfreq)
+    has_frequency = event.frequency > 0
+    wave = partial(event.wave, centre=subject.peaks[event.name]) if has_frequency else event.wave
+    usual = event.microvolts * subject.gains[event.name]
+    sizes = usual * rng.lognormal(0, _EVENT_SPREAD, n_events)
+    waves = wave(rng, time, n_events) * sizes.astype(np.float32)[:, None]
+    courses = np.zeros((n_places, n_times), dtype=np.float32)
+    draw.add_events(courses, rng.integers(0, n_places, n_events), onset.astype(np.int64), waves)
+    return courses
+
+
+def _gains(
+    source: Rhythm | Event, positions: NDArray[np.float64], montage: SleepMontage
+) -> NDArray[np.float32]:
+    """Say how much of each place of a source each channel sees."""
+    if source.places == SENSORS:
+        return montage.matrix
+    return montage.matrix @ lead_field(positions, _places(source.places, source.depth))
+
+
+def _mixed(gains: NDArray[np.float32], courses: NDArray[np.float32]) -> NDArray[np.float32]:
+    # A matrix product rounds differently with another number of threads.
+    return np.asarray(np.einsum("cp,pt->ct", gains, courses))
+
+
+@cache
+def _places(names: Sequence[str], depth: float) -> tuple[Place, ...]:
+    return tuple(
+        eyes(name.removeprefix("eyes ")) if name in EYES else scalp(name, depth) for name in names
+    )
+
+
+def _fluctuation(rng: np.random.Generator, n_steps: int) -> NDArray[np.float64]:
+    """Draw a factor around 1 that drifts over about half a minute."""
+    kernel = np.hanning(STEPS_PER_WINDOW + 2)
+    drift = np.convolve(rng.standard_normal(n_steps + len(kernel) - 1), kernel, mode="valid")
+    return np.asarray(np.exp(_FLUCTUATION * drift / np.linalg.norm(kernel)))
+
+
+def _amplified(signals: NDArray[np.float32], sfreq: float) -> NDArray[np.float64]:
+    """Take slow drifts away, as an amplifier does, and turn µV into volts."""
+    n_times = signals.shape[1]
+    n_padded = draw.fast_length(n_times)
+    frequency = np.fft.rfftfreq(n_padded, 1 / sfreq)
+    passed = frequency**2 / (frequency**2 + _HIGH_PASS**2)
+    spectrum = np.fft.rfft(signals.astype(np.float64), n=n_padded) * passed
+    return np.asarray(np.fft.irfft(spectrum, n=n_padded)[:, :n_times] * 1e-6)

@@ -1,0 +1,236 @@
+"""The sources of simulated sleep: what, where, how strong and how often in which state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.data import sleep_artefacts, sleep_sources
+
+__all__ = ["EVENTS", "EYES", "RHYTHMS", "SENSORS", "Event", "Rhythm"]
+
+PerState: TypeAlias = tuple[float, float, float, float, float, float]
+"""Wake with eyes open, wake with eyes closed, N1, N2, N3, R."""
+
+SENSORS = ("each electrode",)
+"""In place of points of the scalp: what happens at a single electrode."""
+
+EYES = ("eyes up", "eyes right")
+"""In place of points of the scalp: the movements of the eyes."""
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """An ongoing activity.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    places : tuple of str
+        Points of the scalp above its sources, each with a signal of its own.
+    microvolts : tuple of float
+        Root mean square in each state.
+    depth : float
+        Depth of the sources in head radii.
+    frequency : float
+        Usual peak in Hz; 0 for a 1/f background.
+    width : float
+        Standard deviation of the peak itself in Hz.
+    shift : float
+        Standard deviation of its frequency between subjects in Hz.
+    """
+
+    name: str
+    places: tuple[str, ...]
+    microvolts: PerState
+    depth: float = 0.6
+    frequency: float = 0.0
+    width: float = 1.0
+    shift: float = 0.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """A wave that comes and goes.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    wave : callable
+        Function of `sleep_sources` or `sleep_artefacts` that draws it.
+    seconds : float
+        Longest duration.
+    places : tuple of str
+        Points of the scalp above its sources, `EYES` or `SENSORS`; each event is in one of them.
+    microvolts : float
+        Usual amplitude.
+    per_minute : tuple of float
+        Rate in each state.
+    depth : float
+        Depth of the sources in head radii.
+    frequency : float
+        Usual frequency in Hz, for a wave that has one; else 0.
+    shift : float
+        Standard deviation of the frequency between subjects in Hz.
+    """
+
+    name: str
+    wave: Callable[..., NDArray[np.float32]]
+    seconds: float
+    places: tuple[str, ...]
+    microvolts: float
+    per_minute: PerState
+    depth: float = 0.7
+    frequency: float = 0.0
+    shift: float = 0.0
+
+
+_CORTEX = ("AFz", "F5", "F6", "FCz", "C5", "C6", "CPz", "P5", "P6", "POz")
+_MUSCLES = ("Fp1", "Fp2", "F7", "F8", "T7", "T8")
+
+# State:           open, closed,  N1,   N2,   N3,    R
+RHYTHMS = (
+    Rhythm("background", _CORTEX, (6.0, 5.5, 5.5, 6.5, 7.0, 5.5)),
+    Rhythm(
+        "alpha",
+        ("O1", "O2", "POz", "FCz"),
+        (2.0, 8.0, 3.0, 1.5, 1.2, 1.6),
+        frequency=9.8,
+        width=0.5,
+        shift=0.9,
+    ),
+    Rhythm(
+        "theta",
+        ("Fz", "Cz", "C5", "C6", "Pz"),
+        (1.5, 1.5, 4.0, 3.2, 3.0, 3.2),
+        depth=0.7,
+        frequency=5.8,
+        width=1.7,
+        shift=0.7,
+    ),
+    Rhythm(
+        "delta",
+        ("AFz", "Fz", "Cz", "Pz"),
+        (2.0, 2.0, 3.0, 6.0, 13.0, 3.0),
+        depth=0.8,
+        frequency=1.3,
+        width=0.9,
+        shift=0.2,
+    ),
+    Rhythm(
+        "sigma",
+        ("Fz", "Cz", "Pz"),
+        (0.8, 0.8, 0.8, 1.5, 1.2, 0.8),
+        frequency=13.0,
+        shift=0.6,
+    ),
+    Rhythm(
+        "beta",
+        ("F5", "F6", "Cz", "Pz"),
+        (2.2, 1.8, 1.5, 1.0, 0.7, 1.5),
+        depth=0.5,
+        frequency=19.0,
+        width=4.0,
+        shift=2.0,
+    ),
+    Rhythm(
+        "muscle",
+        _MUSCLES,
+        (2.2, 1.8, 1.4, 1.0, 0.8, 0.5),
+        depth=0.4,
+        frequency=50.0,
+        width=12.0,
+    ),
+)
+
+EVENTS = (
+    Event(
+        "slow spindle",
+        sleep_sources.spindle,
+        1.8,
+        ("AFz", "Fz", "F3", "F4"),
+        16.0,
+        (0.0, 0.0, 0.2, 3.0, 1.0, 0.05),
+        frequency=12.0,
+        shift=0.6,
+    ),
+    Event(
+        "fast spindle",
+        sleep_sources.spindle,
+        1.8,
+        ("Cz", "C3", "C4", "CPz"),
+        20.0,
+        (0.0, 0.0, 0.2, 5.0, 1.0, 0.05),
+        frequency=13.6,
+        shift=0.6,
+    ),
+    Event(
+        "K-complex",
+        sleep_sources.k_complex,
+        1.7,
+        ("AFz", "AF3", "AF4", "Fz"),
+        95.0,
+        (0.0, 0.0, 0.1, 2.5, 1.0, 0.0),
+        depth=0.75,
+    ),
+    Event(
+        "vertex wave",
+        sleep_sources.vertex_wave,
+        0.8,
+        ("Cz", "FCz"),
+        60.0,
+        (0.0, 0.0, 5.0, 1.0, 0.0, 0.0),
+    ),
+    Event(
+        "slow wave",
+        sleep_sources.slow_wave,
+        2.0,
+        ("AFz", "AF3", "AF4", "Fz", "Pz"),
+        85.0,
+        (0.0, 0.0, 0.1, 2.0, 26.0, 0.1),
+        depth=0.75,
+    ),
+    Event(
+        "sawtooth",
+        sleep_sources.sawtooth,
+        5.0,
+        ("FCz", "Cz"),
+        25.0,
+        (0.0, 0.0, 0.0, 0.0, 0.0, 3.0),
+    ),
+    Event(
+        "blink", sleep_artefacts.blink, 1.0, ("eyes up",), 90.0, (12.0, 1.0, 0.3, 0.0, 0.0, 0.0)
+    ),
+    Event(
+        "slow eye movement",
+        sleep_artefacts.slow_eye_movement,
+        6.0,
+        EYES,
+        60.0,
+        (0.0, 1.0, 6.0, 0.2, 0.0, 0.2),
+    ),
+    Event("saccade", sleep_artefacts.saccade, 3.0, EYES, 75.0, (6.0, 1.0, 0.3, 0.0, 0.0, 14.0)),
+    Event(
+        "muscle burst",
+        sleep_artefacts.muscle_burst,
+        4.0,
+        _MUSCLES,
+        20.0,
+        (2.5, 1.5, 0.6, 0.2, 0.1, 0.3),
+        depth=0.4,
+    ),
+    Event(
+        "movement",
+        sleep_artefacts.movement,
+        4.0,
+        SENSORS,
+        60.0,
+        (1.5, 0.8, 0.3, 0.1, 0.05, 0.1),
+    ),
+)

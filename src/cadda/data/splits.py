@@ -1,0 +1,184 @@
+"""Splits by subject: nobody is on two sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda._random import Seeds
+from cadda.exceptions import LeakError
+
+if TYPE_CHECKING:
+    from cadda.data.windows import Windows
+
+__all__ = ["check_no_leak", "log2_subsets", "split_subjects", "stratified_subset", "subject_folds"]
+
+N_TRIES = 300
+"""Random ways to deal out the subjects, of which the one with the most even classes is taken."""
+
+
+def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -> list[Windows]:
+    """Split windows by subject into a rest and parts of given sizes.
+
+    Parameters
+    ----------
+    windows : Windows
+        What to split.
+    fractions : sequence of float
+        Fraction of the subjects for each part after the first.
+    seed : int
+        Same seed, same split.
+
+    Returns
+    -------
+    list of Windows
+        The rest, which is for training, then one part per fraction.
+    """
+    if any(not 0 < fraction < 1 for fraction in fractions) or sum(fractions) >= 1:
+        raise ValueError(
+            "`valid` and `test` must be fractions above 0 that leave something for training, "
+            f"got {', '.join(f'{fraction:g}' for fraction in fractions)}."
+        )
+    n_subjects = len(windows.subjects)
+    sizes = [max(1, round(fraction * n_subjects)) for fraction in fractions]
+    rest = n_subjects - sum(sizes)
+    if rest < 1:
+        raise ValueError(
+            f"`windows` must have at least {len(fractions) + 1} subjects to split them, "
+            f"got {n_subjects}."
+        )
+    return [
+        windows.of_subjects(group)
+        for group in _deal(windows, [rest, *sizes], Seeds(seed), "split")
+    ]
+
+
+def subject_folds(
+    windows: Windows, n_folds: int, *, seed: int
+) -> Iterator[tuple[Windows, Windows]]:
+    """Split windows by subject for cross-validation.
+
+    Parameters
+    ----------
+    windows : Windows
+        What to split.
+    n_folds : int
+        Number of folds.
+    seed : int
+        Same seed, same folds.
+
+    Yields
+    ------
+    train, test : Windows
+        Every subject is in exactly one test set.
+    """
+    n_subjects = len(windows.subjects)
+    if not 2 <= n_folds <= n_subjects:
+        raise ValueError(
+            f"`n_folds` must be from 2 to the number of subjects, {n_subjects}, got {n_folds}."
+        )
+    sizes = [len(part) for part in np.array_split(np.arange(n_subjects), n_folds)]
+    groups = _deal(windows, sizes, Seeds(seed), "folds")
+    for tested in groups:
+        others = [subject for group in groups if group is not tested for subject in group]
+        yield windows.of_subjects(others), windows.of_subjects(tested)
+
+
+def stratified_subset(windows: Windows, fraction: float, *, seed: int) -> Windows:
+    """Take a random fraction of the windows of each class, at least one of each.
+
+    Parameters
+    ----------
+    windows : Windows
+        What to take from.
+    fraction : float
+        Fraction to take, in (0, 1]. Of two fractions with the same seed, the smaller gives a part
+        of what the larger gives.
+    seed : int
+        Same seed, same subset.
+
+    Returns
+    -------
+    Windows
+        The subset, in the order of the windows.
+    """
+    if not 0 < fraction <= 1:
+        raise ValueError(f"`fraction` must be in (0, 1], got {fraction}.")
+    rng = np.random.default_rng(Seeds(seed).integer("subset"))
+    order = rng.permutation(len(windows))
+    labels = windows.y.numpy()[order]
+    kept = np.concatenate(
+        [
+            members[: max(1, round(fraction * len(members)))]
+            for members in (order[labels == label] for label in np.unique(labels))
+        ]
+    )
+    return windows[np.sort(kept)]
+
+
+def log2_subsets(windows: Windows, n_subsets: int, *, seed: int) -> list[tuple[float, Windows]]:
+    """Take nested subsets whose sizes double, as in the learning curves of the paper.
+
+    Parameters
+    ----------
+    windows : Windows
+        What to take from.
+    n_subsets : int
+        How many; the largest is all windows.
+    seed : int
+        Same seed, same subsets.
+
+    Returns
+    -------
+    list of (float, Windows)
+        Fractions 2^−(n−1) … 1, each with its subset.
+    """
+    fractions = [2.0**-k for k in reversed(range(n_subsets))]
+    return [(f, stratified_subset(windows, f, seed=seed)) for f in fractions]
+
+
+def check_no_leak(**parts: Windows) -> None:
+    """Refuse parts of a split that share a subject.
+
+    Parameters
+    ----------
+    **parts : Windows
+        The parts, by name.
+    """
+    seen: dict[str, str] = {}
+    for name, part in parts.items():
+        for subject in part.subjects:
+            if subject in seen:
+                raise LeakError(
+                    f"subject {subject!r} is in both `{seen[subject]}` and `{name}`; split by "
+                    "subject, for example with windows.split()."
+                )
+            seen[subject] = name
+
+
+def _deal(windows: Windows, sizes: Sequence[int], seeds: Seeds, stream: str) -> list[list[str]]:
+    """Deal subjects into groups of given sizes so that classes are spread evenly."""
+    subjects = np.array(windows.subjects)
+    counts = _class_counts_by_subject(windows, subjects)
+    rng = np.random.default_rng(seeds.integer(stream))
+    cuts = np.cumsum(sizes)[:-1]
+    orders = [rng.permutation(len(subjects)) for _ in range(N_TRIES)]
+    best = min(orders, key=lambda order: _unevenness(counts, np.split(order, cuts)))
+    return [subjects[np.sort(group)].tolist() for group in np.split(best, cuts)]
+
+
+def _class_counts_by_subject(windows: Windows, subjects: NDArray[np.str_]) -> NDArray[np.float64]:
+    is_of_subject = subjects[:, None] == windows.subject
+    is_of_class = windows.y.numpy()[:, None] == np.arange(windows.n_classes)
+    return np.asarray(is_of_subject.astype(float) @ is_of_class.astype(float))
+
+
+def _unevenness(counts: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]) -> float:
+    """Measure how far the shares of the classes in groups are from those in all windows."""
+    overall = counts.sum(0) / counts.sum()
+    shares = [counts[group].sum(0) / counts[group].sum() for group in groups]
+    missing = sum(int(((share == 0) & (overall > 0)).sum()) for share in shares)
+    return missing + sum(float(np.abs(share - overall).sum()) for share in shares)

@@ -1,0 +1,308 @@
+"""The container that everything else works on: windows of signal with labels and subjects."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from cadda._validation import check_positive
+from cadda.data.checks import check_finite, check_labels_in_range, check_names
+
+__all__ = ["Windows"]
+
+
+class Windows:
+    """Windows of signal, each with a label and the subject it comes from.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_windows, n_channels, n_times)
+        Signals; kept as float32 without a copy where they are that already, also memory-mapped.
+    y : array-like of shape (n_windows,)
+        Integer labels, 0 to ``len(class_names) - 1``.
+    subject : array-like of shape (n_windows,)
+        Who each window comes from, as text or numbers. Splits never part a subject.
+    sfreq : float
+        Sampling rate in Hz.
+    ch_names : sequence of str
+        Names of the channels.
+    class_names : sequence of str
+        Names of the classes, in the order of the labels.
+    positions : array-like of shape (n_channels, 3) | None
+        Sensors in MNE's head frame in metres, NaN where unknown.
+    recording : array-like of shape (n_windows,) | None
+        Which recording of the subject each window comes from; None means one per subject. Windows
+        of one recording are in the order of time.
+
+    Examples
+    --------
+    >>> windows = Windows(np.random.randn(4, 2, 100), [0, 1, 0, 1], subject=["a", "a", "b", "b"],
+    ...                   sfreq=100, ch_names=["C3", "C4"], class_names=["left", "right"])
+    >>> windows
+    Windows: 4 windows of 2 channels × 1 s at 100 Hz, 2 subjects; left 2, right 2
+    >>> len(windows[windows.subject == "a"])
+    2
+    """
+
+    def __init__(
+        self,
+        x: ArrayLike | Tensor,
+        y: ArrayLike | Tensor,
+        *,
+        subject: ArrayLike,
+        sfreq: float,
+        ch_names: Sequence[str],
+        class_names: Sequence[str],
+        positions: ArrayLike | None = None,
+        recording: ArrayLike | None = None,
+    ) -> None:
+        self.x = _as_float32(x)
+        n_windows, n_channels, _ = self.x.shape
+        self.ch_names = check_names("ch_names", ch_names, n_channels, "channels of `x`")
+        self.class_names = check_names("class_names", class_names)
+        if len(self.class_names) < 2:
+            raise ValueError(
+                f"`class_names` must name at least two classes, got {list(self.class_names)}."
+            )
+        self.y = check_labels_in_range(y, n_windows, self.class_names)
+        self.subject = _per_window("subject", subject, n_windows)
+        self.recording = (
+            self.subject if recording is None else _per_window("recording", recording, n_windows)
+        )
+        self.sfreq = float(check_positive("sfreq", sfreq))
+        self.positions = None if positions is None else _positions(positions, n_channels)
+        check_finite(self.x)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels."""
+        return self.x.shape[1]
+
+    @property
+    def n_times(self) -> int:
+        """Samples per window."""
+        return self.x.shape[2]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, present or not."""
+        return len(self.class_names)
+
+    @property
+    def subjects(self) -> list[str]:
+        """The different subjects, in order of first appearance."""
+        return list(dict.fromkeys(self.subject.tolist()))
+
+    def class_counts(self) -> NDArray[np.int64]:
+        """Count the windows of each class.
+
+        Returns
+        -------
+        array of shape (n_classes,)
+            Numbers of windows.
+        """
+        return np.bincount(self.y.numpy(), minlength=self.n_classes)
+
+    def __getitem__(self, index: Any) -> Windows:
+        """Take some of the windows: a slice, a mask or indices, in NumPy or torch.
+
+        A slice that goes forwards is a view; everything else is a copy.
+        """
+        where = index if isinstance(index, slice) else np.asarray(index)
+        if isinstance(where, np.ndarray) and not where.size:
+            where = where.astype(int)
+        chosen = np.array(np.arange(len(self))[where], ndmin=1)
+        if not len(chosen):
+            raise ValueError(
+                f"`index` must choose at least one of the {len(self)} windows, got none."
+            )
+        forwards = isinstance(index, slice) and (index.step or 1) > 0
+        torch_index = index if forwards else torch.from_numpy(chosen)
+        part = object.__new__(Windows)
+        # What was validated once needs no second look.
+        part.__dict__.update(self.__dict__)
+        part.x, part.y = self.x[torch_index], self.y[torch_index]
+        part.subject, part.recording = self.subject[chosen], self.recording[chosen]
+        return part
+
+    def of_subjects(self, subjects: Sequence[str]) -> Windows:
+        """Take the windows of some subjects.
+
+        Parameters
+        ----------
+        subjects : sequence of str
+            Who to keep.
+
+        Returns
+        -------
+        Windows
+            Their windows, in the order they have here.
+        """
+        unknown = sorted(set(subjects) - set(self.subjects))
+        if unknown:
+            raise ValueError(f"`subjects` must be among the subjects here, got {unknown}.")
+        return self[np.isin(self.subject, list(subjects))]
+
+    def split(
+        self, *, valid: float = 0.2, test: float = 0.2, seed: int = 0
+    ) -> tuple[Windows, Windows, Windows]:
+        """Split by subject into training, validation and test windows.
+
+        Parameters
+        ----------
+        valid : float
+            Fraction of the subjects for validation.
+        test : float
+            Fraction of the subjects for testing.
+        seed : int
+            Same seed, same split.
+
+        Returns
+        -------
+        train, valid, test : Windows
+            No subject is in two of them, and classes are shared out as evenly as subjects allow.
+        """
+        from cadda.data.splits import split_subjects
+
+        train_part, valid_part, test_part = split_subjects(self, (valid, test), seed=seed)
+        return train_part, valid_part, test_part
+
+    def folds(self, n_folds: int = 5, *, seed: int = 0) -> Iterator[tuple[Windows, Windows]]:
+        """Split by subject for cross-validation.
+
+        Parameters
+        ----------
+        n_folds : int
+            Number of folds.
+        seed : int
+            Same seed, same folds.
+
+        Yields
+        ------
+        train, test : Windows
+            Every subject is in exactly one test set.
+        """
+        from cadda.data.splits import subject_folds
+
+        return subject_folds(self, n_folds, seed=seed)
+
+    def standardised(self) -> Windows:
+        """Scale each channel of each window to mean 0 and standard deviation 1.
+
+        Returns
+        -------
+        Windows
+            New windows. Nothing is learned from other windows, so nothing can leak.
+        """
+        from cadda.data.preprocess import standardise
+
+        return self._with_x(standardise(self.x))
+
+    def to_epochs(self) -> Any:
+        """Give the windows as MNE epochs.
+
+        Returns
+        -------
+        mne.EpochsArray
+            Events named like the classes, metadata with subject and recording.
+        """
+        from cadda.data.epochs import windows_to_epochs
+
+        return windows_to_epochs(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the windows as a ``.npz`` file that `read_windows` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write.
+        """
+        from cadda.data.arrays import save_npz
+
+        save_npz(self, path)
+
+    def _with_x(self, x: Tensor) -> Windows:
+        part = self[:]
+        part.x = x
+        return part
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{name} {count}"
+            for name, count in zip(self.class_names, self.class_counts(), strict=True)
+        )
+        n_subjects = len(self.subjects)
+        return (
+            f"Windows: {len(self)} windows of {self.n_channels} channels × "
+            f"{self.n_times / self.sfreq:g} s at {self.sfreq:g} Hz, "
+            f"{n_subjects} subject{'s' if n_subjects > 1 else ''}; {counts}"
+        )
+
+
+def _as_float32(x: ArrayLike | Tensor) -> Tensor:
+    values = x if isinstance(x, Tensor) else np.asarray(x)
+    if isinstance(values, Tensor):
+        real = not values.is_complex() and values.dtype is not torch.bool
+    else:
+        real = values.dtype.kind in "fiu"
+    if not real:
+        raise TypeError(f"`x` must hold real numbers, got {values.dtype}.")
+    shape = tuple(values.shape)
+    if len(shape) != 3:
+        raise ValueError(
+            f"`x` must have shape (n_windows, n_channels, n_times), got {shape}; "
+            "one channel is x[:, None]."
+        )
+    if 0 in shape:
+        raise ValueError(f"`x` must not be empty, got shape {shape}.")
+    if isinstance(values, Tensor):
+        return values.detach().to("cpu", torch.float32)
+    return _without_copy(values)
+
+
+def _without_copy(x: NDArray[Any]) -> Tensor:
+    """Share the memory of an array where torch can: native float32, strides that go forwards."""
+    # Numbers too large for float32 become infinite, and those are refused later, in one sentence.
+    with np.errstate(over="ignore"):
+        array = x.astype(np.float32, copy=False)
+    if min(array.strides) < 0:
+        array = np.ascontiguousarray(array)
+    with warnings.catch_warnings():
+        # Read-only memory maps are welcome: nothing here writes into `x`.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
+def _per_window(name: str, value: ArrayLike, n_windows: int) -> NDArray[np.str_]:
+    array = np.asarray(value)
+    if array.shape != (n_windows,):
+        raise ValueError(
+            f"`{name}` must have one entry per window, shape ({n_windows},), got {array.shape}."
+        )
+    missing = [value is None or value != value for value in array.tolist()]
+    if any(missing):
+        raise ValueError(
+            f"`{name}` must be known for every window, but it is missing for {sum(missing)}."
+        )
+    return array.astype(str)
+
+
+def _positions(value: ArrayLike, n_channels: int) -> NDArray[np.float64]:
+    array = np.asarray(value, dtype=float)
+    if array.shape != (n_channels, 3):
+        raise ValueError(
+            f"`positions` must have shape ({n_channels}, 3), one row per channel, "
+            f"got {array.shape}."
+        )
+    return array

@@ -1,0 +1,223 @@
+"""The scikit-learn face of cadda."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from cadda.data.preprocess import standardise
+from cadda.data.splits import split_subjects
+from cadda.data.windows import Windows
+from cadda.fitting import Device, fit
+from cadda.models.registry import ModelSource
+from cadda.policies.spec import PolicySpec
+from cadda.training import predict_logits
+
+__all__ = ["AugmentedClassifier"]
+
+
+class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of windows that trains with an augmentation policy.
+
+    Follows scikit-learn's protocol, so that it can be cloned, cross-validated with
+    ``groups=subject``, searched over and put at the end of a pipeline. Windows may be arrays of
+    shape (n_windows, n_channels, n_times) or MNE epochs; flat windows of shape (n_windows,
+    n_times) have one channel.
+
+    Parameters
+    ----------
+    model : str | nn.Module | callable
+        See `cadda.fit`.
+    policy : PolicySpec | path | None
+        What to augment with; None trains without augmentation.
+    sfreq : float
+        Sampling rate in Hz, where the windows do not know it.
+    ch_names : sequence of str | None
+        Names of the channels, where the windows do not know them; None calls them "0", "1", ….
+        Without names, operations that need positions are left out.
+    standardise : bool
+        Whether to scale each channel of each window to mean 0 and standard deviation 1.
+    valid_fraction : float
+        Fraction of the groups, or of the windows if there are no groups, to stop training by.
+    max_epochs : int
+        Most epochs.
+    patience : int
+        Epochs without a better validation before training stops.
+    batch_size : int
+        Windows per step.
+    lr : float
+        Learning rate of Adam.
+    class_weights : bool
+        Whether rare classes count more in the loss.
+    random_state : int | RandomState | None
+        Same number, same classifier.
+    device : 'auto' | 'cpu' | 'cuda' | 'mps'
+        Where to train.
+
+    Attributes
+    ----------
+    classes_ : array
+        Labels as they were given.
+    model_ : nn.Module
+        The trained network.
+    history_ : list of EpochEnd
+        Losses and validation accuracy of each epoch.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GroupKFold, cross_val_score
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, subject = rng.normal(size=(40, 2, 300)), np.arange(40) % 2, np.arange(40) // 8
+    >>> X[y == 1] *= np.linspace(0.2, 2, 300)
+    >>> clf = AugmentedClassifier(model="shallow", max_epochs=3, random_state=0)
+    >>> scores = cross_val_score(clf, X, y, groups=subject, cv=GroupKFold(2))
+    >>> scores.shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        model: ModelSource = "chambon2018",
+        *,
+        policy: PolicySpec | str | None = None,
+        sfreq: float = 100.0,
+        ch_names: list[str] | tuple[str, ...] | None = None,
+        standardise: bool = True,
+        valid_fraction: float = 0.2,
+        max_epochs: int = 300,
+        patience: int = 30,
+        batch_size: int = 16,
+        lr: float = 1e-3,
+        class_weights: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        device: Device = "auto",
+    ) -> None:
+        self.model = model
+        self.policy = policy
+        self.sfreq = sfreq
+        self.ch_names = ch_names
+        self.standardise = standardise
+        self.valid_fraction = valid_fraction
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.lr = lr
+        self.class_weights = class_weights
+        self.random_state = random_state
+        self.device = device
+
+    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_windows, n_channels, n_times) | mne.Epochs
+            Windows.
+        y : array-like of shape (n_windows,)
+            Labels, of any kind.
+        groups : array-like of shape (n_windows,) | None
+            Subjects, so that validation is on others than training; None takes every window for
+            a subject of its own.
+
+        Returns
+        -------
+        AugmentedClassifier
+            The estimator itself.
+        """
+        info = X.info if hasattr(X, "get_data") else None
+        array = self._validated(X, reset=True)
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"`y` must have at least two classes, got one class: {labels[0]!r}.")
+        windows = Windows(
+            self._scaled(array),
+            codes,
+            subject=np.arange(len(array)) if groups is None else column_or_1d(groups),
+            sfreq=self.sfreq if info is None else info["sfreq"],
+            ch_names=self._channel_names(array.shape[1], info),
+            class_names=[str(label) for label in self.classes_],
+        )
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        train, valid = split_subjects(windows, (self.valid_fraction,), seed=seed)
+        fitted = fit(
+            train,
+            valid,
+            model=self.model,
+            policy=self.policy,
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            class_weights=self.class_weights,
+            seed=seed,
+            device=self.device,
+        )
+        self.model_, self.history_ = fitted.model, fitted.history
+        self.n_iter_ = len(self.history_)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Give the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_windows, n_channels, n_times) | mne.Epochs
+            Windows.
+
+        Returns
+        -------
+        array of shape (n_windows, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        x = self._scaled(self._validated(X, reset=False))
+        logits = predict_logits(self.model_, x, len(self.classes_))
+        return np.asarray(logits.double().softmax(1))
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """Give the likeliest class of each window.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_windows, n_channels, n_times) | mne.Epochs
+            Windows.
+
+        Returns
+        -------
+        array of shape (n_windows,)
+            Labels of the kind that `fit` was given.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])
+
+    def _validated(self, X: Any, *, reset: bool) -> NDArray[np.float32]:  # noqa: N803
+        data = X.get_data() if hasattr(X, "get_data") else X
+        array = validate_data(self, data, dtype=np.float32, allow_nd=True, reset=reset)
+        return np.asarray(array[:, None] if array.ndim == 2 else array)
+
+    def _scaled(self, array: NDArray[np.float32]) -> torch.Tensor:
+        x = torch.from_numpy(np.ascontiguousarray(array))
+        return standardise(x) if self.standardise else x
+
+    def _channel_names(self, n_channels: int, info: Any) -> list[str]:
+        if info is not None:
+            return list(info["ch_names"])
+        return (
+            [str(i) for i in range(n_channels)] if self.ch_names is None else list(self.ch_names)
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = True
+        return tags

@@ -1,0 +1,238 @@
+"""Windows in, trained model out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import nn
+
+from cadda.data.splits import check_no_leak
+from cadda.data.windows import Windows
+from cadda.models.files import ModelDescription, save_model
+from cadda.models.registry import ModelSource, make_model
+from cadda.policies.policy import Policy
+from cadda.policies.spec import PolicySpec
+from cadda.pools import pool_for_policy
+from cadda.training import (
+    EpochEnd,
+    Scores,
+    TrainingEvent,
+    TrainingSettings,
+    predict_logits,
+    score,
+)
+from cadda.training import train as train_model
+from cadda.training.augment import Augmentation
+
+__all__ = ["Fitted", "evaluate", "fit", "pick_device"]
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained model and how it came about.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model with the weights that were best on validation, in evaluation mode.
+    history : list of EpochEnd
+        Losses and validation accuracy of each epoch.
+    best_epoch : int
+        Epoch of the weights, from 1.
+    description : ModelDescription
+        What the model is for.
+    """
+
+    model: nn.Module
+    history: list[EpochEnd]
+    best_epoch: int
+    description: ModelDescription
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as safetensors, with its description inside.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write.
+        """
+        save_model(self.model, self.description, path)
+
+
+def fit(
+    train: Windows,
+    valid: Windows,
+    *,
+    model: ModelSource = "chambon2018",
+    policy: PolicySpec | Augmentation | str | os.PathLike[str] | None = None,
+    max_epochs: int = 300,
+    patience: int = 30,
+    batch_size: int = 16,
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    weight_decay: float = 0.0,
+    class_weights: bool = False,
+    copies: int = 0,
+    monitor: Literal["loss", "balanced_accuracy"] = "loss",
+    seed: int = 0,
+    device: Device = "auto",
+    on_event: Callable[[TrainingEvent], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Fitted:
+    """Train a model, augmented by a policy, and keep the weights that are best on validation.
+
+    Parameters
+    ----------
+    train : Windows
+        What to learn from.
+    valid : Windows
+        What to stop by: other subjects.
+    model : str | nn.Module | callable
+        ``"chambon2018"``, ``"shallow"``, ``"lenet1"``, ``"braindecode:NAME"``, a module (a copy of
+        it is trained), or a function ``make_model(n_channels, n_times, n_classes)``.
+    policy : PolicySpec | Policy | path-like | callable | None
+        Augmentation: a spec, a policy file, or anything that maps (x, y) to augmented (x, y).
+    max_epochs : int
+        Most epochs.
+    patience : int
+        Epochs without a better validation before training stops.
+    batch_size : int
+        Windows per step.
+    lr : float
+        Learning rate of Adam.
+    betas : tuple of float
+        Decay rates of Adam; the paper has (0.0, 0.999).
+    weight_decay : float
+        Weight decay of Adam.
+    class_weights : bool
+        Whether rare classes count more in the loss.
+    copies : int
+        0 replaces each window by an augmented one; k keeps it and adds k augmented copies.
+    monitor : 'loss' | 'balanced_accuracy'
+        What validation looks at.
+    seed : int
+        Decides initial weights, order, augmentation and dropout: same seed, same bytes.
+    device : 'auto' | 'cpu' | 'cuda' | 'mps'
+        Where to train; auto takes a GPU if there is one.
+    on_event : callable | None
+        Called with an event after every epoch and at the end.
+    checkpoint : path-like | None
+        File to save to after every epoch, and to go on from if it is there.
+
+    Returns
+    -------
+    Fitted
+        The trained model and its history.
+    """
+    check_no_leak(train=train, valid=valid)
+    _check_alike(train, valid)
+    settings = TrainingSettings(
+        max_epochs=max_epochs,
+        patience=patience,
+        batch_size=batch_size,
+        lr=lr,
+        betas=betas,
+        weight_decay=weight_decay,
+        class_weights=class_weights,
+        copies=copies,
+        monitor=monitor,
+        seed=seed,
+    )
+    made = make_model(
+        model,
+        n_channels=train.n_channels,
+        n_times=train.n_times,
+        n_classes=train.n_classes,
+        sfreq=train.sfreq,
+        seed=seed,
+    ).to(pick_device(device))
+    result = train_model(
+        made,
+        (train.x, train.y),
+        (valid.x, valid.y),
+        train.class_names,
+        settings,
+        policy=_augmentation(policy, train),
+        on_event=on_event,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+    )
+    description = ModelDescription(
+        model=model if isinstance(model, str) else "custom",
+        n_channels=train.n_channels,
+        n_times=train.n_times,
+        sfreq=train.sfreq,
+        ch_names=train.ch_names,
+        class_names=train.class_names,
+    )
+    return Fitted(result.model, result.history, result.best_epoch, description)
+
+
+def evaluate(model: nn.Module, windows: Windows) -> Scores:
+    """Score a model on windows that it has not seen.
+
+    Parameters
+    ----------
+    model : nn.Module
+        A trained model.
+    windows : Windows
+        Test windows.
+
+    Returns
+    -------
+    Scores
+        Balanced accuracy, macro F1, F1 per class, Cohen's kappa, accuracy and confusion matrix.
+    """
+    logits = predict_logits(model, windows.x, windows.n_classes)
+    return score(windows.y, logits.argmax(1), windows.class_names)
+
+
+def pick_device(device: Device) -> torch.device:
+    """Choose where to compute.
+
+    Parameters
+    ----------
+    device : 'auto' | 'cpu' | 'cuda' | 'mps'
+        What is wanted; auto takes a GPU if there is one.
+
+    Returns
+    -------
+    torch.device
+        The device.
+    """
+    if device not in ("auto", "cpu", "cuda", "mps"):
+        raise ValueError(f"`device` must be 'auto', 'cpu', 'cuda' or 'mps', got {device!r}.")
+    if device != "auto":
+        return torch.device(device)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def _augmentation(
+    policy: PolicySpec | Augmentation | str | os.PathLike[str] | None, windows: Windows
+) -> Augmentation | None:
+    """Turn what a user gave into something that augments batches."""
+    spec = PolicySpec.load(policy) if isinstance(policy, str | os.PathLike) else policy
+    if not isinstance(spec, PolicySpec):
+        return spec
+    if spec.is_classwise and spec.class_names != windows.class_names:
+        raise ValueError(
+            f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
+            f"got one for {list(spec.class_names or ())}."
+        )
+    return Policy(spec, pool_for_policy(spec, windows))
+
+
+def _check_alike(first: Windows, second: Windows) -> None:
+    """Refuse training and validation windows that are not of one kind."""
+    for name in ("ch_names", "class_names", "sfreq", "n_times"):
+        a, b = getattr(first, name), getattr(second, name)
+        if a != b:
+            raise ValueError(f"`train` and `valid` must have the same `{name}`, got {a} and {b}.")

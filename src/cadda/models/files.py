@@ -1,0 +1,139 @@
+"""Trained models on disk: weights as safetensors, with a description of the model inside."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from cadda._files import replace_atomically
+from cadda._version import __version__
+from cadda.exceptions import ModelError
+from cadda.models.registry import MODELS, make_model
+
+__all__ = ["ModelDescription", "load_model", "save_model"]
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """What a trained model needs to be used.
+
+    Parameters
+    ----------
+    model : str
+        Name that `make_model` takes; ``"custom"`` for a user's own module.
+    n_channels : int
+        Number of channels.
+    n_times : int
+        Samples per window.
+    sfreq : float
+        Sampling rate in Hz.
+    ch_names : tuple of str
+        Names of the channels.
+    class_names : tuple of str
+        Names of the classes, in the order of the logits.
+    """
+
+    model: str
+    n_channels: int
+    n_times: int
+    sfreq: float
+    ch_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+
+
+def save_model(
+    model: nn.Module, description: ModelDescription, path: str | os.PathLike[str]
+) -> None:
+    """Write weights and description in one step.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The trained model.
+    description : ModelDescription
+        What it is.
+    path : path-like
+        Where to write, usually ``*.safetensors``.
+    """
+    weights = {name: value.contiguous() for name, value in model.state_dict().items()}
+    metadata = {"format": "cadda-model", "version": "1", "cadda": __version__}
+    metadata["description"] = json.dumps(asdict(description))
+    with replace_atomically(path) as temporary:
+        save_file(weights, temporary, metadata)
+
+
+def load_model(
+    path: str | os.PathLike[str], model: nn.Module | None = None
+) -> tuple[nn.Module, ModelDescription]:
+    """Read a model; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : path-like
+        File that `save_model` wrote.
+    model : nn.Module | None
+        Module to fill with the weights, needed for a model that is not known by name.
+
+    Returns
+    -------
+    model : nn.Module
+        The model in evaluation mode.
+    description : ModelDescription
+        What it is.
+    """
+    if not Path(path).is_file():
+        raise ModelError(f"{path} cannot be read: there is no such file.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ModelError(f"{path} is not a complete safetensors file: {error}.") from error
+    if metadata.get("format") != "cadda-model":
+        raise ModelError(f"{path} holds weights, but not those of a model that cadda saved.")
+    description = _description(metadata.get("description", ""), path)
+    filled = _empty_model(description, path) if model is None else model
+    try:
+        filled.load_state_dict(weights)
+    except RuntimeError as error:
+        first_line = str(error).partition("\n")[2].strip().partition("\n")[0]
+        raise ModelError(f"{path} does not fit the model: {first_line}") from error
+    return filled.eval(), description
+
+
+def _description(text: str, path: str | os.PathLike[str]) -> ModelDescription:
+    try:
+        data = json.loads(text)
+        return ModelDescription(
+            model=str(data["model"]),
+            n_channels=int(data["n_channels"]),
+            n_times=int(data["n_times"]),
+            sfreq=float(data["sfreq"]),
+            ch_names=tuple(map(str, data["ch_names"])),
+            class_names=tuple(map(str, data["class_names"])),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path} has a description that cannot be read: {error}.") from error
+
+
+def _empty_model(description: ModelDescription, path: str | os.PathLike[str]) -> nn.Module:
+    known = description.model in MODELS or description.model.startswith("braindecode:")
+    if not known:
+        raise ModelError(
+            f"{path} holds a model of the kind {description.model!r}, which cadda cannot make; "
+            "give an empty one as `model`."
+        )
+    return make_model(
+        description.model,
+        n_channels=description.n_channels,
+        n_times=description.n_times,
+        n_classes=len(description.class_names),
+        sfreq=description.sfreq,
+        seed=0,
+    )

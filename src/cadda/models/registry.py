@@ -1,0 +1,109 @@
+"""Models by name, from a module, or from a function that makes one."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import torch
+from torch import nn
+
+from cadda._validation import did_you_mean
+from cadda.models.chambon2018 import Chambon2018
+from cadda.models.lenet1 import LeNet1
+from cadda.models.shallow import Shallow
+
+__all__ = ["MODELS", "ModelSource", "make_model"]
+
+ModelFactory: TypeAlias = Callable[[int, int, int], nn.Module]
+ModelSource: TypeAlias = str | nn.Module | ModelFactory
+"""A name, a module, or ``make_model(n_channels, n_times, n_classes)``."""
+
+MODELS: dict[str, ModelFactory] = {
+    "chambon2018": Chambon2018,
+    "shallow": Shallow,
+    "lenet1": LeNet1,
+}
+"""cadda's own models by name."""
+
+
+def make_model(
+    source: ModelSource, *, n_channels: int, n_times: int, n_classes: int, sfreq: float, seed: int
+) -> nn.Module:
+    """Make a model for given windows, with weights that only depend on the seed.
+
+    Parameters
+    ----------
+    source : str | nn.Module | callable
+        One of `MODELS`; ``braindecode:NAME`` where braindecode is installed; a module, which is
+        copied; or a function ``make_model(n_channels, n_times, n_classes)``.
+    n_channels : int
+        Number of channels.
+    n_times : int
+        Samples per window.
+    n_classes : int
+        Number of classes.
+    sfreq : float
+        Sampling rate in Hz, for models that ask for it.
+    seed : int
+        Seed of the initial weights; torch's global generator is left as it is.
+
+    Returns
+    -------
+    nn.Module
+        A new model that gives logits of shape (n_windows, n_classes).
+    """
+    if isinstance(source, nn.Module):
+        return copy.deepcopy(source)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if callable(source):
+            model = source(n_channels, n_times, n_classes)
+        elif source.startswith("braindecode:"):
+            model = _braindecode_model(
+                source.removeprefix("braindecode:"), n_channels, n_times, n_classes, sfreq
+            )
+        elif source in MODELS:
+            model = MODELS[source](n_channels, n_times, n_classes)
+        else:
+            raise ValueError(
+                f"`model` must be one of {', '.join(MODELS)}, braindecode:NAME, a module or a "
+                f"function, got {source!r}{did_you_mean(source, MODELS)}."
+            )
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"`model` must give a torch module, got {type(model).__name__}.")
+    return model
+
+
+def _braindecode_model(
+    name: str, n_channels: int, n_times: int, n_classes: int, sfreq: float
+) -> nn.Module:
+    """Make one of braindecode's models; what it can be given differs between its versions."""
+    try:
+        models = importlib.import_module("braindecode.models")
+    # A broken binary raises OSError or worse, not ImportError.
+    except Exception as error:
+        raise ValueError(
+            f"`model` 'braindecode:{name}' needs braindecode, but importing it failed with "
+            f"{type(error).__name__}: {error}; try: pip install braindecode."
+        ) from error
+    kind: Any = getattr(models, name, None)
+    if not inspect.isclass(kind):
+        known = [key for key in vars(models) if key[0].isupper()]
+        raise ValueError(
+            f"`model` must name one of braindecode's models, got {name!r}"
+            f"{did_you_mean(name, known)}."
+        )
+    given = {
+        "n_chans": n_channels,
+        "n_times": n_times,
+        "n_outputs": n_classes,
+        "sfreq": sfreq,
+        "input_window_seconds": n_times / sfreq,
+    }
+    accepted = inspect.signature(kind).parameters
+    model = kind(**{key: value for key, value in given.items() if key in accepted})
+    return cast(nn.Module, model)

@@ -1,0 +1,186 @@
+r"""How much each augmented window helps validation, to first order in one training step.
+
+With :math:`\theta' = \theta - \xi \nabla_\theta L(\theta)` and
+:math:`v = \nabla_{\theta'} L_\text{val}(\theta')`, the reward of a window is
+
+.. math:: \rho_i = \frac{d}{d\varepsilon} \ell(\theta + \varepsilon v; \tilde x_i, y_i)
+                 = \langle \nabla_\theta \ell_i, v \rangle ,
+
+how well its gradient agrees with that of validation. Training on the window changes the
+validation loss by :math:`-\xi \rho_i / B`: a **positive reward is helpful**, and search ascends
+it. (The paper's Algorithm 1 has the opposite sign; its Eq. 10 agrees with this one.)
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, jvp
+from torch.nn.functional import cross_entropy
+
+__all__ = ["Hypergradient", "Weights", "loss_gradient", "unrolled", "weights_of", "window_rewards"]
+
+Hypergradient = Literal["finite-difference", "exact"]
+Weights = dict[str, Tensor]
+
+RELATIVE_STEP = 0.01
+"""Length of the finite-difference step ε‖v‖, as in the paper."""
+
+
+def weights_of(model: nn.Module) -> Weights:
+    """Give the trainable parameters of a model, detached.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model.
+
+    Returns
+    -------
+    dict of str to Tensor
+        Parameters by name; they share memory with the model.
+    """
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def window_losses(
+    model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, *, noise_seed: int
+) -> Tensor:
+    """Compute the loss of each window with other weights than the model has.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model; neither its parameters nor its buffers are changed.
+    weights : mapping of str to Tensor
+        Weights to use instead.
+    x : Tensor
+        Windows.
+    y : Tensor
+        Labels.
+    noise_seed : int
+        Seed of dropout: the same number gives the same masks.
+
+    Returns
+    -------
+    Tensor
+        Cross entropy of each window, shape (n_windows,).
+    """
+    # BatchNorm writes its statistics into buffers, so it gets copies to write into.
+    state = dict(weights) | {name: value.clone() for name, value in model.named_buffers()}
+    with torch.random.fork_rng(devices=[x.device] if x.device.type == "cuda" else []):
+        torch.manual_seed(noise_seed)
+        logits: Tensor = functional_call(model, state, (x,))
+    return cross_entropy(logits, y, reduction="none")
+
+
+def loss_gradient(
+    model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, *, noise_seed: int
+) -> tuple[float, Weights]:
+    """Compute the mean loss of a batch and its gradient in the weights.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model, which is left as it is.
+    weights : mapping of str to Tensor
+        Weights to use instead of its own.
+    x : Tensor
+        Windows.
+    y : Tensor
+        Labels.
+    noise_seed : int
+        Seed of dropout.
+
+    Returns
+    -------
+    loss : float
+        Mean loss.
+    gradient : dict of str to Tensor
+        Gradient by name; 0 for a parameter that has no part in the loss.
+    """
+    leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
+    loss = window_losses(model, leaves, x, y, noise_seed=noise_seed).mean()
+    gradients = torch.autograd.grad(
+        loss, list(leaves.values()), allow_unused=True, materialize_grads=True
+    )
+    return loss.item(), dict(zip(leaves, gradients, strict=True))
+
+
+def unrolled(weights: Mapping[str, Tensor], gradient: Mapping[str, Tensor], lr: float) -> Weights:
+    """Take one step of gradient descent without changing the weights.
+
+    Parameters
+    ----------
+    weights : mapping of str to Tensor
+        θ.
+    gradient : mapping of str to Tensor
+        Gradient of the training loss.
+    lr : float
+        Step size ξ.
+
+    Returns
+    -------
+    dict of str to Tensor
+        θ − ξ · gradient.
+    """
+    return {name: value - lr * gradient[name] for name, value in weights.items()}
+
+
+def window_rewards(
+    model: nn.Module,
+    weights: Mapping[str, Tensor],
+    direction: Mapping[str, Tensor],
+    x: Tensor,
+    y: Tensor,
+    *,
+    method: Hypergradient,
+    noise_seed: int,
+) -> Tensor:
+    """Compute the reward of each window, differentiable in the windows.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model, which is left as it is.
+    weights : mapping of str to Tensor
+        θ.
+    direction : mapping of str to Tensor
+        v, the gradient of the validation loss after the unrolled step.
+    x : Tensor
+        Windows as augmented; gradients flow back to them.
+    y : Tensor
+        Labels.
+    method : 'finite-difference' | 'exact'
+        Central difference of two passes that share augmentation and dropout, as in the paper; or
+        forward-mode differentiation.
+    noise_seed : int
+        Seed of dropout, the same for both passes: other masks would be amplified by 1/ε.
+
+    Returns
+    -------
+    Tensor
+        Rewards of shape (n_windows,).
+    """
+
+    def losses(point: Weights) -> Tensor:
+        return window_losses(model, point, x, y, noise_seed=noise_seed)
+
+    if method == "exact":
+        with warnings.catch_warnings():
+            # torch's own rules for forward mode use a part of torch that it calls deprecated.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            rewards: Tensor = jvp(losses, (dict(weights),), (dict(direction),))[1]
+        return rewards
+    length: Tensor = torch.cat([value.flatten() for value in direction.values()]).norm()
+    step = RELATIVE_STEP / length.clamp_min(torch.finfo(length.dtype).tiny)
+    ahead, behind = (
+        losses({name: value + sign * step * direction[name] for name, value in weights.items()})
+        for sign in (1.0, -1.0)
+    )
+    difference: Tensor = (ahead - behind) / (2 * step)
+    return difference

@@ -1,0 +1,8 @@
+"""Sinks of events: what a training or a search reports goes to a screen or a file."""
+
+from __future__ import annotations
+
+from cadda.tracking.console import TrainingDisplay
+from cadda.tracking.jsonl import JsonlSink
+
+__all__ = ["JsonlSink", "TrainingDisplay"]

@@ -1,0 +1,102 @@
+"""How a training step uses a policy, and what to say when it goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import torch
+from torch import Generator, Tensor
+
+__all__ = ["Augmentation", "Augmenter"]
+
+
+@runtime_checkable
+class Replayable(Protocol):
+    """A policy that keeps its random numbers apart, as `cadda.Policy` does."""
+
+    def draw(self, x: Tensor, y: Tensor, *, generator: Generator | None) -> Any:
+        """Decide by chance what happens to each window."""
+
+    def transform(self, x: Tensor, draw: Any) -> Tensor:
+        """Transform windows as a draw says."""
+
+    def operations_of(self, draw: Any, window: int) -> list[str]:
+        """Name the operations that transform a window."""
+
+
+Augmentation: TypeAlias = Replayable | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""A `cadda.Policy`, or anything that maps (x, y) to augmented (x, y)."""
+
+
+class Augmenter:
+    """Augments batches, and can say what was done to the last one if it went wrong.
+
+    Parameters
+    ----------
+    policy : Policy | callable | None
+        What to apply; None leaves windows as they are.
+    copies : int
+        0 replaces each window by an augmented one; k keeps it and adds k augmented copies.
+    """
+
+    def __init__(self, policy: Augmentation | None, copies: int = 0) -> None:
+        self.policy = policy
+        self.copies = copies
+        self._last_draw: Any = None
+
+    def __call__(self, x: Tensor, y: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
+        """Augment one batch.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows.
+        y : Tensor
+            Labels.
+        generator : torch.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        x, y : Tensor
+            What to train on.
+        """
+        if self.policy is None:
+            return x, y
+        if not self.copies:
+            return self._augment(self.policy, x, y, generator)
+        many_x, many_y = torch.cat([x] * self.copies), torch.cat([y] * self.copies)
+        augmented, labels = self._augment(self.policy, many_x, many_y, generator)
+        return torch.cat([x, augmented]), torch.cat([y, labels])
+
+    def explain(self, x: Tensor) -> str:
+        """Say why the loss of the last batch is not finite, as far as its windows tell.
+
+        Parameters
+        ----------
+        x : Tensor
+            The last batch, as augmented.
+
+        Returns
+        -------
+        str
+            The end of a sentence.
+        """
+        broken = (~x.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
+        if not broken:
+            return "the windows are finite, so the training itself diverged; try a smaller `lr`"
+        window, names = broken[0], []
+        n_unchanged = len(x) // (self.copies + 1) if self.copies else 0
+        if isinstance(self.policy, Replayable) and window >= n_unchanged:
+            names = self.policy.operations_of(self._last_draw, window - n_unchanged)
+        after = f" after {', '.join(names)}" if names else ""
+        return f"window {window} of the batch is not finite{after}"
+
+    def _augment(
+        self, policy: Augmentation, x: Tensor, y: Tensor, generator: Generator
+    ) -> tuple[Tensor, Tensor]:
+        if not isinstance(policy, Replayable):
+            return policy(x, y)
+        self._last_draw = policy.draw(x, y, generator=generator)
+        return policy.transform(x, self._last_draw), y

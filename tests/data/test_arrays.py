@@ -1,0 +1,147 @@
+"""`.npz` files and arrays made elsewhere."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cadda.data.readers import read_windows
+from cadda.data.windows import Windows
+from cadda.exceptions import DataError
+
+RNG = np.random.default_rng(0)
+ARRAYS: dict[str, Any] = {
+    "x": 1e-5 * RNG.standard_normal((6, 2, 50)) + 3e-5,
+    "y": np.array([0, 1, 0, 1, 0, 1]),
+    "subject": np.array(["a", "a", "b", "b", "c", "c"]),
+    "sfreq": 100.0,
+    "ch_names": np.array(["C3", "C4"]),
+}
+
+
+@pytest.fixture
+def windows() -> Windows:
+    return Windows(
+        **ARRAYS, class_names=["ä", "b"], positions=RNG.standard_normal((2, 3)), recording=range(6)
+    )
+
+
+def test_saved_windows_come_back_exactly(tmp_path: Path, windows: Windows) -> None:
+    windows.save(tmp_path / "w.npz")
+    back = read_windows(tmp_path / "w.npz")
+    np.testing.assert_array_equal(back.x, windows.x)
+    assert back.y.tolist() == windows.y.tolist()
+    assert back.subject.tolist() == windows.subject.tolist()
+    assert back.recording.tolist() == windows.recording.tolist()
+    assert (back.sfreq, back.ch_names, back.class_names) == (100, ("C3", "C4"), ("ä", "b"))
+    np.testing.assert_array_equal(back.positions, windows.positions)
+    assert [file.name for file in tmp_path.iterdir()] == ["w.npz"]
+
+
+def test_saving_replaces_in_one_step(
+    tmp_path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "w.npz"
+    windows.save(path)
+    before = path.read_bytes()
+
+    def fail(file: Any, **_: Any) -> None:
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="No space left"):
+        windows[:3].save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["w.npz"]
+
+
+def test_name_must_end_in_npz(tmp_path: Path, windows: Windows) -> None:
+    with pytest.raises(ValueError, match=r"`path` must end in .npz, got '.*w.dat'"):
+        windows.save(tmp_path / "w.dat")
+
+
+def test_arrays_by_hand_are_standardised(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **ARRAYS)
+    from_file = read_windows(tmp_path / "a.npz")
+    before = ARRAYS["x"].copy()
+    from_memory = read_windows(ARRAYS)
+    np.testing.assert_array_equal(ARRAYS["x"], before)
+    for windows in (from_file, from_memory):
+        np.testing.assert_allclose(windows.x.std(-1, correction=0), 1, rtol=1e-4)
+        assert windows.class_names == ("0", "1")
+    np.testing.assert_allclose(read_windows(ARRAYS, standardise=None).x, before, rtol=1e-6)
+
+
+def test_bad_windows(tmp_path: Path) -> None:
+    x = ARRAYS["x"].copy()
+    x[0, 0, 3] = np.nan
+    x[3, 1] = 2.0
+    np.savez(tmp_path / "a.npz", **{**ARRAYS, "x": x})
+    with pytest.raises(DataError, match=r"a.npz: 2 of 6 windows have NaN or a flat channel"):
+        read_windows(tmp_path / "a.npz")
+    windows = read_windows(tmp_path / "a.npz", bad="drop")
+    assert windows.subject.tolist() == ["a", "b", "c", "c"]
+    assert windows.y.tolist() == [1, 0, 0, 1]
+    with pytest.raises(DataError, match="arrays: all 6 windows have NaN or a flat channel"):
+        read_windows({**ARRAYS, "x": np.zeros((6, 2, 50))}, bad="drop")
+
+
+def test_some_channels_and_classes(tmp_path: Path, windows: Windows) -> None:
+    windows.save(tmp_path / "w.npz")
+    for source in (windows, tmp_path / "w.npz"):
+        part = read_windows(source, channels=["c4"], classes=["b", "ä"])
+        assert part.ch_names == ("c4",)
+        assert part.y.tolist() == [1, 0] * 3
+        np.testing.assert_array_equal(part.x, windows.x[:, 1:])
+        np.testing.assert_array_equal(part.positions, windows.positions[1:])
+    assert read_windows(windows) is windows
+
+
+@pytest.mark.parametrize("missing", ["x", "y", "subject", "sfreq", "ch_names"])
+def test_arrays_that_are_needed(tmp_path: Path, missing: str) -> None:
+    np.savez(tmp_path / "a.npz", **{k: v for k, v in ARRAYS.items() if k != missing})
+    with pytest.raises(DataError, match=rf"a.npz has no '{missing}'; it must have 'x', 'y', "):
+        read_windows(tmp_path / "a.npz")
+
+
+def test_wrong_arrays_are_refused_by_windows() -> None:
+    with pytest.raises(ValueError, match="one channel is x"):
+        read_windows({**ARRAYS, "x": ARRAYS["x"][:, 0]})
+    with pytest.raises(TypeError, match="`y` must hold integers"):
+        read_windows({**ARRAYS, "y": ARRAYS["y"] / 2})
+
+
+class Trap:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("trapped"),)
+
+
+def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez(tmp_path / "a.npz", **{**ARRAYS, "subject": np.array([Trap()], dtype=object)})
+    with pytest.raises(DataError, match="holds Python objects, which are never read"):
+        read_windows(tmp_path / "a.npz")
+    (tmp_path / "b.npz").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(DataError, match=r"b.npz"):
+        read_windows(tmp_path / "b.npz")
+    assert not (tmp_path / "trapped").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"hello"])
+def test_damaged_files(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(DataError, match=r"a.npz"):
+        read_windows(tmp_path / "a.npz")
+
+
+def test_file_that_is_cut_off(tmp_path: Path, windows: Windows) -> None:
+    path = tmp_path / "w.npz"
+    windows.save(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match=r"w.npz is cut off, or is not a .npz file"):
+        read_windows(path)

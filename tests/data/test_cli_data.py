@@ -1,0 +1,174 @@
+"""`cadda data` as its users meet it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import mne
+import numpy as np
+import pytest
+
+from cadda.cli import app as cli
+from cadda.data.windows import Windows
+
+WriteNight = Callable[..., Path]
+Run = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command and give what it prints on both channels."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: str, code: int = 0) -> tuple[str, str]:
+        monkeypatch.setattr(sys, "argv", ["cadda", "data", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        assert (stop.value.code or 0) == code, captured.err
+        return captured.out, captured.err
+
+    return call
+
+
+@pytest.mark.parametrize("arguments", [["info"], ["fetch"]])
+def test_help_has_an_example_and_needs_no_torch(arguments: list[str]) -> None:
+    script = (
+        "import sys; from cadda.cli.data import data_app\n"
+        f"try: data_app({[*arguments, '--help']!r})\n"
+        "except SystemExit as e: assert e.code == 0\n"
+        "heavy = {'torch', 'mne', 'matplotlib', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Example" in done.stdout
+
+
+def test_info_of_nights(tmp_path: Path, write_night: WriteNight, run: Run) -> None:
+    for seed, name in enumerate(("SC4001", "SC4002", "SC4011")):
+        write_night(tmp_path, name, seed=seed)
+    out, err = run("info", str(tmp_path))
+    assert "36 windows of 2 channels × 30 s at 100 Hz, 2 subjects" in out
+    row = next(line for line in out.splitlines() if "SC400" in line)
+    assert [int(cell) for cell in row.replace("│", " ").split()[1:]] == [4, 4, 4, 8, 4, 24]
+    assert re.search(r"EEG Fpz-Cz (19\.9|20\.0) µV", out)
+    assert "windows with NaN or a flat channel: 0\n" in out
+    assert "windows with a clipped channel: 0\n" in out
+    assert "left out: channel_symmetry, no channel has a partner" in out
+    assert err == ""
+
+
+def test_info_as_json(tmp_path: Path, write_night: WriteNight, run: Run) -> None:
+    write_night(tmp_path, stages=["W", "1", "2", "R"])
+    out, _ = run("info", str(tmp_path), "--json", "--channels", "Pz-Oz, fpz-cz")
+    report = json.loads(out)
+    assert report["classes"] == {"W": 1, "N1": 1, "N2": 1, "R": 1}
+    assert report["subjects"]["SC400"] == {"W": 1, "N1": 1, "N2": 1, "R": 1}
+    assert report["channels"] == ["Pz-Oz", "fpz-cz"]
+    assert report["amplitude"]["Pz-Oz"] == pytest.approx(2e-5, rel=0.05)
+    assert report["n_recordings"] == 1
+    assert "sign_flip" in report["operations"]
+    assert "channel_symmetry" in report["left_out"]
+
+
+def test_info_counts_flaws(tmp_path: Path, run: Run) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 2, 300))
+    x[0, 0] = 1.0
+    x[1] = np.clip(x[1], -1, 1)
+    file = tmp_path / "a.npz"
+    subjects = np.repeat([f"s{i}" for i in range(20)] + ["t", "u", "v", "w"], [1] * 20 + [5] * 4)
+    np.savez(file, x=x, y=np.arange(40) % 2, subject=subjects, sfreq=100.0, ch_names=["C3", "C4"])
+    out, _ = run("info", str(file))
+    assert "flat channel: 1, not counted above; read with bad='drop'" in out
+    assert "windows with a clipped channel: 1\n" in out
+    assert re.search(r"C3 (0\.9\d|1)", out)
+    assert "and 3 more" in out
+
+
+def test_info_of_saved_windows(tmp_path: Path, run: Run) -> None:
+    x = np.random.default_rng(0).standard_normal((4, 2, 300))
+    windows = Windows(
+        x,
+        [0, 1, 0, 1],
+        subject=list("aabb"),
+        sfreq=100,
+        ch_names=["C3", "C4"],
+        class_names=["l", "r"],
+    )
+    windows.save(tmp_path / "w.npz")
+    out, _ = run("info", str(tmp_path / "w.npz"), "--json")
+    assert json.loads(out)["classes"] == {"l": 2, "r": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none-epo.fif", "none-epo.fif does not exist"),
+        ("empty", "empty has no EDF file; it must have pairs such as"),
+        ("text.csv", "text.csv must be an MNE epochs file"),
+        ("broken-epo.fif", "broken-epo.fif cannot be read as MNE epochs"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(
+    tmp_path: Path, cache_folder: Path, run: Run, name: str, message: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.csv").touch()
+    (tmp_path / "broken-epo.fif").write_text("broken")
+    before = sorted(tmp_path.rglob("*"))
+    out, err = run("info", str(tmp_path / name), code=2)
+    assert out == ""
+    assert message in err
+    assert err.startswith("cadda: ")
+    assert "Traceback" not in err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def fetch_data(**arguments: object) -> list[list[str]]:
+        assert arguments["path"] == str(tmp_path)
+        asked.append((arguments["subjects"][0], arguments["recording"][0]))  # type: ignore[index]
+        return [[str(tmp_path / "data" / "a-PSG.edf"), str(tmp_path / "data" / "a-Hyp.edf")]]
+
+    monkeypatch.setattr(mne.datasets.sleep_physionet.age, "fetch_data", fetch_data)
+    options = ("--subjects", "0-1, 7", "--recordings", "1,2", "--folder", str(tmp_path))
+    out, _ = run("fetch", "sleep-physionet", *options)
+    assert asked == [(0, 1), (0, 2), (1, 1), (1, 2), (7, 1), (7, 2)]
+    assert f"6 nights are in {tmp_path / 'data'}" in out
+    assert "Next: cadda data info" in out
+    out, _ = run("fetch", "sleep-physionet", *options, "--json")
+    assert json.loads(out) == {"folder": str(tmp_path / "data"), "nights": 6}
+
+
+def test_fetch_without_network(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    def fetch_data(**_: object) -> None:
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr(mne.datasets.sleep_physionet.age, "fetch_data", fetch_data)
+    _, err = run("fetch", "sleep-physionet", "--subjects", "3", code=2)
+    assert "night 1 of subject 3 cannot be fetched" in err
+    assert "0 of 2 nights are there and stay" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mass"], "the data must be sleep-physionet, got 'mass'"),
+        (["sleep-physionet", "--subjects", "a-b"], "`--subjects` must be numbers such as 0-4,7"),
+        (["sleep-physionet", "--subjects", "90"], "`subjects` must be numbers from 0 to 82"),
+        (["sleep-physionet", "--recordings", "3"], "`recordings` must be 1, 2 or both, got [3]"),
+    ],
+)
+def test_fetch_refuses(run: Run, arguments: list[str], message: str) -> None:
+    _, err = run("fetch", *arguments, code=2)
+    assert message in err

@@ -1,0 +1,274 @@
+"""MNE epochs in and out."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import mne
+import numpy as np
+import pytest
+
+from cadda.data.epochs import epochs_to_windows
+from cadda.data.readers import read_windows
+from cadda.data.windows import Windows
+from cadda.exceptions import DataError
+
+pd = pytest.importorskip("pandas")
+
+
+def make_epochs(
+    codes: list[int],
+    event_id: dict[str, int],
+    *,
+    subjects: list[Any] | None = None,
+    types: str | list[str] = "eeg",
+    ch_names: tuple[str, ...] = ("C3", "Cz", "C4"),
+    seed: int = 0,
+    **metadata: list[Any],
+) -> mne.EpochsArray:
+    rng = np.random.default_rng(seed)
+    info = mne.create_info(list(ch_names), 100.0, types)
+    data = 1e-5 * rng.standard_normal((len(codes), len(ch_names), 200))
+    events = np.column_stack([np.arange(len(codes)) * 200, np.zeros(len(codes), int), codes])
+    columns = {**({} if subjects is None else {"subject": subjects}), **metadata}
+    return mne.EpochsArray(
+        data,
+        info,
+        events,
+        event_id=event_id,
+        metadata=pd.DataFrame(columns) if columns else None,
+        verbose="error",
+    )
+
+
+@pytest.fixture
+def epochs() -> mne.EpochsArray:
+    """Events whose names are not in the order of their ids."""
+    return make_epochs(
+        [3, 1, 1, 3], {"right": 3, "left": 1}, subjects=[7, 7, 8, 8], run=[1, 2, 1, 2]
+    )
+
+
+def test_events_are_classes_in_the_order_of_their_ids(epochs: mne.EpochsArray) -> None:
+    windows = read_windows(epochs)
+    assert windows.class_names == ("left", "right")
+    assert windows.y.tolist() == [1, 0, 0, 1]
+    assert windows.subject.tolist() == ["7", "7", "8", "8"]
+    assert windows.ch_names == ("C3", "Cz", "C4")
+    assert windows.sfreq == 100
+    assert windows.positions is None
+    data = epochs.get_data()
+    expected = (data - data.mean(-1, keepdims=True)) / data.std(-1, keepdims=True)
+    np.testing.assert_allclose(windows.x, expected, atol=1e-5)
+
+
+def test_subject_is_any_column(epochs: mne.EpochsArray) -> None:
+    assert read_windows(epochs, subject="run").subject.tolist() == ["1", "2", "1", "2"]
+    with pytest.raises(
+        DataError,
+        match=r"column of the metadata, but epochs has \['subject', 'run'\], not 'runs' \(did you",
+    ):
+        read_windows(epochs, subject="runs")
+
+
+def test_epochs_without_metadata_are_of_one_subject() -> None:
+    codes, ids = [1, 2, 1], {"a": 1, "b": 2}
+    windows = read_windows(make_epochs(codes, ids))
+    assert windows.subjects == ["epochs"]
+    named = make_epochs(codes, ids)
+    named.info["subject_info"] = {"his_id": "anna"}
+    assert read_windows(named).subjects == ["anna"]
+    with pytest.raises(DataError, match="but epochs has no metadata, not 'subject'"):
+        read_windows(named, subject="subject")
+
+
+def test_metadata_without_subjects() -> None:
+    some = make_epochs([1, 2], {"a": 1, "b": 2}, person=["x", "y"])
+    with pytest.raises(DataError, match=r"but epochs has \['person'\], not 'subject'"):
+        read_windows(some)
+    holes = make_epochs([1, 2], {"a": 1, "b": 2}, subjects=["x", None])
+    with pytest.raises(DataError, match="column 'subject' of the metadata is empty for 1 epochs"):
+        read_windows(holes)
+
+
+def test_metadata_where_pandas_is_not_installed(epochs: mne.EpochsArray) -> None:
+    rows = epochs.metadata.to_dict("records")
+    epochs._metadata = rows
+    assert read_windows(epochs).subject.tolist() == ["7", "7", "8", "8"]
+
+
+def test_sleep_stages_come_in_their_own_order() -> None:
+    names = {"REM": 1, "Sleep stage 4": 2, "N3": 3, "W": 4, "N1": 5, "Sleep stage ?": 6}
+    windows = read_windows(make_epochs([1, 2, 3, 4, 5, 6, 1], names))
+    assert windows.class_names == ("W", "N1", "N3", "R")
+    assert windows.y.tolist() == [3, 2, 2, 0, 1, 3]
+    chosen = read_windows(make_epochs([1, 2, 3, 4, 5, 6, 1], names), classes=["REM", "W"])
+    assert chosen.class_names == ("R", "W")
+    assert chosen.y.tolist() == [0, 1, 0]
+
+
+def test_classes_are_chosen_ordered_and_counted() -> None:
+    some = make_epochs([1, 2, 3, 1, 2, 1], {"a": 1, "b": 2, "c": 3})
+    assert read_windows(some, classes=["c", "a"]).y.tolist() == [1, 0, 1, 1]
+    assert read_windows(some, min_windows=2).class_names == ("a", "b")
+    with pytest.raises(DataError, match=r"two classes must have 3 windows or more, got {'a': 3"):
+        read_windows(some, min_windows=3)
+    with pytest.raises(ValueError, match=r"`classes` must be among \['a', 'b', 'c'\], got 'd'"):
+        read_windows(some, classes=["a", "d"])
+    with pytest.raises(TypeError, match="`classes` must be a list of names, got 'ab'"):
+        read_windows(some, classes="ab")
+
+
+def test_only_good_eeg_channels() -> None:
+    names = ("C3", "EOG", "C4", "Pz")
+    types = ["eeg", "eog", "eeg", "eeg"]
+    some = make_epochs([1, 2], {"a": 1, "b": 2}, ch_names=names, types=types)
+    some.info["bads"] = ["Pz"]
+    assert read_windows(some).ch_names == ("C3", "C4")
+    assert read_windows(some, channels=["pz", "EOG"]).ch_names == ("pz", "EOG")
+    only = make_epochs([1, 2], {"a": 1, "b": 2}, ch_names=("x", "y"), types="misc")
+    with pytest.raises(DataError, match=r"none of the channels \['x', 'y'\] is EEG"):
+        read_windows(only)
+
+
+def test_bad_windows() -> None:
+    some = make_epochs([1, 2, 1, 2], {"a": 1, "b": 2}, seed=1)
+    some._data[1, 2, 5] = np.nan
+    some._data[2, 0] = 1e-6
+    with pytest.raises(DataError, match="EpochsArray: 2 of 4 windows have NaN or a flat channel"):
+        read_windows(some)
+    windows = read_windows(some, bad="drop")
+    assert windows.y.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="`bad` must be 'refuse' or 'drop', got 'keep'"):
+        read_windows(some, bad="keep")
+    some._data[:] = 0
+    with pytest.raises(DataError, match="all 4 windows have NaN or a flat channel"):
+        read_windows(some, bad="drop")
+
+
+def test_standardise_by_recording() -> None:
+    some = make_epochs(
+        [1, 2] * 4, {"a": 1, "b": 2}, subjects=["s"] * 4 + ["t"] * 4, recording=["1", "2"] * 4
+    )
+    some._data *= np.arange(1, 9)[:, None, None]
+    windows = read_windows(some, standardise="recording")
+    for subject in "st":
+        for name in "12":
+            here = windows[(windows.subject == subject) & (windows.recording == name)].x
+            np.testing.assert_allclose(here.std((0, 2), correction=0), 1, rtol=1e-5)
+    with pytest.raises(ValueError, match="`standardise` must be 'window', 'recording' or None"):
+        read_windows(some, standardise="subject")
+
+
+def test_volts_if_nothing_is_standardised(epochs: mne.EpochsArray) -> None:
+    windows = read_windows(epochs, standardise=None)
+    np.testing.assert_allclose(windows.x, epochs.get_data(), rtol=1e-6)
+
+
+def test_the_epochs_of_the_user_are_left_alone(tmp_path: Path) -> None:
+    raw = mne.io.RawArray(
+        1e-5 * np.random.default_rng(0).standard_normal((1, 3000)),
+        mne.create_info(["Cz"], 100.0, "eeg"),
+        verbose="error",
+    )
+    raw._data[0, 1000:1100] = 1e-3
+    events = np.array([[100, 0, 1], [500, 0, 2], [1000, 0, 1], [1500, 0, 1]])
+    lazy = mne.Epochs(
+        raw, events, tmin=0, tmax=0.99, baseline=None, reject={"eeg": 5e-4}, verbose="error"
+    )
+    raw._data[0, 1050] = 0.0
+    windows = read_windows(lazy)
+    assert windows.y.tolist() == [0, 1, 0]
+    assert len(lazy.events) == 4
+
+
+@pytest.mark.parametrize("ending", ["-epo.fif", "-epo.fif.gz", ".fif"])
+def test_files(tmp_path: Path, epochs: mne.EpochsArray, ending: str) -> None:
+    path = tmp_path / f"motor{ending}"
+    epochs.set_montage("colin27_1020" if mne.__version__ >= "1.13" else "standard_1020")
+    epochs.save(path, verbose="error") if "epo" in ending else _save_with_another_name(
+        epochs, path
+    )
+    windows = read_windows(path, subject="subject")
+    np.testing.assert_allclose(windows.x, read_windows(epochs).x, atol=1e-5)
+    assert windows.positions is not None
+    np.testing.assert_allclose(windows.positions, read_windows(epochs).positions, atol=1e-6)
+
+
+def _save_with_another_name(epochs: mne.EpochsArray, path: Path) -> None:
+    proper = path.with_name("x-epo.fif")
+    epochs.save(proper, verbose="error")
+    proper.rename(path)
+
+
+@pytest.mark.parametrize("name", ["a-epo.fif", "a-epo.fif.gz"])
+def test_damaged_files(tmp_path: Path, epochs: mne.EpochsArray, name: str) -> None:
+    path = tmp_path / name
+    epochs.save(path, verbose="error")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(DataError, match=rf"{name} cannot be read as MNE epochs"):
+        read_windows(path)
+    path.write_bytes(b"hello")
+    with pytest.raises(DataError, match=rf"{name} cannot be read as MNE epochs"):
+        read_windows(path)
+
+
+def test_back_and_forth(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    positions = np.array([[-0.06, 0.0, 0.1], [np.nan] * 3, [0.06, 0.0, 0.1]])
+    windows = Windows(
+        rng.standard_normal((5, 3, 40)),
+        [0, 1, 0, 1, 0],
+        subject=["a", "a", "b", "b", "b"],
+        recording=["1", "2", "1", "1", "1"],
+        sfreq=100,
+        ch_names=["C3", "X", "C4"],
+        class_names=["one", "two", "three"],
+        positions=positions,
+    )
+    epochs = windows.to_epochs()
+    assert epochs.event_id == {"one": 1, "two": 2, "three": 3}
+    epochs.save(tmp_path / "x-epo.fif", verbose="error")
+    for source in (epochs, tmp_path / "x-epo.fif"):
+        back, _ = (
+            (read_windows(source, standardise=None, min_windows=1), 0)
+            if isinstance(source, Path)
+            else epochs_to_windows(source, standardise=None, min_windows=1)
+        )
+        np.testing.assert_allclose(back.x, windows.x, rtol=1e-5, atol=1e-7)
+        assert back.y.tolist() == windows.y.tolist()
+        assert back.subject.tolist() == windows.subject.tolist()
+        assert back.recording.tolist() == windows.recording.tolist()
+        assert back.class_names == ("one", "two")
+        assert back.positions is not None
+        np.testing.assert_allclose(back.positions, positions, atol=1e-6)
+
+
+def test_to_epochs_without_pandas(
+    epochs: mne.EpochsArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = read_windows(epochs)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    again = windows.to_epochs()
+    assert again.metadata[0] == {"subject": "7", "recording": "7"}
+    assert read_windows(again).subject.tolist() == windows.subject.tolist()
+
+
+def test_mne_is_silent_inside_and_not_changed(
+    tmp_path: Path, epochs: mne.EpochsArray, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x-epo.fif"
+    epochs.save(path, verbose="error")
+    level = mne.utils.logger.level
+    mne.set_log_level("info")
+    try:
+        capfd.readouterr()
+        read_windows(path).to_epochs()
+        captured = capfd.readouterr()
+        assert captured.out == captured.err == ""
+        assert mne.utils.logger.level == logging.INFO
+    finally:
+        mne.utils.logger.setLevel(level)

@@ -1,0 +1,168 @@
+"""The container: what it refuses, how it is indexed, and that it copies nothing needlessly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadda.data.windows import Windows
+
+X = np.random.default_rng(0).standard_normal((6, 2, 50)).astype(np.float32)
+GOOD: dict[str, Any] = {
+    "x": X,
+    "y": [0, 1, 0, 1, 0, 1],
+    "subject": [1, 1, 2, 2, 3, 3],
+    "sfreq": 100,
+    "ch_names": ["C3", "C4"],
+    "class_names": ["left", "right"],
+}
+
+
+def windows(**changes: Any) -> Windows:
+    return Windows(**{**GOOD, **changes})
+
+
+def test_attributes() -> None:
+    made = windows()
+    assert len(made) == 6
+    assert (made.n_channels, made.n_times, made.n_classes) == (2, 50, 2)
+    assert made.x.dtype is torch.float32
+    assert made.y.dtype is torch.int64
+    assert made.subjects == ["1", "2", "3"]
+    assert made.recording.tolist() == made.subject.tolist()
+    assert made.class_counts().tolist() == [3, 3]
+    assert repr(made) == (
+        "Windows: 6 windows of 2 channels × 0.5 s at 100 Hz, 3 subjects; left 3, right 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"x": X[:, 0]}, ValueError, r"`x` must have shape .*, got \(6, 50\); one channel is x"),
+        ({"x": X[:0]}, ValueError, r"`x` must not be empty, got shape \(0, 2, 50\)"),
+        ({"x": X > 0}, TypeError, "`x` must hold real numbers, got bool"),
+        ({"x": torch.ones(6, 2, 50, dtype=torch.cfloat)}, TypeError, "got torch.complex64"),
+        ({"x": X.astype(object)}, TypeError, "`x` must hold real numbers, got object"),
+        (
+            {"x": np.where(X > 2, np.nan, X)},
+            ValueError,
+            r"`x` must be finite, but \d of 6 windows",
+        ),
+        ({"x": X.astype(float) * 1e300}, ValueError, "`x` must be finite, but 6 of 6 windows"),
+        ({"y": [0, 1, 0, 1, 0]}, ValueError, r"one label per window, shape \(6,\), got \(5,\)"),
+        ({"y": [0.0, 1, 0, 1, 0, 1]}, TypeError, "`y` must hold integers, got float64"),
+        ({"y": [True, False] * 3}, TypeError, "`y` must hold integers, got bool"),
+        (
+            {"y": [0, 1, 2, 1, 0, 1]},
+            ValueError,
+            r"`y` must be in 0 … 1, .*'left', 'right'.* got 2",
+        ),
+        ({"y": [0, 1, -1, 1, 0, 1]}, ValueError, "got -1"),
+        ({"y": [1] * 6}, ValueError, "at least two classes, got only 'right'"),
+        (
+            {"subject": [1, 2]},
+            ValueError,
+            r"`subject` must have one entry per window, shape \(6,\)",
+        ),
+        ({"subject": [1, 2, 3, 4, 5, np.nan]}, ValueError, "`subject` .* is missing for 1"),
+        ({"subject": ["a", None, "b", None, "c", "d"]}, ValueError, "is missing for 2"),
+        ({"recording": ["a"]}, ValueError, "`recording` must have one entry per window"),
+        ({"sfreq": 0}, ValueError, "`sfreq` must be a finite number above 0, got 0"),
+        ({"ch_names": ["C3"]}, ValueError, "`ch_names` must name the 2 channels of `x`, got 1"),
+        ({"ch_names": ["C3", "C3"]}, ValueError, r"different from each other, got \['C3'\] twice"),
+        ({"ch_names": "C3"}, TypeError, "`ch_names` must be a list of names, got 'C3'"),
+        ({"class_names": ["left"]}, ValueError, "`class_names` must name at least two classes"),
+        ({"positions": np.zeros((3, 3))}, ValueError, r"`positions` must have shape \(2, 3\)"),
+    ],
+)
+def test_refuses(changes: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        windows(**changes)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        X.astype(">f4"),
+        X[::-1],
+        X[..., ::-1],
+        X.astype(np.float16),
+        X.astype(np.longdouble),
+        torch.from_numpy(X).double().requires_grad_(),
+        X.tolist(),
+    ],
+    ids=["byteswapped", "backwards", "reversed", "half", "long", "tensor", "list"],
+)
+def test_any_numbers(x: Any) -> None:
+    values = x.detach().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+    np.testing.assert_array_equal(windows(x=x).x.numpy(), values.astype(np.float32))
+
+
+def test_memory_maps_are_not_copied(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    made = windows(x=mapped)
+    assert np.shares_memory(made.x.numpy(), mapped)
+    assert np.shares_memory(made[2:4].x.numpy(), mapped)
+    assert not np.shares_memory(made[[2, 3]].x.numpy(), mapped)
+
+
+def test_labels_are_copied() -> None:
+    y = np.array(GOOD["y"])
+    made = windows(y=y)
+    y[:] = 0
+    assert made.y.tolist() == GOOD["y"]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint64, np.int8])
+def test_labels_of_any_integer_type(dtype: type) -> None:
+    assert windows(y=np.array(GOOD["y"], dtype=dtype)).y.tolist() == GOOD["y"]
+
+
+@given(
+    st.one_of(
+        st.slices(6),
+        st.integers(-6, 5),
+        st.lists(st.integers(-6, 5), max_size=8),
+        st.lists(st.booleans(), min_size=6, max_size=6).map(np.array),
+        st.lists(st.integers(0, 5), min_size=1, max_size=8).map(torch.tensor),
+    )
+)
+def test_index_as_in_numpy(index: Any) -> None:
+    as_numpy = slice(0) if isinstance(index, list) and not index else index
+    expected = np.atleast_1d(np.arange(6)[as_numpy])
+    made = windows(recording=list("abcdef"))
+    if not len(expected):
+        with pytest.raises(ValueError, match="`index` must choose at least one of the 6 windows"):
+            made[index]
+        return
+    part = made[index]
+    np.testing.assert_array_equal(part.x.numpy(), X[expected])
+    assert part.y.tolist() == [GOOD["y"][i] for i in expected]
+    assert part.recording.tolist() == ["abcdef"[i] for i in expected]
+    assert part.ch_names == made.ch_names
+
+
+def test_of_subjects() -> None:
+    part = windows().of_subjects(["3", "1"])
+    assert part.subject.tolist() == ["1", "1", "3", "3"]
+    with pytest.raises(
+        ValueError, match=r"`subjects` must be among the subjects here, got \['4'\]"
+    ):
+        windows().of_subjects(["4"])
+
+
+def test_standardised_leaves_the_original() -> None:
+    made = windows(x=3 * X + 7)
+    before = made.x.clone()
+    scaled = made.standardised()
+    assert torch.equal(made.x, before)
+    np.testing.assert_allclose(scaled.x.numpy().std(-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(scaled.x.numpy().mean(-1), 0, atol=1e-6)

@@ -1,0 +1,71 @@
+"""Models by name, from modules and from functions."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from cadda.models import LeNet1, Shallow, make_model
+
+SIZES = {"n_channels": 2, "n_times": 3000, "n_classes": 5, "sfreq": 100.0}
+
+
+@pytest.mark.parametrize("name", ["chambon2018", "shallow", "braindecode:SleepStagerChambon2018"])
+@pytest.mark.filterwarnings("ignore")
+def test_by_name(name: str) -> None:
+    model = make_model(name, seed=0, **SIZES)  # type: ignore[arg-type]
+    assert model(torch.zeros(3, 2, 3000)).shape == (3, 5)
+
+
+def test_weights_depend_on_the_seed_and_nothing_else() -> None:
+    before = torch.random.get_rng_state()
+    a, b, c = (make_model("chambon2018", seed=seed, **SIZES) for seed in (1, 1, 2))  # type: ignore[arg-type]
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
+    assert not torch.equal(next(a.parameters()), next(c.parameters()))
+
+
+def test_a_module_is_copied() -> None:
+    own = nn.Sequential(nn.Flatten(), nn.Linear(6000, 5))
+    made = make_model(own, seed=0, **SIZES)  # type: ignore[arg-type]
+    assert made is not own
+    assert torch.equal(made[1].weight, own[1].weight)
+    assert made[1].weight is not own[1].weight
+
+
+def test_a_function_gets_the_sizes() -> None:
+    def build(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+        assert (n_channels, n_times, n_classes) == (2, 3000, 5)
+        return nn.Identity()
+
+    assert isinstance(make_model(build, seed=0, **SIZES), nn.Identity)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "match"),
+    [
+        ("chambon2019", ValueError, r"got 'chambon2019' \(did you mean `chambon2018`\?\)"),
+        (lambda *_: 3, TypeError, "must give a torch module, got int"),
+        ("braindecode:EEGNetv5", ValueError, "one of braindecode's models, got 'EEGNetv5'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_no_model(source: object, error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        make_model(source, seed=0, **SIZES)  # type: ignore[arg-type]
+
+
+def test_lenet1_has_the_published_size() -> None:
+    model = LeNet1(28, 28, 10)
+    # 4 maps of 5 × 5, 12 maps of 4 × 5 × 5, and 10 outputs from 12 × 4 × 4.
+    assert sum(p.numel() for p in model.parameters()) == 4 * 26 + 12 * 101 + 10 * 193
+    assert model(torch.zeros(2, 28, 28)).shape == (2, 10)
+    with pytest.raises(ValueError, match="at least 16 pixels for lenet1, got 8 and 8"):
+        LeNet1(8, 8, 10)
+
+
+def test_shallow_takes_short_windows() -> None:
+    assert Shallow(8, 40, 2)(torch.randn(3, 8, 40)).shape == (3, 2)
+    with pytest.raises(ValueError, match="`n_times` must be at least 40, got 30"):
+        Shallow(8, 30, 2)

@@ -1,0 +1,189 @@
+"""Rewards against back-propagation through the explicit unrolled step."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call
+from torch.nn.functional import cross_entropy
+
+from cadda.search import reward
+from cadda.search.reward import (
+    loss_gradient,
+    unrolled,
+    weights_of,
+    window_losses,
+    window_rewards,
+)
+
+XI = 0.1
+
+
+def smooth_model(*, dropout: float = 0.0, norm: bool = False) -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return nn.Sequential(
+            nn.Conv1d(2, 4, 5),
+            nn.BatchNorm1d(4) if norm else nn.Identity(),
+            nn.Tanh(),
+            nn.Flatten(),
+            nn.Dropout(dropout),
+            nn.Linear(4 * 16, 3),
+        ).double()
+
+
+class Batch:
+    """Training and validation windows; the training windows depend on a magnitude."""
+
+    def __init__(self) -> None:
+        g = torch.Generator().manual_seed(1)
+        self.x, self.other, self.x_valid = torch.randn(
+            3, 8, 2, 20, generator=g, dtype=torch.float64
+        )
+        self.y, self.y_valid = torch.randint(3, (2, 8), generator=g)
+
+    def augmented(self, magnitude: torch.Tensor) -> torch.Tensor:
+        return self.x + magnitude.view(-1, 1, 1) * self.other
+
+
+def reward_and_slope(model: nn.Module, method: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Compute −ξ · mean reward and its derivative in the magnitudes."""
+    batch, weights = Batch(), weights_of(model)
+    magnitude = torch.full((8,), 0.3, dtype=torch.float64, requires_grad=True)
+    x = batch.augmented(magnitude)
+    _, inner = loss_gradient(model, weights, x.detach(), batch.y, noise_seed=0)
+    after = unrolled(weights, inner, XI)
+    _, direction = loss_gradient(model, after, batch.x_valid, batch.y_valid, noise_seed=7)
+    rewards = window_rewards(
+        model,
+        weights,
+        direction,
+        x,
+        batch.y,
+        method=method,  # type: ignore[arg-type]
+        noise_seed=0,
+    )
+    effect = -XI * rewards.mean()
+    return effect.detach(), torch.autograd.grad(effect, magnitude)[0]
+
+
+def explicit_slope(model: nn.Module) -> torch.Tensor:
+    """Back-propagate the validation loss through the training step itself."""
+    batch, weights = Batch(), weights_of(model)
+    magnitude = torch.full((8,), 0.3, dtype=torch.float64, requires_grad=True)
+    leaves = {name: value.clone().requires_grad_() for name, value in weights.items()}
+    losses = window_losses(model, leaves, batch.augmented(magnitude), batch.y, noise_seed=0)
+    gradient = torch.autograd.grad(losses.mean(), list(leaves.values()), create_graph=True)
+    after = {
+        name: value - XI * g for (name, value), g in zip(leaves.items(), gradient, strict=True)
+    }
+    valid = window_losses(model, after, batch.x_valid, batch.y_valid, noise_seed=7).mean()
+    return torch.autograd.grad(valid, magnitude)[0]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_exact_is_back_propagation_through_the_step(dropout: float) -> None:
+    model = smooth_model(dropout=dropout)
+    _, slope = reward_and_slope(model, "exact")
+    torch.testing.assert_close(slope, explicit_slope(model), rtol=0, atol=1e-8)
+    assert slope.abs().min() > 1e-6
+
+
+def test_finite_difference_converges_to_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = smooth_model(dropout=0.5)
+    value, slope = reward_and_slope(model, "exact")
+    errors = []
+    for step in (0.3, 0.03, 0.003):
+        monkeypatch.setattr(reward, "RELATIVE_STEP", step)
+        near_value, near_slope = reward_and_slope(model, "finite-difference")
+        errors.append(float((near_slope - slope).norm() / slope.norm()))
+        assert near_value == pytest.approx(float(value), rel=0.05)
+    # A central difference: the error falls with the square of the step.
+    assert errors[1] < errors[0] / 50
+    assert errors[2] < errors[1] / 50
+
+
+def test_fresh_noise_in_the_two_passes_ruins_it() -> None:
+    """Why the passes share their noise: other dropout masks are amplified by 1/ε."""
+    model, batch = smooth_model(dropout=0.5), Batch()
+    weights = weights_of(model)
+    _, direction = loss_gradient(model, weights, batch.x_valid, batch.y_valid, noise_seed=7)
+    exact = window_rewards(
+        model, weights, direction, batch.x, batch.y, method="exact", noise_seed=0
+    )
+    length = torch.sqrt(sum(value.square().sum() for value in direction.values()))
+    step = 0.01 / length
+    ahead, behind = (
+        window_losses(
+            model,
+            {name: value + sign * step * direction[name] for name, value in weights.items()},
+            batch.x,
+            batch.y,
+            noise_seed=seed,
+        )
+        for sign, seed in ((1, 0), (-1, 1))
+    )
+    fresh = (ahead - behind) / (2 * step)
+    assert (fresh - exact).norm() > 10 * exact.norm()
+
+
+@pytest.mark.parametrize("method", ["finite-difference", "exact"])
+def test_reward_is_the_change_of_the_validation_loss(method: str) -> None:
+    """A small step on one window alone changes the validation loss by −ξ times its reward."""
+    model, batch = smooth_model(), Batch()
+    weights = weights_of(model)
+    before, direction = loss_gradient(model, weights, batch.x_valid, batch.y_valid, noise_seed=0)
+    rewards = window_rewards(
+        model,
+        weights,
+        direction,
+        batch.x,
+        batch.y,
+        method=method,  # type: ignore[arg-type]
+        noise_seed=0,
+    )
+    small = 1e-5
+    for i in range(len(batch.x)):
+        _, gradient = loss_gradient(
+            model, weights, batch.x[i : i + 1], batch.y[i : i + 1], noise_seed=0
+        )
+        after, _ = loss_gradient(
+            model,
+            unrolled(weights, gradient, small),
+            batch.x_valid,
+            batch.y_valid,
+            noise_seed=0,
+        )
+        assert (after - before) / small == pytest.approx(-float(rewards[i]), rel=1e-2, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", ["finite-difference", "exact"])
+def test_the_model_is_left_as_it_is(method: str) -> None:
+    """With BatchNorm and dropout, in training mode."""
+    model, batch = smooth_model(dropout=0.5, norm=True).train(), Batch()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = torch.random.get_rng_state()
+    weights = weights_of(model)
+    _, direction = loss_gradient(model, weights, batch.x_valid, batch.y_valid, noise_seed=0)
+    x = batch.x.clone().requires_grad_()
+    window_rewards(
+        model,
+        weights,
+        direction,
+        x,
+        batch.y,
+        method=method,  # type: ignore[arg-type]
+        noise_seed=0,
+    ).sum().backward()
+    assert x.grad is not None
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_losses_are_those_of_the_model() -> None:
+    model, batch = smooth_model().eval(), Batch()
+    losses = window_losses(model, weights_of(model), batch.x, batch.y, noise_seed=0)
+    logits = functional_call(model, dict(model.named_parameters()), (batch.x,))
+    torch.testing.assert_close(losses, cross_entropy(logits, batch.y, reduction="none"))

@@ -1,0 +1,102 @@
+"""AugmentedClassifier among scikit-learn's tools."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import nn
+
+from cadda import PolicySpec
+from cadda.estimators import AugmentedClassifier
+
+
+class Linear:
+    """Makes linear models; shows itself in the same way in every test process."""
+
+    def __call__(self, n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(n_channels * n_times, n_classes))
+
+    def __repr__(self) -> str:
+        return "linear"
+
+
+@parametrize_with_checks(
+    [AugmentedClassifier(Linear(), max_epochs=30, random_state=0, standardise=False, lr=0.02)]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_protocol(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.fixture
+def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.array(["left", "right"])[np.arange(48) % 2]
+    time = np.arange(200) / 100
+    frequency = np.where(y == "left", 6, 14)[:, None, None]
+    x = np.sin(2 * np.pi * (frequency * time + rng.uniform(size=(48, 2, 1))))
+    return 1e-5 * (x + 0.3 * rng.normal(size=x.shape)), y, np.arange(48) // 8
+
+
+@pytest.fixture
+def classifier() -> AugmentedClassifier:
+    return AugmentedClassifier(
+        "shallow",
+        policy=PolicySpec.from_text("sign_flip p=0.5 > time_mask p=0.5 m=0.3"),
+        max_epochs=15,
+        lr=5e-3,
+        random_state=0,
+    )
+
+
+def test_cross_validation_by_subject(classifier, data) -> None:
+    x, y, subject = data
+    cv = GroupKFold(3)
+    assert cross_val_score(classifier, x, y, groups=subject, cv=cv).mean() > 0.9
+    routed = {"groups": subject, "params": {"groups": subject}}
+    assert cross_val_score(classifier, x, y, cv=cv, **routed).mean() > 0.9
+
+
+def test_groups_reach_the_split(classifier, data) -> None:
+    x, y, subject = data
+    assert classifier.fit(x, y, groups=subject).predict(x).dtype == y.dtype
+    with pytest.raises(ValueError, match="at least 2 subjects to split them, got 1"):
+        classifier.fit(x, y, groups=np.zeros(48))
+
+
+def test_clone_and_parameters(classifier, data) -> None:
+    x, y, _ = data
+    twin = clone(classifier)
+    assert twin.get_params()["lr"] == 5e-3
+    a, b = (model.fit(x, y).predict_proba(x) for model in (classifier, twin))
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(a.sum(1), 1)
+
+
+def test_grid_search_and_pipeline(classifier, data) -> None:
+    x, y, subject = data
+    pipeline = make_pipeline(FunctionTransformer(lambda z: z[:, :, ::2]), classifier)
+    name = "augmentedclassifier"
+    search = GridSearchCV(pipeline, {f"{name}__max_epochs": [1, 3]}, cv=GroupKFold(2))
+    search.fit(x, y, groups=subject)
+    assert search.best_params_[f"{name}__max_epochs"] in (1, 3)
+
+
+def test_mne_epochs(classifier, data) -> None:
+    x, y, _ = data
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    epochs = mne.EpochsArray(x, info, verbose="error")
+    classifier.policy = PolicySpec.from_text("channel_symmetry p=0.5")
+    assert (classifier.fit(epochs, y).predict(epochs) == y).mean() > 0.9
+
+
+def test_not_fitted(classifier, data) -> None:
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        classifier.predict(data[0])

@@ -1,0 +1,144 @@
+"""Windows in, trained model out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from cadda import PolicySpec
+from cadda.data.windows import Windows
+from cadda.exceptions import LeakError, ModelError, RunError
+from cadda.fitting import evaluate, fit, pick_device
+from cadda.models.files import load_model
+from cadda.runs import TrainingRun, evaluate_run, train_in_folder
+
+
+def make(n_subjects: int = 6, *, n_windows: int = 12, seed: int = 0, first: int = 0) -> Windows:
+    """Make subjects whose two classes differ in frequency."""
+    rng = np.random.default_rng(seed)
+    n = n_subjects * n_windows
+    y = np.arange(n) % 2
+    time = np.arange(256) / 100
+    phase = rng.uniform(0, 2 * np.pi, (n, 2, 1))
+    x = np.sin(2 * np.pi * np.where(y == 0, 6, 12)[:, None, None] * time + phase)
+    return Windows(
+        x + 0.3 * rng.normal(size=x.shape),
+        y,
+        subject=np.repeat(np.arange(first, first + n_subjects), n_windows),
+        sfreq=100,
+        ch_names=["C3", "C4"],
+        class_names=["theta", "beta"],
+    )
+
+
+QUICK = {"model": "shallow", "max_epochs": 15, "patience": 10, "batch_size": 16, "lr": 5e-3}
+POLICY = PolicySpec.from_text("[theta]\nsign_flip p=0.5\n[beta]\nchannel_symmetry p=0.5")
+
+
+@pytest.mark.parametrize("policy", [None, POLICY, "file"])
+def test_fit_and_evaluate(policy: PolicySpec | str | None, tmp_path: Path) -> None:
+    if policy == "file":
+        policy = str(tmp_path / "policy.json")
+        POLICY.save(policy)
+    train, valid, test = make().split(valid=0.2, test=0.2)
+    fitted = fit(train, valid, policy=policy, seed=0, **QUICK)
+    assert evaluate(fitted.model, test).balanced_accuracy > 0.9
+    fitted.save(tmp_path / "model.safetensors")
+    again, description = load_model(tmp_path / "model.safetensors")
+    assert description.class_names == ("theta", "beta")
+    assert torch.equal(again(test.x), fitted.model(test.x))
+
+
+def test_policy_makes_a_difference() -> None:
+    train, valid, _ = make().split()
+    plain, augmented = (fit(train, valid, policy=p, **QUICK).history for p in (None, POLICY))
+    assert plain[0].train_loss != augmented[0].train_loss
+
+
+def test_the_users_module_is_not_touched() -> None:
+    own = nn.Sequential(nn.Flatten(), nn.Linear(512, 2))
+    before = own[1].weight.detach().clone()
+    train, valid, _ = make().split()
+    fitted = fit(train, valid, **(QUICK | {"model": own}))
+    assert torch.equal(own[1].weight, before)
+    assert not torch.equal(fitted.model[1].weight, before)
+    assert fitted.description.model == "custom"
+
+
+def test_leak() -> None:
+    windows = make()
+    with pytest.raises(LeakError, match="subject '0' is in both `train` and `valid`"):
+        fit(windows, windows, **QUICK)
+
+
+def test_policy_for_other_classes() -> None:
+    train, valid, _ = make().split()
+    spec = PolicySpec.from_text("[W]\nsign_flip p=0.5\n[N1]\nsign_flip p=0.5")
+    with pytest.raises(ValueError, match=r"for the classes of the windows, \['theta', 'beta'\]"):
+        fit(train, valid, policy=spec, **QUICK)
+
+
+def test_training_and_validation_of_different_kinds() -> None:
+    other = make(2, first=10)
+    other.sfreq = 128.0
+    with pytest.raises(ValueError, match=r"must have the same `sfreq`, got 100.0 and 128.0"):
+        fit(make(), other, **QUICK)
+
+
+def test_device() -> None:
+    assert pick_device("cpu").type == "cpu"
+    assert pick_device("auto").type in ("cpu", "cuda", "mps")
+    with pytest.raises(ValueError, match="`device` must be 'auto', 'cpu', 'cuda' or 'mps'"):
+        pick_device("gpu")  # type: ignore[arg-type]
+
+
+def run(folder: Path, **changes: object):
+    arguments = {
+        "data": "somewhere",
+        "policy": POLICY,
+        "valid": 0.2,
+        "test": 0.2,
+        "settings": QUICK | {"seed": 0, "max_epochs": 3},
+        "device": "cpu",
+        "on_event": lambda event: None,
+    }
+    return train_in_folder(make(), folder, **(arguments | changes))
+
+
+def test_run_folder_holds_everything_and_goes_on(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run")
+    folder = TrainingRun(tmp_path / "run")
+    for file in (folder.config, folder.model, folder.policy, folder.events, folder.scores):
+        assert file.exists()
+    assert len(folder.events.read_text().splitlines()) == 4
+    again = run(tmp_path / "run")
+    assert again.scores.to_dict() == outcome.scores.to_dict()
+    with pytest.raises(RunError, match="holds a training with another `settings`"):
+        run(tmp_path / "run", settings=QUICK | {"seed": 1})
+
+
+def test_folder_with_other_files(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(RunError, match="must be empty or an earlier run, but holds other files"):
+        run(tmp_path)
+
+
+def test_evaluate_refuses_who_was_seen(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    with pytest.raises(LeakError, match="5 subjects were used to train this model"):
+        evaluate_run(tmp_path / "run", make(), unseen_only=False)
+    scores, n_subjects = evaluate_run(tmp_path / "run", make(), unseen_only=True)
+    assert n_subjects == 1
+    _, n_others = evaluate_run(tmp_path / "run", make(3, first=50), unseen_only=False)
+    assert n_others == 3
+    assert scores.confusion.sum() == 12
+    other = make(3, first=50)
+    other.ch_names = ("O1", "O2")
+    with pytest.raises(ModelError, match=r"the model is for the `ch_names` \('C3', 'C4'\), but"):
+        evaluate_run(tmp_path / "run", other, unseen_only=False)
+    with pytest.raises(RunError, match="is not the folder of a training"):
+        evaluate_run(tmp_path, make(), unseen_only=False)

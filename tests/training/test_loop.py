@@ -1,0 +1,240 @@
+"""Training: it learns, stops, keeps the best, resumes to the same bytes, explains failures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from cadda import Operation, OperationPool, Policy, PolicySpec
+from cadda.exceptions import ModelError, TrainingError
+from cadda.training import EpochEnd, TrainingEnd, TrainingSettings, train
+from cadda.training.augment import Augmenter
+
+CLASSES = ("low", "high")
+
+
+def data(n: int = 64, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Make windows that are told apart by their frequency."""
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.arange(n) % 2
+    time = torch.arange(64) / 64
+    frequency = torch.where(y == 0, 3.0, 9.0)[:, None, None]
+    phase = torch.rand(n, 1, 1, generator=generator)
+    noise = 0.5 * torch.randn(n, 2, 64, generator=generator)
+    return torch.sin(2 * torch.pi * (frequency * time + phase)) + noise, y
+
+
+def network(seed: int = 0, *, norm: bool = False) -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return nn.Sequential(
+            nn.Conv1d(2, 8, 9),
+            nn.BatchNorm1d(8) if norm else nn.Identity(),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool1d(1),
+            nn.Flatten(),
+            nn.Dropout(0.2),
+            nn.Linear(8, 2),
+        )
+
+
+def settings(**changes: object) -> TrainingSettings:
+    values = {"max_epochs": 12, "patience": 5, "batch_size": 16, "lr": 1e-2} | changes
+    return TrainingSettings(**values)  # type: ignore[arg-type]
+
+
+def test_learns_and_reports() -> None:
+    events: list[object] = []
+    result = train(network(), data(), data(seed=1), CLASSES, settings(), on_event=events.append)
+    assert result.history[-1].train_loss < result.history[0].train_loss
+    assert max(event.valid_balanced_accuracy for event in result.history) > 0.9
+    assert [type(event) for event in events] == [EpochEnd] * len(result.history) + [TrainingEnd]
+    assert not result.model.training
+
+
+def test_the_best_weights_are_kept() -> None:
+    x, y = data(seed=1)
+    result = train(network(), data(), (x, y), CLASSES, settings(lr=0.3, max_epochs=8))
+    with torch.no_grad():
+        loss = nn.functional.cross_entropy(result.model(x), y).item()
+    best = min(result.history, key=lambda event: event.valid_loss)
+    assert loss == pytest.approx(best.valid_loss, rel=1e-5)
+    assert result.best_epoch == best.epoch
+
+
+@pytest.mark.parametrize("monitor", ["loss", "balanced_accuracy"])
+def test_early_stopping(monitor: str) -> None:
+    x, y = data(seed=1)
+    choice = settings(max_epochs=100, patience=3, monitor=monitor)
+    # Validation labels are the wrong way round, so that the better it trains, the worse it is.
+    result = train(network(), data(), (x, 1 - y), CLASSES, choice)
+    assert result.stopped_early
+    assert len(result.history) == result.best_epoch + 3
+
+
+def test_same_seed_same_bytes_and_no_global_state() -> None:
+    before = torch.random.get_rng_state()
+    runs = [train(network(), data(), data(seed=1), CLASSES, settings(seed=s)) for s in (1, 1, 2)]
+    assert torch.equal(before, torch.random.get_rng_state())
+    first, again, other = (run.model.state_dict() for run in runs)
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert not all(torch.equal(first[key], other[key]) for key in first)
+    assert runs[0].history == runs[1].history
+
+
+def policy() -> Policy:
+    class Noise(Operation):
+        name = "noise"
+
+        def sample(self, x, generator):
+            return {"noise": torch.randn(x.shape, generator=generator)}
+
+        def apply(self, x, magnitude, draw):
+            return x + magnitude[:, None, None] * draw["noise"]
+
+    return Policy(
+        PolicySpec.from_text("noise p=0.5 m=0.3", known=["noise"]), OperationPool([Noise()])
+    )
+
+
+@pytest.mark.parametrize("stop_after", [1, 4, 7])
+def test_resumed_training_ends_with_the_same_bytes(stop_after: int, tmp_path: Path) -> None:
+    class KilledError(Exception):
+        pass
+
+    def kill(event: object) -> None:
+        if isinstance(event, EpochEnd) and event.epoch == stop_after:
+            raise KilledError
+
+    arguments = (data(), data(seed=1), CLASSES, settings())
+    whole = train(network(norm=True), *arguments, policy=policy())
+    file = tmp_path / "checkpoint.pt"
+    with pytest.raises(KilledError):
+        train(network(norm=True), *arguments, policy=policy(), on_event=kill, checkpoint=file)
+    resumed = train(network(7, norm=True), *arguments, policy=policy(), checkpoint=file)
+    assert resumed.history == whole.history
+    expected = whole.model.state_dict()
+    assert all(torch.equal(expected[k], v) for k, v in resumed.model.state_dict().items())
+    again = train(network(8, norm=True), *arguments, policy=policy(), checkpoint=file)
+    assert again.history == whole.history
+
+
+def test_checkpoint_of_another_training(tmp_path: Path) -> None:
+    file = tmp_path / "checkpoint.pt"
+    train(network(), data(), data(seed=1), CLASSES, settings(max_epochs=1), checkpoint=file)
+    with pytest.raises(TrainingError, match=r"another training: `lr` was 0.01, and is 0.02 now"):
+        train(
+            network(),
+            data(),
+            data(seed=1),
+            CLASSES,
+            settings(max_epochs=1, lr=0.02),
+            checkpoint=file,
+        )
+    file.write_bytes(b"nonsense")
+    with pytest.raises(TrainingError, match="not a checkpoint of a training"):
+        train(network(), data(), data(seed=1), CLASSES, settings(), checkpoint=file)
+
+
+def test_killed_process_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    """A real process dies in the middle of an epoch."""
+    script = f"""
+import os, sys, torch
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_loop import *
+from pathlib import Path
+file, steps = Path(sys.argv[1]), [0]
+model = network()
+def count(module, inputs):
+    steps[0] += module.training
+    if steps[0] == int(sys.argv[2]):
+        os._exit(9)
+model.register_forward_pre_hook(count)
+result = train(model, data(), data(seed=1), CLASSES, settings(), checkpoint=file)
+print([event.valid_loss for event in result.history])
+"""
+
+    def run(file: str, dies_at: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", script, str(tmp_path / file), str(dies_at)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert [run("killed.pt", step).returncode for step in (7, 11)] == [9, 9]
+    resumed, whole = run("killed.pt", 0), run("whole.pt", 0)
+    assert whole.stdout.startswith("[0."), whole.stderr
+    assert resumed.stdout == whole.stdout
+
+
+def test_class_weights_make_rare_classes_count() -> None:
+    """The gradient of a constant model is balanced, although one class has a tenth of windows."""
+    x, _ = data(110)
+    y = (torch.arange(110) < 10).long()
+    model = nn.Sequential(nn.Flatten(), nn.Linear(128, 2))
+    with torch.no_grad():
+        model[1].weight.zero_()
+        model[1].bias.zero_()
+    once = settings(max_epochs=1, batch_size=110, lr=1e-6, class_weights=True)
+    train(model, (x, y), (x, y), CLASSES, once)
+    assert model[1].bias.grad.abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("copies", [0, 1, 3])
+def test_augmented_copies(copies: int) -> None:
+    x, y = data(8)
+    result, labels = Augmenter(lambda a, b: (-a, b), copies)(x, y, torch.Generator())
+    if copies:
+        assert torch.equal(result[:8], x)
+        assert torch.equal(result[8:], -x.repeat(copies, 1, 1))
+        assert torch.equal(labels, y.repeat(1 + copies))
+    else:
+        assert torch.equal(result, -x)
+
+
+def test_policy_is_applied_in_training_only() -> None:
+    seen = []
+
+    def watch(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        seen.append(len(x))
+        return x, y
+
+    train(network(), data(), data(seed=1), CLASSES, settings(max_epochs=2), policy=watch)
+    assert seen == [16] * 8
+
+
+def test_nan_names_step_and_operation() -> None:
+    class Breaks(Operation):
+        name = "breaks"
+
+        def apply(self, x, magnitude, draw):
+            return x / 0 * 0
+
+    pool = OperationPool([Breaks()])
+    broken = Policy(PolicySpec.from_text("breaks p=1 m=1", known=["breaks"]), pool)
+    with pytest.raises(
+        TrainingError, match=r"became nan in epoch 1, step 1: window 0 .* not finite after breaks"
+    ):
+        train(network(), data(), data(seed=1), CLASSES, settings(), policy=broken)
+    with pytest.raises(TrainingError, match=r"window 16 of the batch is not finite after breaks"):
+        train(network(), data(), data(seed=1), CLASSES, settings(copies=1), policy=broken)
+
+
+def test_diverging_training_says_so() -> None:
+    with pytest.raises(TrainingError, match="the training itself diverged; try a smaller `lr`"):
+        train(network(), data(), data(seed=1), CLASSES, settings(lr=1e30))
+
+
+@pytest.mark.parametrize(
+    ("model", "match"),
+    [
+        (nn.Sequential(nn.Flatten(), nn.Linear(128, 3)), r"shape \(16, 2\) .* got \(16, 3\)"),
+        (nn.Identity(), r"got \(16, 2, 64\)"),
+    ],
+)
+def test_model_of_wrong_shape(model: nn.Module, match: str) -> None:
+    model.register_parameter("unused", nn.Parameter(torch.zeros(1)))
+    with pytest.raises(ModelError, match=match):
+        train(model, data(), data(seed=1), CLASSES, settings())
