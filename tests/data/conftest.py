@@ -35,7 +35,7 @@ def shared_data() -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_edf() -> WriteEdf:
     """Write an EDF file from signals in microvolts and (onset, duration, text)."""
 
@@ -66,7 +66,7 @@ def write_edf() -> WriteEdf:
     return write
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_night(write_edf: WriteEdf) -> WriteNight:
     """Write a recording and its hypnogram, named as in Sleep Physionet or MASS."""
 

@@ -26,17 +26,23 @@ WriteEdf = Callable[..., Path]
 WriteNight = Callable[..., Path]
 
 
-@pytest.fixture
-def nights(tmp_path: Path, write_night: WriteNight) -> Path:
-    folder = tmp_path / "nights"
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory, write_night: WriteNight) -> Path:
+    folder = tmp_path_factory.mktemp("originals")
     for seed, name in enumerate(("SC4001", "SC4011", "SC4021")):
         write_night(folder, name, "W123R", seed=seed)
     return folder
 
 
+@pytest.fixture(scope="module")
+def truth(originals: Path) -> Windows:
+    return read_windows(originals, cache=False)
+
+
 @pytest.fixture
-def truth(nights: Path) -> Windows:
-    return read_windows(nights, cache=False)
+def nights(tmp_path: Path, originals: Path) -> Path:
+    """Three nights, for the test to do with as it likes."""
+    return Path(shutil.copytree(originals, tmp_path / "nights"))
 
 
 @pytest.fixture
