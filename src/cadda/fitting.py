@@ -29,7 +29,7 @@ from cadda.training import (
 from cadda.training import train as train_model
 from cadda.training.augment import Augmentation
 
-__all__ = ["Fitted", "evaluate", "fit", "pick_device"]
+__all__ = ["Fitted", "augmentation_for", "evaluate", "fit", "model_for", "pick_device"]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
@@ -145,21 +145,14 @@ def fit(
         monitor=monitor,
         seed=seed,
     )
-    made = make_model(
-        model,
-        n_channels=train.n_channels,
-        n_times=train.n_times,
-        n_classes=train.n_classes,
-        sfreq=train.sfreq,
-        seed=seed,
-    ).to(pick_device(device))
+    made = model_for(model, train, seed=seed).to(pick_device(device))
     result = train_model(
         made,
         (train.x, train.y),
         (valid.x, valid.y),
         train.class_names,
         settings,
-        policy=_augmentation(policy, train),
+        policy=augmentation_for(policy, train),
         on_event=on_event,
         checkpoint=None if checkpoint is None else Path(checkpoint),
     )
@@ -215,10 +208,50 @@ def pick_device(device: Device) -> torch.device:
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
-def _augmentation(
+def model_for(source: ModelSource, windows: Windows, *, seed: int) -> nn.Module:
+    """Make an untrained model for given windows.
+
+    Parameters
+    ----------
+    source : str | nn.Module | callable
+        See `fit`.
+    windows : Windows
+        What it will classify.
+    seed : int
+        Seed of its weights.
+
+    Returns
+    -------
+    nn.Module
+        A new model.
+    """
+    return make_model(
+        source,
+        n_channels=windows.n_channels,
+        n_times=windows.n_times,
+        n_classes=windows.n_classes,
+        sfreq=windows.sfreq,
+        seed=seed,
+    )
+
+
+def augmentation_for(
     policy: PolicySpec | Augmentation | str | os.PathLike[str] | None, windows: Windows
 ) -> Augmentation | None:
-    """Turn what a user gave into something that augments batches."""
+    """Turn what a user gave as a policy into something that augments batches.
+
+    Parameters
+    ----------
+    policy : PolicySpec | Policy | path-like | callable | None
+        See `fit`.
+    windows : Windows
+        What it will augment.
+
+    Returns
+    -------
+    Policy | callable | None
+        What `train` takes.
+    """
     spec = PolicySpec.load(policy) if isinstance(policy, str | os.PathLike) else policy
     if not isinstance(spec, PolicySpec):
         return spec

@@ -15,7 +15,7 @@ from cadda._files import write_text_atomically
 from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, ModelError, RunError
-from cadda.fitting import Device, Fitted, evaluate, fit
+from cadda.fitting import Device, Fitted, augmentation_for, evaluate, fit, model_for
 from cadda.models.files import load_model
 from cadda.policies.spec import PolicySpec
 from cadda.tracking.jsonl import JsonlSink
@@ -87,6 +87,9 @@ def train_in_folder(
         valid=valid, test=test, seed=settings["seed"]
     )
     parts = {"train": train_part, "valid": valid_part, "test": test_part}
+    # A mistake in these shall leave no folder behind.
+    model_for(settings["model"], train_part, seed=0)
+    augmentation_for(policy, train_part)
     run = TrainingRun(folder)
     run.begin(
         {

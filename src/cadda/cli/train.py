@@ -57,27 +57,33 @@ def train(
     windows = read(data, subject, channels, classes, drop_bad=drop_bad)
     if not as_json:
         typer.echo(repr(windows))
-    with TrainingDisplay(patience) as display:
-        outcome = train_in_folder(
-            windows,
-            out,
-            data=str(data),
-            policy=spec,
-            valid=valid,
-            test=test,
-            settings={
-                "model": model,
-                "max_epochs": max_epochs,
-                "patience": patience,
-                "batch_size": batch_size,
-                "lr": lr,
-                "class_weights": class_weights,
-                "copies": copies,
-                "seed": seed,
-            },
-            device=device,
-            on_event=display,
+    try:
+        with TrainingDisplay(patience) as display:
+            outcome = train_in_folder(
+                windows,
+                out,
+                data=str(data),
+                policy=spec,
+                valid=valid,
+                test=test,
+                settings={
+                    "model": model,
+                    "max_epochs": max_epochs,
+                    "patience": patience,
+                    "batch_size": batch_size,
+                    "lr": lr,
+                    "class_weights": class_weights,
+                    "copies": copies,
+                    "seed": seed,
+                },
+                device=device,
+                on_event=display,
+            )
+    except KeyboardInterrupt:
+        typer.echo(
+            "Interrupted. Every finished epoch is saved: the same command goes on.", err=True
         )
+        raise
     if as_json:
         typer.echo(json.dumps(outcome.scores.to_dict()))
         return

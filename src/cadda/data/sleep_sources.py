@@ -45,10 +45,11 @@ def noise(rng: np.random.Generator, n_sources: int, n_times: int, amplitude: Arr
         Signals with an expected variance of 1.
     """
     # A rhythm is 0 almost everywhere, and what is not drawn costs nothing.
-    present = np.flatnonzero(amplitude > 1e-4 * amplitude.max())
+    first, last = np.flatnonzero(amplitude > 1e-4 * amplitude.max())[[0, -1]]
+    present = amplitude[first : last + 1]
     parts = rng.standard_normal((n_sources, len(present), 2), dtype=np.float32)
     spectrum = np.zeros((n_sources, len(amplitude)), dtype=np.complex64)
-    spectrum[:, present] = parts.view(np.complex64)[..., 0] * amplitude[present]
+    np.multiply(parts.view(np.complex64)[..., 0], present, out=spectrum[:, first : last + 1])
     n_drawn = 2 * (len(amplitude) - 1)
     scale = n_drawn / (2 * np.sqrt(np.sum(np.square(amplitude, dtype=np.float64))))
     return np.asarray(np.fft.irfft(spectrum, n=n_drawn)[:, :n_times] * np.float32(scale))
