@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from cadda import PolicySpec
+from cadda import Policy, PolicySpec, operation_pool
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, ModelError, RunError
 from cadda.fitting import evaluate, fit, pick_device
@@ -80,6 +80,47 @@ def test_policy_for_other_classes() -> None:
     spec = PolicySpec.from_text("[W]\nsign_flip p=0.5\n[N1]\nsign_flip p=0.5")
     with pytest.raises(ValueError, match=r"for the classes of the windows, \['theta', 'beta'\]"):
         fit(train, valid, policy=spec, **QUICK)
+
+
+def test_policy_object_for_other_classes() -> None:
+    train, valid, _ = make().split()
+    pool = operation_pool(train)
+    swapped = PolicySpec.from_text("[beta]\nsign_flip p=0.5\n[theta]\nsign_flip p=0.5")
+    with pytest.raises(ValueError, match="for the classes of the windows"):
+        fit(train, valid, policy=Policy(swapped, pool), **QUICK)
+
+
+def test_windows_in_volts_warn() -> None:
+    train, valid, _ = make().split()
+    train.x = train.x * 1e-6
+    with pytest.warns(UserWarning, match=r"use windows.standardised\(\)"):
+        fit(train, valid, policy=PolicySpec.from_text("sign_flip p=1"), **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"lr": -1.0}, "`lr` must be a finite number above 0, got -1"),
+        ({"max_epochs": 0}, "`max_epochs` must be a finite number above 0, got 0"),
+        ({"monitor": "acc"}, "`monitor` must be 'loss' or 'balanced_accuracy', got 'acc'"),
+        ({"copies": -1}, "`copies` must be 0 or more, got -1"),
+    ],
+)
+def test_wrong_settings(changes: dict, match: str) -> None:
+    train, valid, _ = make().split()
+    with pytest.raises(ValueError, match=match):
+        fit(train, valid, **(QUICK | changes))
+
+
+def test_arrays_instead_of_windows() -> None:
+    with pytest.raises(TypeError, match=r"`train` must be cadda.Windows, got ndarray"):
+        fit(np.zeros((2, 2, 300)), np.zeros(2), **QUICK)  # type: ignore[arg-type]
+
+
+def test_evaluate_takes_what_fit_gives() -> None:
+    train, valid, test = make().split()
+    fitted = fit(train, valid, **(QUICK | {"max_epochs": 1}))
+    assert evaluate(fitted, test).accuracy == evaluate(fitted.model, test).accuracy
 
 
 def test_training_and_validation_of_different_kinds() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,9 @@ def fit(
     Fitted
         The trained model and its history.
     """
+    for name, part in (("train", train), ("valid", valid)):
+        if not isinstance(part, Windows):
+            raise TypeError(f"`{name}` must be cadda.Windows, got {type(part).__name__}.")
     check_no_leak(train=train, valid=valid)
     _check_alike(train, valid)
     settings = TrainingSettings(
@@ -167,13 +171,13 @@ def fit(
     return Fitted(result.model, result.history, result.best_epoch, description)
 
 
-def evaluate(model: nn.Module, windows: Windows) -> Scores:
+def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     """Score a model on windows that it has not seen.
 
     Parameters
     ----------
-    model : nn.Module
-        A trained model.
+    model : nn.Module | Fitted
+        A trained model, or the result of `fit`.
     windows : Windows
         Test windows.
 
@@ -182,7 +186,8 @@ def evaluate(model: nn.Module, windows: Windows) -> Scores:
     Scores
         Balanced accuracy, macro F1, F1 per class, Cohen's kappa, accuracy and confusion matrix.
     """
-    logits = predict_logits(model, windows.x, windows.n_classes)
+    network = model.model if isinstance(model, Fitted) else model
+    logits = predict_logits(network, windows.x, windows.n_classes)
     return score(windows.y, logits.argmax(1), windows.class_names)
 
 
@@ -201,6 +206,10 @@ def pick_device(device: Device) -> torch.device:
     """
     if device not in ("auto", "cpu", "cuda", "mps"):
         raise ValueError(f"`device` must be 'auto', 'cpu', 'cuda' or 'mps', got {device!r}.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("`device` 'cuda' is not available here; use 'auto' or 'cpu'.")
+    if device == "mps" and not torch.backends.mps.is_available():
+        raise ValueError("`device` 'mps' is not available here; use 'auto' or 'cpu'.")
     if device != "auto":
         return torch.device(device)
     if torch.cuda.is_available():
@@ -253,14 +262,33 @@ def augmentation_for(
         What `train` takes.
     """
     spec = PolicySpec.load(policy) if isinstance(policy, str | os.PathLike) else policy
+    if isinstance(spec, Policy):
+        _check_classes(spec.spec, windows)
     if not isinstance(spec, PolicySpec):
         return spec
+    _check_classes(spec, windows)
+    _check_scale(windows)
+    return Policy(spec, pool_for_policy(spec, windows))
+
+
+def _check_classes(spec: PolicySpec, windows: Windows) -> None:
+    """Refuse a class-wise policy for other classes, or for the same in another order."""
     if spec.is_classwise and spec.class_names != windows.class_names:
         raise ValueError(
             f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
             f"got one for {list(spec.class_names or ())}."
         )
-    return Policy(spec, pool_for_policy(spec, windows))
+
+
+def _check_scale(windows: Windows) -> None:
+    """Warn of windows whose unit makes noise of 0.2 standard deviations mean something else."""
+    scale = float(windows.x[: len(windows) : max(1, len(windows) // 64)].std())
+    if not 0.05 < scale < 20:
+        warnings.warn(
+            f"the windows have a standard deviation of {scale:.2g}, but operations are meant for "
+            "about 1; use windows.standardised().",
+            stacklevel=3,
+        )
 
 
 def _check_alike(first: Windows, second: Windows) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 from collections.abc import Callable
@@ -15,11 +16,11 @@ from cadda._files import write_text_atomically
 from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, ModelError, RunError
-from cadda.fitting import Device, Fitted, augmentation_for, evaluate, fit, model_for
+from cadda.fitting import Device, Fitted, augmentation_for, evaluate, fit, model_for, pick_device
 from cadda.models.files import load_model
 from cadda.policies.spec import PolicySpec
 from cadda.tracking.jsonl import JsonlSink
-from cadda.training import Scores, TrainingEvent
+from cadda.training import Scores, TrainingEvent, TrainingSettings
 
 __all__ = ["TrainingOutcome", "TrainingRun", "evaluate_run", "train_in_folder", "versions"]
 
@@ -90,10 +91,13 @@ def train_in_folder(
     # A mistake in these shall leave no folder behind.
     model_for(settings["model"], train_part, seed=0)
     augmentation_for(policy, train_part)
+    TrainingSettings(**{key: value for key, value in settings.items() if key != "model"})
+    pick_device(device)
     run = TrainingRun(folder)
     run.begin(
         {
             "data": data,
+            "data_digest": _digest(windows),
             "settings": settings,
             "policy": None if policy is None else policy.model_dump(mode="json"),
             "split": {name: part.subjects for name, part in parts.items()},
@@ -223,6 +227,15 @@ class TrainingRun:
                 )
 
 
+def _digest(windows: Windows) -> str:
+    """Give a number of the content of windows, so that a run is not continued on others."""
+    digest = hashlib.sha256("|".join(windows.subject).encode())
+    digest.update(windows.y.numpy().tobytes())
+    for chunk in torch.split(windows.x, 64):
+        digest.update(chunk.contiguous().numpy().data)
+    return digest.hexdigest()
+
+
 def evaluate_run(folder: Path, windows: Windows, *, unseen_only: bool) -> tuple[Scores, int]:
     """Score the model of a run on subjects that it has not seen.
 
@@ -244,6 +257,14 @@ def evaluate_run(folder: Path, windows: Windows, *, unseen_only: bool) -> tuple[
     """
     run = TrainingRun(folder)
     split = run.read_config()["split"]
+    model, description = load_model(run.model)
+    for name in ("ch_names", "class_names", "n_times"):
+        wanted, got = getattr(description, name), getattr(windows, name)
+        if wanted != got:
+            raise ModelError(
+                f"the model is for the `{name}` {wanted}, but the data have {got}; choose with "
+                "--channels and --classes."
+            )
     seen = {*split["train"], *split["valid"]} & set(windows.subjects)
     if seen and not unseen_only:
         raise LeakError(
@@ -253,9 +274,4 @@ def evaluate_run(folder: Path, windows: Windows, *, unseen_only: bool) -> tuple[
     unseen = [subject for subject in windows.subjects if subject not in seen]
     if not unseen:
         raise LeakError("every subject was used to train this model; nobody is left to test it.")
-    model, description = load_model(run.model)
-    for name in ("ch_names", "class_names", "n_times"):
-        wanted, got = getattr(description, name), getattr(windows, name)
-        if wanted != got:
-            raise ModelError(f"the model is for the `{name}` {wanted}, but the data have {got}.")
     return evaluate(model, windows.of_subjects(unseen)), len(unseen)

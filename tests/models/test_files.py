@@ -28,6 +28,9 @@ def test_round_trip(model: nn.Module, tmp_path: Path) -> None:
     x = torch.randn(4, 2, 512)
     assert torch.equal(again(x), model.eval()(x))
     assert not again.training
+    save_model(again, DESCRIPTION, tmp_path / "again.safetensors")
+    first, second = (tmp_path / f"{name}.safetensors" for name in ("model", "again"))
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_own_module(tmp_path: Path) -> None:
@@ -53,6 +56,6 @@ def test_bad_files(model: nn.Module, tmp_path: Path) -> None:
     save_file({"a": torch.zeros(1)}, path)
     with pytest.raises(ModelError, match="not those of a model that cadda saved"):
         load_model(path)
-    save_file({"a": torch.zeros(1)}, path, {"format": "cadda-model", "description": "{}"})
+    save_file({"a": torch.zeros(1)}, path, {"cadda-model": "{}"})
     with pytest.raises(ModelError, match="a description that cannot be read: 'model'"):
         load_model(path)

@@ -54,6 +54,6 @@ def main() -> None:
     """Run the command line: exit code 0 if all went well, 2 for a mistake of the user."""
     try:
         app()
-    except (CaddaError, ValueError, OSError) as error:
+    except (CaddaError, ValueError, TypeError, OSError) as error:
         typer.echo(f"cadda: {error}", err=True)
         sys.exit(2)

@@ -187,7 +187,7 @@ def _print_report(windows: Windows, report: dict[str, Any]) -> None:
 def _lines(report: dict[str, Any]) -> Iterator[str]:
     strengths = (f"{name} {_amplitude(value)}" for name, value in report["amplitude"].items())
     yield f"amplitude (standard deviation within a window): {', '.join(strengths)}"
-    hint = ", not counted above; read with bad='drop'" if report["n_bad"] else ""
+    hint = ", not counted above; read with bad='drop' or --drop-bad" if report["n_bad"] else ""
     yield f"windows with NaN or a flat channel: {report['n_bad']}{hint}"
     yield f"windows with a clipped channel: {report['n_clipped']}"
     yield f"operations ({len(report['operations'])}): {', '.join(report['operations'])}"

@@ -31,6 +31,8 @@ def show(
 
     Example: cadda policy show policy.json
     """
+    from cadda._validation import did_you_mean
+    from cadda.operations.catalogue import CATALOGUE
     from cadda.policies.spec import PolicySpec
 
     # An operation of the user's own is shown like any other.
@@ -39,6 +41,10 @@ def show(
         typer.echo(spec.to_json(), nl=False)
     else:
         _print_policy(spec)
+    for name in spec.operations_used:
+        if name not in CATALOGUE:
+            near = did_you_mean(name, CATALOGUE)
+            typer.echo(f"`{name}` is not one of cadda's own operations{near}.", err=True)
 
 
 def _print_policy(spec: PolicySpec) -> None:

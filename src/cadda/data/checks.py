@@ -124,7 +124,7 @@ def check_finite(x: Tensor) -> None:
     if bad:
         raise ValueError(
             f"`x` must be finite, but {bad} of {len(x)} windows have NaN or infinite values; "
-            "drop them, or read with bad='drop'."
+            "drop them, or read with bad='drop' (--drop-bad)."
         )
 
 
@@ -255,7 +255,8 @@ def refuse_bad(quality: Quality, where: str) -> None:
     if quality.n_bad:
         raise DataError(
             f"{where}: {quality.n_bad} of {total} windows have NaN or a flat channel; drop them "
-            "with bad='drop', or leave channels that were not recorded out with `channels`."
+            "with bad='drop' (--drop-bad), or leave channels that were not recorded out with "
+            "`channels`."
         )
 
 

@@ -18,6 +18,8 @@ from cadda.models.registry import MODELS, make_model
 
 __all__ = ["ModelDescription", "load_model", "save_model"]
 
+KEY = "cadda-model"
+
 
 @dataclass(frozen=True)
 class ModelDescription:
@@ -62,8 +64,9 @@ def save_model(
         Where to write, usually ``*.safetensors``.
     """
     weights = {name: value.contiguous() for name, value in model.state_dict().items()}
-    metadata = {"format": "cadda-model", "version": "1", "cadda": __version__}
-    metadata["description"] = json.dumps(asdict(description))
+    # A single entry, because safetensors writes several in any order and bytes would differ.
+    content = {"version": 1, "cadda": __version__, **asdict(description)}
+    metadata = {KEY: json.dumps(content)}
     with replace_atomically(path) as temporary:
         save_file(weights, temporary, metadata)
 
@@ -95,9 +98,9 @@ def load_model(
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ModelError(f"{path} is not a complete safetensors file: {error}.") from error
-    if metadata.get("format") != "cadda-model":
+    if KEY not in metadata:
         raise ModelError(f"{path} holds weights, but not those of a model that cadda saved.")
-    description = _description(metadata.get("description", ""), path)
+    description = _description(metadata[KEY], path)
     filled = _empty_model(description, path) if model is None else model
     try:
         filled.load_state_dict(weights)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from cadda._random import Seeds
+from cadda._validation import check_positive
 from cadda.exceptions import TrainingError
 from cadda.training.augment import Augmentation, Augmenter
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
@@ -63,6 +64,16 @@ class TrainingSettings:
     copies: int = 0
     monitor: Literal["loss", "balanced_accuracy"] = "loss"
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_epochs", "patience", "batch_size", "lr"):
+            check_positive(name, getattr(self, name))
+        if self.copies < 0:
+            raise ValueError(f"`copies` must be 0 or more, got {self.copies}.")
+        if self.monitor not in ("loss", "balanced_accuracy"):
+            raise ValueError(
+                f"`monitor` must be 'loss' or 'balanced_accuracy', got {self.monitor!r}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
