@@ -65,6 +65,7 @@ def main() -> None:
                 valid,
                 model="shallow" if motor else "chambon2018",
                 batch_size=64 if motor else 16,
+                patience=15 if motor else 30,
                 seed=seed,
             )
             scores.append(cadda.evaluate(fitted, test).balanced_accuracy)
