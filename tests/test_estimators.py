@@ -100,3 +100,20 @@ def test_mne_epochs(classifier, data) -> None:
 def test_not_fitted(classifier, data) -> None:
     with pytest.raises(NotFittedError, match="not fitted yet"):
         classifier.predict(data[0])
+
+
+def test_searches_for_a_policy_first() -> None:
+    rng = np.random.default_rng(0)
+    x, y, subject = rng.normal(size=(40, 2, 300)), np.arange(40) % 2, np.arange(40) // 4
+    clf = AugmentedClassifier(
+        model="shallow",
+        method="cadda",
+        search_budget=2,
+        ch_names=["C3", "C4"],
+        max_epochs=1,
+        random_state=0,
+    ).fit(x, y, groups=subject)
+    assert clf.policy_.is_classwise
+    assert clf.policy_.provenance.method == "cadda"
+    with pytest.raises(ValueError, match="give `policy` or `method`, not both"):
+        clf.set_params(policy="policy.json").fit(x, y, groups=subject)

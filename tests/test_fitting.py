@@ -14,7 +14,8 @@ from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, ModelError, RunError
 from cadda.fitting import evaluate, fit, pick_device
 from cadda.models.files import load_model
-from cadda.runs import TrainingRun, evaluate_run, train_in_folder
+from cadda.run_folder import RunFolder
+from cadda.runs import evaluate_run, train_in_folder
 
 
 def make(n_subjects: int = 6, *, n_windows: int = 12, seed: int = 0, first: int = 0) -> Windows:
@@ -152,13 +153,15 @@ def run(folder: Path, **changes: object):
 
 def test_run_folder_holds_everything_and_goes_on(tmp_path: Path) -> None:
     outcome = run(tmp_path / "run")
-    folder = TrainingRun(tmp_path / "run")
+    folder = RunFolder(tmp_path / "run", "training")
     for file in (folder.config, folder.model, folder.policy, folder.events, folder.scores):
         assert file.exists()
     assert len(folder.events.read_text().splitlines()) == 4
     again = run(tmp_path / "run")
     assert again.scores.to_dict() == outcome.scores.to_dict()
-    with pytest.raises(RunError, match="holds a training with another `settings`"):
+    with pytest.raises(
+        RunError, match=r"holds a training with another `settings\.seed`: 0, and now 1"
+    ):
         run(tmp_path / "run", settings=QUICK | {"seed": 1})
 
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         StagedPolicy,
     )
     from cadda.pools import operation_pool
+    from cadda.searching import SearchResult, search
 
 __all__ = [
     "AugmentedClassifier",
@@ -62,6 +63,7 @@ __all__ = [
     "Policy",
     "PolicySpec",
     "RelaxedPolicy",
+    "SearchResult",
     "StagedPolicy",
     "Windows",
     "__version__",
@@ -71,6 +73,7 @@ __all__ = [
     "load_model",
     "operation_pool",
     "read_windows",
+    "search",
     "simulate_sleep",
 ]
 
@@ -85,6 +88,7 @@ _HOMES = {
     "Policy": "cadda.policies",
     "PolicySpec": "cadda.policies",
     "RelaxedPolicy": "cadda.policies",
+    "SearchResult": "cadda.searching",
     "StagedPolicy": "cadda.policies",
     "Fitted": "cadda.fitting",
     "Windows": "cadda.data.windows",
@@ -94,6 +98,7 @@ _HOMES = {
     "load_model": "cadda.models.files",
     "operation_pool": "cadda.pools",
     "read_windows": "cadda.data.readers",
+    "search": "cadda.searching",
     "simulate_sleep": "cadda.data.simulate",
 }
 

@@ -1,4 +1,7 @@
-"""Writing files so that a reader finds the old one or the new one, never half of it."""
+"""Writing files so that a reader finds the old one or the new one, never half of it.
+
+What goes wrong with a path is said in a sentence, without the numbers of the system.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,50 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["replace_atomically", "write_text_atomically"]
+from cadda.exceptions import CaddaError
+
+__all__ = ["make_folder", "reason_of", "replace_atomically", "write_text_atomically"]
+
+
+def reason_of(error: BaseException) -> str:
+    """Say why a file could not be used.
+
+    Parameters
+    ----------
+    error : BaseException
+        What was raised.
+
+    Returns
+    -------
+    str
+        Such as ``"Permission denied"``, without the number and the path that the system adds; for
+        errors that are not of the system, what they say, on one line.
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a folder and those that it is in, if they are not there yet.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = _obstacle(folder, error)
+        raise CaddaError(f"the folder {folder} cannot be made: {reason}.") from error
+    return folder
 
 
 @contextmanager
@@ -26,8 +72,18 @@ def replace_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
         Where to write it meanwhile.
     """
     target = Path(path)
-    # In the same folder, so that the last step is a rename within one file system.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    try:
+        # In the same folder, so that the last step is a rename within one file system.
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
+        )
+    except FileNotFoundError as error:
+        raise CaddaError(
+            f"{target} cannot be written: the folder {target.parent} does not exist."
+        ) from error
+    except OSError as error:
+        reason = _obstacle(target.parent, error)
+        raise CaddaError(f"{target} cannot be written: {reason}.") from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -53,3 +109,9 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     """
     with replace_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def _obstacle(path: Path, error: OSError) -> str:
+    """Name the file that stands where a folder should be, if that is what is wrong."""
+    in_the_way = [one for one in (path, *path.parents) if one.is_file()]
+    return f"{in_the_way[0]} is a file" if in_the_way else reason_of(error)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
 
-__all__ = ["Seeds", "normal", "uniform"]
+__all__ = ["Seeds", "normal", "seeded", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,34 @@ class Seeds:
             A new generator.
         """
         return Generator(device=device).manual_seed(self.integer(name, **indices))
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Let modules that take no generator, such as dropout, draw the same numbers each time.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of what is drawn inside.
+    device : torch.device
+        Where it is drawn.
+
+    Yields
+    ------
+    None
+        Afterwards, torch's global generators are as they were (but for that of MPS, which torch
+        cannot fork).
+    """
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        # Not torch.manual_seed: without a GPU, every call of it keeps a traceback for later.
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        elif device.type == "mps":
+            torch.mps.manual_seed(seed)
+        yield
 
 
 def uniform(

@@ -12,12 +12,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from cadda.data.preprocess import standardise
 from cadda.data.splits import split_subjects
+from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
 from cadda.fitting import Device, fit
 from cadda.models.registry import ModelSource
 from cadda.policies.spec import PolicySpec
+from cadda.searching import search
 from cadda.training import predict_logits
 
 __all__ = ["AugmentedClassifier"]
@@ -37,6 +38,11 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         See `cadda.fit`.
     policy : PolicySpec | path | None
         What to augment with; None trains without augmentation.
+    method : str | None
+        Method that searches for a policy first, such as ``"cadda"``; see `cadda.search`. Not
+        together with ``policy``.
+    search_budget : int
+        Epochs of that search.
     sfreq : float
         Sampling rate in Hz, where the windows do not know it.
     ch_names : sequence of str | None
@@ -69,6 +75,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The trained network.
     history_ : list of EpochEnd
         Losses and validation accuracy of each epoch.
+    policy_ : PolicySpec | path | None
+        What it was augmented with: ``policy``, or what the search found.
 
     Examples
     --------
@@ -87,6 +95,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model: ModelSource = "chambon2018",
         *,
         policy: PolicySpec | str | None = None,
+        method: str | None = None,
+        search_budget: int = 50,
         sfreq: float = 100.0,
         ch_names: list[str] | tuple[str, ...] | None = None,
         standardise: bool = True,
@@ -101,6 +111,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.model = model
         self.policy = policy
+        self.method = method
+        self.search_budget = search_budget
         self.sfreq = sfreq
         self.ch_names = ch_names
         self.standardise = standardise
@@ -148,11 +160,12 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         seed = int(check_random_state(self.random_state).randint(2**31))
         train, valid = split_subjects(windows, (self.valid_fraction,), seed=seed)
+        self.policy_ = self._find_policy(train, valid, seed)
         fitted = fit(
             train,
             valid,
             model=self.model,
-            policy=self.policy,
+            policy=self.policy_,
             max_epochs=self.max_epochs,
             patience=self.patience,
             batch_size=self.batch_size,
@@ -164,6 +177,24 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_, self.history_ = fitted.model, fitted.history
         self.n_iter_ = len(self.history_)
         return self
+
+    def _find_policy(
+        self, train: Windows, valid: Windows, seed: int
+    ) -> PolicySpec | str | None:
+        if self.method is None:
+            return self.policy
+        if self.policy is not None:
+            raise ValueError("give `policy` or `method`, not both.")
+        return search(
+            train,
+            valid,
+            method=self.method,
+            model=self.model,
+            budget=self.search_budget,
+            batch_size=self.batch_size,
+            seed=seed,
+            device=self.device,
+        ).policy
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Give the probability of each class.

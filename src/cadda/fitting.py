@@ -30,7 +30,16 @@ from cadda.training import (
 from cadda.training import train as train_model
 from cadda.training.augment import Augmentation
 
-__all__ = ["Fitted", "augmentation_for", "evaluate", "fit", "model_for", "pick_device"]
+__all__ = [
+    "Fitted",
+    "augmentation_for",
+    "check_pair",
+    "description_of",
+    "evaluate",
+    "fit",
+    "model_for",
+    "pick_device",
+]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
@@ -132,11 +141,7 @@ def fit(
     Fitted
         The trained model and its history.
     """
-    for name, part in (("train", train), ("valid", valid)):
-        if not isinstance(part, Windows):
-            raise TypeError(f"`{name}` must be cadda.Windows, got {type(part).__name__}.")
-    check_no_leak(train=train, valid=valid)
-    _check_alike(train, valid)
+    check_pair(train, valid)
     settings = TrainingSettings(
         max_epochs=max_epochs,
         patience=patience,
@@ -160,15 +165,7 @@ def fit(
         on_event=on_event,
         checkpoint=None if checkpoint is None else Path(checkpoint),
     )
-    description = ModelDescription(
-        model=model if isinstance(model, str) else "custom",
-        n_channels=train.n_channels,
-        n_times=train.n_times,
-        sfreq=train.sfreq,
-        ch_names=train.ch_names,
-        class_names=train.class_names,
-    )
-    return Fitted(result.model, result.history, result.best_epoch, description)
+    return Fitted(result.model, result.history, result.best_epoch, description_of(model, train))
 
 
 def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
@@ -291,9 +288,46 @@ def _check_scale(windows: Windows) -> None:
         )
 
 
-def _check_alike(first: Windows, second: Windows) -> None:
-    """Refuse training and validation windows that are not of one kind."""
+def check_pair(train: Windows, valid: Windows) -> None:
+    """Refuse training and validation windows that share subjects or are not of one kind.
+
+    Parameters
+    ----------
+    train : Windows
+        What to learn from.
+    valid : Windows
+        What to judge by.
+    """
+    for name, part in (("train", train), ("valid", valid)):
+        if not isinstance(part, Windows):
+            raise TypeError(f"`{name}` must be cadda.Windows, got {type(part).__name__}.")
+    check_no_leak(train=train, valid=valid)
     for name in ("ch_names", "class_names", "sfreq", "n_times"):
-        a, b = getattr(first, name), getattr(second, name)
+        a, b = getattr(train, name), getattr(valid, name)
         if a != b:
             raise ValueError(f"`train` and `valid` must have the same `{name}`, got {a} and {b}.")
+
+
+def description_of(model: ModelSource, windows: Windows) -> ModelDescription:
+    """Say what a model trained on given windows is for.
+
+    Parameters
+    ----------
+    model : str | nn.Module | callable
+        See `fit`.
+    windows : Windows
+        What it was trained on.
+
+    Returns
+    -------
+    ModelDescription
+        What a model file says.
+    """
+    return ModelDescription(
+        model=model if isinstance(model, str) else "custom",
+        n_channels=windows.n_channels,
+        n_times=windows.n_times,
+        sfreq=windows.sfreq,
+        ch_names=windows.ch_names,
+        class_names=windows.class_names,
+    )

@@ -1,28 +1,32 @@
-"""Run folders: what a training leaves behind, readable without cadda."""
+"""Training, searching and scoring in a run folder."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from cadda._files import write_text_atomically
-from cadda._version import __version__
+from cadda.data.channels import same_channels
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, ModelError, RunError
 from cadda.fitting import Device, Fitted, augmentation_for, evaluate, fit, model_for, pick_device
-from cadda.models.files import load_model
+from cadda.models.files import ModelDescription, load_model
 from cadda.policies.spec import PolicySpec
-from cadda.tracking.jsonl import JsonlSink
+from cadda.run_folder import RunFolder, digest_of
+from cadda.searching import SearchResult, search
+from cadda.tracking.jsonl import JsonlSink, both
 from cadda.training import Scores, TrainingEvent, TrainingSettings
 
-__all__ = ["TrainingOutcome", "TrainingRun", "evaluate_run", "train_in_folder", "versions"]
+__all__ = [
+    "SearchOutcome",
+    "TrainingOutcome",
+    "evaluate_run",
+    "search_in_folder",
+    "train_in_folder",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +97,11 @@ def train_in_folder(
     augmentation_for(policy, train_part)
     TrainingSettings(**{key: value for key, value in settings.items() if key != "model"})
     pick_device(device)
-    run = TrainingRun(folder)
+    run = RunFolder(folder, "training")
     run.begin(
         {
             "data": data,
-            "data_digest": _digest(windows),
+            "data_digest": digest_of(windows),
             "settings": settings,
             "policy": None if policy is None else policy.model_dump(mode="json"),
             "split": {name: part.subjects for name, part in parts.items()},
@@ -105,18 +109,12 @@ def train_in_folder(
     )
     if policy is not None:
         policy.save(run.policy)
-    sink = JsonlSink(run.events)
-
-    def report(event: TrainingEvent) -> None:
-        sink(event)
-        on_event(event)
-
     fitted = fit(
         train_part,
         valid_part,
         policy=policy,
         device=device,
-        on_event=report,
+        on_event=both(JsonlSink(run.events), on_event),
         checkpoint=run.checkpoint,
         **settings,
     )
@@ -126,117 +124,88 @@ def train_in_folder(
     return TrainingOutcome(fitted, scores, len(test_part.subjects))
 
 
-def versions() -> dict[str, str]:
-    """Say what computed a result.
-
-    Returns
-    -------
-    dict of str to str
-        Versions of cadda, Python and torch, and the kind of machine.
-    """
-    return {
-        "cadda": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "machine": platform.platform(),
-    }
-
-
-@dataclass(frozen=True)
-class TrainingRun:
-    """The folder of one training.
+@dataclass(frozen=True, eq=False)
+class SearchOutcome:
+    """What came of a search in a folder.
 
     Parameters
     ----------
-    folder : Path
-        Where it is.
+    result : SearchResult
+        The policy, and the models trained with and without it.
+    scores : Scores
+        Scores on the test subjects of the model trained with the policy.
+    baseline : Scores | None
+        The same for the model trained without augmentation.
+    n_test_subjects : int
+        How many subjects they were tested on.
     """
 
-    folder: Path
-
-    @property
-    def config(self) -> Path:
-        """What was asked for, and who is in which part of the split."""
-        return self.folder / "config.json"
-
-    @property
-    def model(self) -> Path:
-        """The trained model."""
-        return self.folder / "model.safetensors"
-
-    @property
-    def policy(self) -> Path:
-        """The policy that augmented it, if there was one."""
-        return self.folder / "policy.json"
-
-    @property
-    def events(self) -> Path:
-        """One line per epoch."""
-        return self.folder / "events.jsonl"
-
-    @property
-    def scores(self) -> Path:
-        """Scores on the test subjects."""
-        return self.folder / "scores.json"
-
-    @property
-    def checkpoint(self) -> Path:
-        """State of an unfinished training."""
-        return self.folder / "checkpoint.pt"
-
-    def begin(self, config: dict[str, Any]) -> None:
-        """Start the run, or go on with it if it was begun with the same configuration.
-
-        Parameters
-        ----------
-        config : dict
-            What is asked for.
-
-        """
-        if self.config.exists():
-            self._check_same(config)
-            return
-        if self.folder.exists() and any(self.folder.iterdir()):
-            raise RunError(
-                f"{self.folder} must be empty or an earlier run, but holds other files."
-            )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_text_atomically(self.config, json.dumps(config | {"versions": versions()}, indent=1))
-
-    def read_config(self) -> dict[str, Any]:
-        """Read what was asked for.
-
-        Returns
-        -------
-        dict
-            The configuration.
-        """
-        try:
-            config: dict[str, Any] = json.loads(self.config.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{self.folder} is not the folder of a training: {error}.") from error
-        return config
-
-    def _check_same(self, config: dict[str, Any]) -> None:
-        earlier = self.read_config()
-        for key, value in config.items():
-            if earlier.get(key) != json.loads(json.dumps(value)):
-                raise RunError(
-                    f"{self.folder} holds a training with another `{key}`; choose another folder, "
-                    "or give the same arguments to go on with it."
-                )
+    result: SearchResult
+    scores: Scores
+    baseline: Scores | None
+    n_test_subjects: int
 
 
-def _digest(windows: Windows) -> str:
-    """Give a number of the content of windows, so that a run is not continued on others."""
-    digest = hashlib.sha256("|".join(windows.subject).encode())
-    digest.update(windows.y.numpy().tobytes())
-    for chunk in torch.split(windows.x, 64):
-        digest.update(chunk.contiguous().numpy().data)
-    return digest.hexdigest()
+def search_in_folder(
+    windows: Windows,
+    folder: Path,
+    *,
+    valid: float,
+    test: float,
+    retrain_every: int | None,
+    baseline: bool,
+    arguments: dict[str, Any],
+) -> SearchOutcome:
+    """Split, search, train with and without the policy, test, and keep everything in a folder.
+
+    Parameters
+    ----------
+    windows : Windows
+        All windows.
+    folder : Path
+        Where results go.
+    valid : float
+        Fraction of subjects for validation.
+    test : float
+        Fraction of subjects for testing, which neither search nor training sees.
+    retrain_every : int | None
+        Epochs between retrainings; None retrains at the end only.
+    baseline : bool
+        Whether to train without augmentation too.
+    arguments : dict
+        Other arguments of `cadda.search`, with ``seed`` and ``budget`` among them.
+
+    Returns
+    -------
+    SearchOutcome
+        The policy and the scores.
+    """
+    train_part, valid_part, test_part = windows.split(
+        valid=valid, test=test, seed=arguments["seed"]
+    )
+    result = search(
+        train_part,
+        valid_part,
+        run_dir=folder,
+        retrain_every=retrain_every or arguments["budget"],
+        baseline=baseline,
+        **arguments,
+    )
+    if result.fitted is None:
+        raise RunError(f"{folder} holds a search that has not come to its end.")
+    scores = evaluate(result.fitted, test_part)
+    plain = None if result.baseline is None else evaluate(result.baseline, test_part)
+    content = scores.to_dict() | {
+        "test_subjects": test_part.subjects,
+        "without_augmentation": None if plain is None else plain.to_dict(),
+    }
+    write_text_atomically(RunFolder(folder, "search").scores, json.dumps(content, indent=1))
+    return SearchOutcome(result, scores, plain, len(test_part.subjects))
 
 
-def evaluate_run(folder: Path, windows: Windows, *, unseen_only: bool) -> tuple[Scores, int]:
+def evaluate_run(
+    folder: Path, windows: Windows, *, unseen_only: bool, other_people: bool = False
+) -> tuple[Scores, int]:
     """Score the model of a run on subjects that it has not seen.
 
     Parameters
@@ -247,6 +216,8 @@ def evaluate_run(folder: Path, windows: Windows, *, unseen_only: bool) -> tuple[
         What to score it on.
     unseen_only : bool
         Whether to leave out subjects of training and validation instead of refusing them.
+    other_people : bool
+        Whether subjects with the names of those are other people, as in another data set.
 
     Returns
     -------
@@ -255,23 +226,35 @@ def evaluate_run(folder: Path, windows: Windows, *, unseen_only: bool) -> tuple[
     n_subjects : int
         How many subjects they are of.
     """
-    run = TrainingRun(folder)
+    run = RunFolder(folder, "training")
     split = run.read_config()["split"]
     model, description = load_model(run.model)
-    for name in ("ch_names", "class_names", "n_times"):
-        wanted, got = getattr(description, name), getattr(windows, name)
-        if wanted != got:
-            raise ModelError(
-                f"the model is for the `{name}` {wanted}, but the data have {got}; choose with "
-                "--channels and --classes."
-            )
-    seen = {*split["train"], *split["valid"]} & set(windows.subjects)
+    _check_fits(description, windows)
+    used = set() if other_people else {*split["train"], *split["valid"]}
+    seen = used & set(windows.subjects)
     if seen and not unseen_only:
         raise LeakError(
-            f"{len(seen)} subjects were used to train this model, such as {min(seen)!r}; leave "
-            "them out with --unseen-only."
+            f"{len(seen)} subjects have the names of subjects that were used to train this model, "
+            f"such as {min(seen)!r}; leave them out with --unseen-only, or if they are other "
+            "people of another data set, say so with --other-people."
         )
     unseen = [subject for subject in windows.subjects if subject not in seen]
     if not unseen:
         raise LeakError("every subject was used to train this model; nobody is left to test it.")
     return evaluate(model, windows.of_subjects(unseen)), len(unseen)
+
+
+def _check_fits(description: ModelDescription, windows: Windows) -> None:
+    """Refuse windows that a model was not made for; channels are compared as people write them."""
+    for name, way_out in (
+        ("ch_names", "choose with --channels"),
+        ("class_names", "choose with --classes"),
+        ("sfreq", "resample them"),
+        ("n_times", "read windows of that length"),
+    ):
+        wanted, got = getattr(description, name), getattr(windows, name)
+        same = same_channels(wanted, got) if name == "ch_names" else wanted == got
+        if not same:
+            raise ModelError(
+                f"the model is for the `{name}` {wanted}, but the data have {got}; {way_out}."
+            )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
 
 CADDA = [str(Path(sys.executable).parent / "cadda")]
@@ -77,6 +78,20 @@ def test_doctor() -> None:
     report = json.loads(run("doctor", "--json").stdout)
     assert report["healthy"] is True
     assert report["packages"]["torch"]
+    assert report["optional"]["edfio"]["install"] == "pip install 'cadda[edf-export]'"
+
+
+def test_doctor_says_what_is_missing_and_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "edfio", None)
+    doctor()
+    lines = capsys.readouterr().out.splitlines()
+    found = next(i for i, line in enumerate(lines) if "edfio" in line)
+    assert lines[found].startswith("  -- edfio        not installed; for writing EDF files")
+    assert lines[found + 1].strip() == "pip install 'cadda[edf-export]'"
+    for package in OPTIONAL:
+        assert any(line.endswith(f"; for {package.purpose}") for line in lines)
 
 
 def test_policy_in_physical_units(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cadda import simulate_sleep
+from cadda import Windows, fit, read_windows, simulate_sleep
 
 CADDA = str(Path(sys.executable).parent / "cadda")
 QUICK = ["--model", "shallow", "--batch-size", "32", "--seed", "1"]
@@ -52,6 +53,92 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
     assert scores == json.loads((out / "scores.json").read_text())
     other = run(*arguments, code=2)
     assert "holds a training with another `policy`" in other.stderr
+
+
+def test_reading_options(data: Path, tmp_path: Path) -> None:
+    """Windows in volts are standardised, a rare class is left out."""
+    sleep = read_windows(data / "sleep.npz")
+    rare = sleep.class_names[int(sleep.class_counts().argmin())]
+    most = int(sorted(sleep.class_counts())[0]) + 1
+    volts = Windows(
+        1e-5 * sleep.x,
+        sleep.y,
+        subject=sleep.subject,
+        sfreq=sleep.sfreq,
+        ch_names=sleep.ch_names,
+        class_names=sleep.class_names,
+    )
+    volts.save(tmp_path / "volts.npz")
+    out = tmp_path / "run"
+    options = ["--min-windows", str(most), "--standardise", "window"]
+    training = ["--max-epochs", "1", "--monitor", "balanced_accuracy", *QUICK, *options]
+    policy = ["--policy", data / "policy.txt"]
+    said = run("train", tmp_path / "volts.npz", "--out", out, *training, *policy).stderr
+    # There would be a warning that the windows are in volts.
+    assert "standard deviation" not in said
+    config = json.loads((out / "config.json").read_text())
+    assert config["settings"]["monitor"] == "balanced_accuracy"
+    scores = json.loads((out / "scores.json").read_text())
+    assert rare not in scores["f1_per_class"]
+    evaluated = run(
+        "evaluate", out, tmp_path / "volts.npz", "--unseen-only", "--json", *options
+    ).stdout
+    assert json.loads(evaluated) == scores
+
+
+def test_evaluate_on_another_data_set(data: Path, tmp_path: Path) -> None:
+    """Equal names of subjects, channels written otherwise, one class that does not occur."""
+    out = tmp_path / "run"
+    run("train", data / "sleep.npz", "--out", out, "--max-epochs", "1", *QUICK)
+    other = simulate_sleep(n_subjects=2, n_windows=40, seed=7)
+    other = other[(other.y != other.class_names.index("N1")).numpy()]
+    renamed = Windows(
+        other.x,
+        other.y,
+        subject=other.subject,
+        sfreq=other.sfreq,
+        ch_names=["EEG FPZ-CZ", "Pz-Oz."],
+        class_names=other.class_names,
+    )
+    renamed.save(tmp_path / "other.npz")
+    refused = run("evaluate", out, tmp_path / "other.npz", code=2).stderr
+    assert "say so with --other-people" in refused.replace("\n", " ")
+    said = run("evaluate", out, tmp_path / "other.npz", "--other-people", "--json").stdout
+    assert sum(map(sum, json.loads(said)["confusion"])) == len(other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ch_names": ("Pz-Oz", "Fpz-Cz")}, "choose with --channels"),
+        ({"class_names": ("W", "N1", "N2", "R", "N3")}, "choose with --classes"),
+        ({"sfreq": 50.0}, "the model is for the `sfreq` 100.0, but the data have 50.0"),
+    ],
+)
+def test_evaluate_refuses_what_does_not_fit(
+    changes: dict[str, Any], message: str, data: Path, tmp_path: Path
+) -> None:
+    sleep = read_windows(data / "sleep.npz")
+    train, valid, test = sleep.split()
+    fit(train, valid, model="shallow", max_epochs=1).save(tmp_path / "model.safetensors")
+    split = {"split": {"train": [], "valid": []}}
+    (tmp_path / "config.json").write_text(json.dumps(split))
+    kept = ("subject", "sfreq", "ch_names", "class_names")
+    arguments = {name: getattr(test, name) for name in kept} | changes
+    Windows(test.x, test.y, **arguments).save(tmp_path / "other.npz")
+    assert message in run("evaluate", tmp_path, tmp_path / "other.npz", code=2).stderr
+
+
+def test_paths_through_a_file(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for arguments in (
+        ["train", data / "sleep.npz", "--out", tmp_path / "file" / "run", *QUICK],
+        ["evaluate", tmp_path / "file", data / "sleep.npz"],
+        ["operations", "--picture", tmp_path / "file" / "x.png"],
+    ):
+        said = run(*arguments, code=2).stderr
+        assert "Errno" not in said
+        assert said.endswith(".\n")
 
 
 def test_interrupted_training_goes_on(data: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cadda.data.annotated_edf import read_annotations, read_edf_header
+from cadda.data.edf_files import read_annotations, read_edf_header
 from cadda.data.readers import read_windows
 from cadda.exceptions import DataError
 
@@ -89,6 +89,21 @@ def test_all_channels_with_a_place_on_the_head(folder: Path) -> None:
     assert read_windows(folder).ch_names == ("C3..", "C4..")
 
 
+def test_no_channel_has_a_place_on_the_head(tmp_path: Path, write_edf: WriteEdf) -> None:
+    noise = np.random.default_rng(0).standard_normal(2000)
+    write_edf(tmp_path / "S1R.edf", {"EMG 1": noise, "ECG": noise}, annotations=EVENTS)
+    (tmp_path / "a.toml").write_text(MAPPING.replace('channels = ["C3", "C4"]\n', ""))
+    with pytest.raises(DataError, match=r"10-20 system, but 'EMG 1', 'ECG'; name some in `chann"):
+        read_windows(tmp_path)
+    assert read_windows(tmp_path, channels=["ECG"]).ch_names == ("ECG",)
+
+
+def test_names_in_capital_letters(folder: Path) -> None:
+    for file in folder.glob("S002*.edf"):
+        file.rename(file.with_suffix(".EDF"))
+    assert read_windows(folder).subjects == ["S001", "S002"]
+
+
 def test_files_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "my.toml"
     elsewhere.write_text(f"files = '{folder}/S001*.edf'\n{MAPPING}")
@@ -98,24 +113,85 @@ def test_files_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("seconds = 2.0", "secs = 2.0", "motor.toml: `seconds`: Field required"),
-        ("seconds = 2.0", "seconds = 2.0\nsecs = 1", "motor.toml: `secs`: Extra inputs"),
-        ("seconds = 2.0", "seconds = -2.0", "`seconds`: Input should be greater than 0"),
+        ("seconds = 2.0", "", r"motor.toml: `seconds` is missing\.$"),
+        (
+            "seconds = 2.0",
+            "secs = 2.0",
+            r"motor.toml: `secs` is not a key of a mapping file \(did you mean `seconds`\?\)\.$",
+        ),
+        ("seconds = 2.0", "seconds = 2.0\nSubject = 'x'", r"`Subject` .*did you mean `subject`"),
+        ("seconds = 2.0", "seconds = 2.0\nxyz = 1", "`xyz` .* file; the keys are classes, sub"),
+        ("seconds = 2.0", "seconds = -2.0", "`seconds` must be greater than 0, got -2.0"),
+        ("seconds = 2.0", "seconds = 'two'", "`seconds` must be a valid number, .*got 'two'"),
         ("seconds = 2.0", "seconds = ", "motor.toml is not valid TOML"),
-        ("seconds = 2.0", "seconds = 200.0", "no file beside .* has one of the annotations"),
+        (
+            "seconds = 2.0",
+            "seconds = 200.0",
+            r"motor.toml: no window of `seconds`, 200 s, fits into its recording; the longest .*"
+            r" has 20 s\.$",
+        ),
+        (
+            'T1 = "left"\nT2 = "right"',
+            'T8 = "left"\nT9 = "right"',
+            r"no file beside it has one of the annotations \['T8', 'T9'\]; "
+            r"S001R04.edf has \['T0', 'T1', ",
+        ),
+        ("[classes]", "lowpass = true\n[classes]", "`lowpass` must be a number above 0, or false"),
+        ("[classes]", "lowpass = -1\n[classes]", "`lowpass` must be .*, or false, got -1"),
         ("T1 =", "T7 =", "there is no window of 'left'"),
         ("(S\\d+)R", "S\\d+R", "`subject` must be a regular expression with a group"),
         ("(S\\d+)R", "(S\\d+", "`subject` must be a regular expression with a group"),
         ("(S\\d+)R", "(S\\d+)X", "`subject` must match every file, but .* not S001R04.edf"),
         ('"C4"', '"C7"', "has no 'C7'; did you mean"),
         ("[classes]", "files = '*.bdf'\n[classes]", "`files`: no file beside it is named like"),
-        ('T1 = "left"\nT2 = "right"', "", "`classes`: Dictionary should have at least 1 item"),
+        ('T1 = "left"\nT2 = "right"', "", "`classes` must have at least 1 item"),
     ],
 )
 def test_refuses(folder: Path, old: str, new: str, message: str) -> None:
     rewrite(folder, old, new)
     with pytest.raises(DataError, match=message):
         read_windows(folder)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_overlapping"), [("4.0", 0), ("4.001", 0), ("4.5", 12), ("8.0", 12)]
+)
+def test_overlapping_windows_are_counted(
+    folder: Path, caplog: pytest.LogCaptureFixture, seconds: str, n_overlapping: int
+) -> None:
+    rewrite(folder, "seconds = 2.0", f"seconds = {seconds}")
+    read_windows(folder)
+    if n_overlapping:
+        assert f"motor.toml: {n_overlapping} of 12 windows overlap another one" in caplog.text
+        assert "choose shorter windows if that is not meant" in caplog.text
+    else:
+        assert caplog.text == ""
+
+
+def test_windows_of_overlapping_annotations_are_in_the_order_of_time(
+    tmp_path: Path, write_edf: WriteEdf, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The second annotation begins while the first is still filled with windows."""
+    times = np.arange(2000) / 100
+    events = [(2.0, 10.0, "T1"), (5.0, 2.0, "T2")]
+    write_edf(tmp_path / "S1R.edf", {"C3": 10 * times, "C4": -10 * times}, annotations=events)
+    extra = "repeat = true\nlowpass = false\n[classes]"
+    (tmp_path / "a.toml").write_text(MAPPING.replace("[classes]", extra))
+    windows = read_windows(tmp_path, standardise=None)
+    assert windows.y.tolist() == [0, 0, 1, 0, 0, 0]
+    starts = 1e5 * windows.x[:, 0, 0].double()
+    np.testing.assert_allclose(starts, [2, 4, 5, 6, 8, 10], atol=0.01)
+    assert "3 of 6 windows overlap" in caplog.text
+
+
+def test_times_are_rounded(tmp_path: Path, write_edf: WriteEdf) -> None:
+    """In binary, 0.6 / 0.2 is a little less than 3, and 19.7 + 0.3 a little more than 20."""
+    noise = np.random.default_rng(0).standard_normal(2000)
+    events = [(4.0, 0.6, "T1"), (19.4, 0.6, "T2")]
+    write_edf(tmp_path / "S1R.edf", {"C3": noise, "C4": noise}, annotations=events)
+    text = MAPPING.replace("seconds = 2.0", "seconds = 0.2\nrepeat = true")
+    (tmp_path / "a.toml").write_text(text)
+    assert read_windows(tmp_path).y.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_several_mapping_files(folder: Path) -> None:

@@ -91,6 +91,25 @@ def test_bad_windows(tmp_path: Path) -> None:
         read_windows({**ARRAYS, "x": np.zeros((6, 2, 50))}, bad="drop")
 
 
+def test_what_is_not_taken_may_be_bad(tmp_path: Path) -> None:
+    """A channel that was not recorded, and a class with NaN."""
+    x = np.concatenate([ARRAYS["x"], np.zeros((6, 1, 50))], axis=1)
+    x[[0, 2], :2] = np.nan
+    arrays = {**ARRAYS, "x": x, "y": np.array([2, 1, 2, 1, 2, 0]), "positions": np.eye(3)}
+    arrays["ch_names"] = ["C3", "C4", "EOG"]
+    np.savez(tmp_path / "a.npz", **arrays)
+    for source in (arrays, tmp_path / "a.npz"):
+        with pytest.raises(DataError, match="all 6 windows have NaN or a flat channel; leave ch"):
+            read_windows(source)
+        with pytest.raises(DataError, match="2 of 6 windows have NaN or a flat channel"):
+            read_windows(source, channels=["C4", "C3"])
+        windows = read_windows(source, channels=["C4", "C3"], classes=["1", "0"])
+        assert windows.subject.tolist() == ["a", "b", "c"]
+        assert windows.y.tolist() == [0, 0, 1]
+        assert windows.ch_names == ("C4", "C3")
+        np.testing.assert_array_equal(windows.positions, np.eye(3)[[1, 0]])
+
+
 def test_some_channels_and_classes(tmp_path: Path, windows: Windows) -> None:
     windows.save(tmp_path / "w.npz")
     for source in (windows, tmp_path / "w.npz"):
@@ -100,6 +119,44 @@ def test_some_channels_and_classes(tmp_path: Path, windows: Windows) -> None:
         np.testing.assert_array_equal(part.x, windows.x[:, 1:])
         np.testing.assert_array_equal(part.positions, windows.positions[1:])
     assert read_windows(windows) is windows
+
+
+@pytest.mark.parametrize("per", ["window", "recording"])
+def test_saved_windows_are_standardised_when_asked(
+    tmp_path: Path, windows: Windows, per: Any
+) -> None:
+    windows.save(tmp_path / "w.npz")
+    assert float(windows.x.std()) < 1e-4
+    for source in (windows, tmp_path / "w.npz"):
+        np.testing.assert_array_equal(read_windows(source).x, windows.x)
+        np.testing.assert_array_equal(read_windows(source, standardise=None).x, windows.x)
+        expected = windows.standardised(per).x
+        np.testing.assert_array_equal(read_windows(source, standardise=per).x, expected)
+        np.testing.assert_allclose(expected.std(-1, correction=0), 1, rtol=1e-3)
+
+
+def test_classes_without_windows(windows: Windows) -> None:
+    three = Windows(**ARRAYS, class_names=["a", "b", "c"])
+    assert read_windows(three, channels=["C3"]).class_names == ("a", "b", "c")
+    with pytest.raises(DataError, match=r"no window of 'c'; .*min_windows=1 \(--min-windows 1\)"):
+        read_windows(three, classes=["a", "b", "c"])
+    assert read_windows(three, min_windows=1).class_names == ("a", "b")
+    assert read_windows(three, min_windows=0).class_names == ("a", "b", "c")
+    with pytest.raises(DataError, match=r"at least two classes must have windows, got {'a': 3"):
+        read_windows(three, classes=["a", "c"], min_windows=0)
+    with pytest.raises(ValueError, match="`min_windows` must be 0 or more, or None, got -1"):
+        read_windows(three, min_windows=-1)
+
+
+@pytest.mark.parametrize("sfreq", [np.array([100.0]), np.array([[100]])])
+def test_sampling_rate_from_other_programs(sfreq: Any) -> None:
+    assert read_windows({**ARRAYS, "sfreq": sfreq}).sfreq == 100
+
+
+@pytest.mark.parametrize("sfreq", [np.array([100.0, 200.0]), "100"])
+def test_sampling_rate_is_one_number(sfreq: Any) -> None:
+    with pytest.raises(DataError, match="arrays: `sfreq` must be one number, got"):
+        read_windows({**ARRAYS, "sfreq": sfreq})
 
 
 @pytest.mark.parametrize("missing", ["x", "y", "subject", "sfreq", "ch_names"])

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cadda.data import cache, readers
+from cadda.data import cache, recordings, window_store
+from cadda.data.cache_upkeep import cache_entries, clear_cache
 from cadda.data.readers import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -52,7 +53,7 @@ def never_again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def fail(*_: object) -> None:
         raise AssertionError("the recording was read again")
 
-    return lambda: monkeypatch.setattr(readers, "cut_recording", fail)
+    return lambda: monkeypatch.setattr(recordings, "cut_recording", fail)
 
 
 def same(one: Windows, other: Windows) -> bool:
@@ -182,7 +183,7 @@ def test_damaged_entries_are_made_anew(
 
 
 def write_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    write, calls = cache._Draft.write, []
+    write, calls = window_store._Draft.write, []
 
     def fail(draft: Any, x: Any) -> None:
         calls.append(1)
@@ -191,7 +192,7 @@ def write_fails(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(28, "No space left on device")
         write(draft, x)
 
-    monkeypatch.setattr(cache._Draft, "write", fail)
+    monkeypatch.setattr(window_store._Draft, "write", fail)
 
 
 def sync_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,6 +304,42 @@ def test_killed_in_the_middle(nights: Path, truth: Windows, cache_folder: Path) 
         os.utime(path, (old, old))
     read_windows(nights, standardise=None)
     assert not drafts(cache_folder)
+
+
+def test_only_our_own_is_ever_removed(nights: Path, cache_folder: Path) -> None:
+    """The folder may be one that the user has other things in."""
+    old = time.time() - 7200
+    others = [cache_folder / name for name in (".config-mine", "results", "0" * 39, "a" * 40)]
+    for other in others:
+        other.mkdir(parents=True)
+        (other / "precious.txt").touch()
+        for path in (other / "precious.txt", other):
+            os.utime(path, (old, old))
+    ours = cache_folder / ".0123456789ab-x1_y2z3w"
+    ours.mkdir()
+    (ours / "x.npy").touch()
+    for path in (ours / "x.npy", ours):
+        os.utime(path, (old, old))
+    read_windows(nights)
+    assert not ours.exists()
+    with pytest.raises(DataError, match=r"a{40} cannot be removed: .*; another program may be"):
+        clear_cache()
+    assert all((other / "precious.txt").exists() for other in others)
+    shutil.rmtree(others[-1])
+    read_windows(nights)
+    (removed,) = clear_cache()
+    assert [run.recording for run in removed.runs or ()] == ["SC4001", "SC4011", "SC4021"]
+    assert sorted(cache_folder.iterdir()) == sorted(others[:-1])
+
+
+def test_a_draft_that_may_be_alive_stays(nights: Path, cache_folder: Path) -> None:
+    def clear(done: int, _total: int, _name: str) -> None:
+        if done == 1:
+            clear_cache()
+            assert len(drafts(cache_folder)) == 1
+
+    read_windows(nights, on_progress=clear)
+    assert len(cache_entries()) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")

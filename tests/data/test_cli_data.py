@@ -12,9 +12,13 @@ from pathlib import Path
 import mne
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from cadda.cli import app as cli
+from cadda.cli.cache import cache
 from cadda.data.windows import Windows
+from cadda.exceptions import DataError
 
 WriteNight = Callable[..., Path]
 Run = Callable[..., tuple[str, str]]
@@ -36,7 +40,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
-@pytest.mark.parametrize("arguments", [["info"], ["fetch"]])
+@pytest.mark.parametrize("arguments", [[], ["info"], ["fetch"]])
 def test_help_has_an_example_and_needs_no_torch(arguments: list[str]) -> None:
     script = (
         "import sys; from cadda.cli.data import data_app\n"
@@ -52,6 +56,13 @@ def test_help_has_an_example_and_needs_no_torch(arguments: list[str]) -> None:
     assert "Example" in done.stdout
 
 
+def test_help_shows_every_way_to_data(run: Run) -> None:
+    out, _ = run("--help")
+    examples = " ".join(out[out.index("Examples:") :].split())
+    for command in ("cadda data info ", "cadda data simulate ", "cadda data fetch "):
+        assert command in examples
+
+
 def test_info_of_nights(tmp_path: Path, write_night: WriteNight, run: Run) -> None:
     for seed, name in enumerate(("SC4001", "SC4002", "SC4011")):
         write_night(tmp_path, name, seed=seed)
@@ -59,7 +70,7 @@ def test_info_of_nights(tmp_path: Path, write_night: WriteNight, run: Run) -> No
     assert "36 windows of 2 channels × 30 s at 100 Hz, 2 subjects" in out
     row = next(line for line in out.splitlines() if "SC400" in line)
     assert [int(cell) for cell in row.replace("│", " ").split()[1:]] == [4, 4, 4, 8, 4, 24]
-    assert re.search(r"EEG Fpz-Cz (19\.9|20\.0) µV", out)
+    assert re.search(r" Fpz-Cz (19\.9|20\.0) µV", out)
     assert "windows with NaN or a flat channel: 0\n" in out
     assert "windows with a clipped channel: 0\n" in out
     assert "left out: channel_symmetry, no channel has a partner" in out
@@ -88,9 +99,25 @@ def test_info_counts_flaws(tmp_path: Path, run: Run) -> None:
     np.savez(file, x=x, y=np.arange(40) % 2, subject=subjects, sfreq=100.0, ch_names=["C3", "C4"])
     out, _ = run("info", str(file))
     assert "flat channel: 1, not counted above; read with bad='drop'" in out
+    dropped, _ = run("info", str(file), "--drop-bad")
+    assert "windows with NaN or a flat channel: 1, left out\n" in dropped
+    assert "39 windows" in dropped
     assert "windows with a clipped channel: 1\n" in out
+    one, _ = run("info", str(file), "--channels", "C4", "--json")
+    assert list(json.loads(one)["amplitude"]) == ["C4"]
+    assert json.loads(one)["n_bad"] == 0
     assert re.search(r"C3 (0\.9\d|1)", out)
     assert "and 3 more" in out
+
+
+def test_info_of_some_classes(tmp_path: Path, write_night: WriteNight, run: Run) -> None:
+    write_night(tmp_path, stages=["W", "W", "1", "2", "2", "R"])
+    out, _ = run("info", str(tmp_path), "--json", "--min-windows", "2")
+    assert json.loads(out)["classes"] == {"W": 2, "N2": 2}
+    out, _ = run("info", str(tmp_path), "--json", "--min-windows", "0")
+    assert json.loads(out)["classes"] == {"W": 2, "N1": 1, "N2": 2, "N3": 0, "R": 1}
+    out, _ = run("info", str(tmp_path), "--json", "--classes", "R, W")
+    assert json.loads(out)["classes"] == {"R": 1, "W": 2}
 
 
 def test_info_of_saved_windows(tmp_path: Path, run: Run) -> None:
@@ -101,11 +128,13 @@ def test_info_of_saved_windows(tmp_path: Path, run: Run) -> None:
         subject=list("aabb"),
         sfreq=100,
         ch_names=["C3", "C4"],
-        class_names=["l", "r"],
+        class_names=["[l]", "r"],
     )
     windows.save(tmp_path / "w.npz")
     out, _ = run("info", str(tmp_path / "w.npz"), "--json")
-    assert json.loads(out)["classes"] == {"l": 2, "r": 2}
+    assert json.loads(out)["classes"] == {"[l]": 2, "r": 2}
+    out, _ = run("info", str(tmp_path / "w.npz"))
+    assert re.search(r"subject . \[l\] . r", out)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +194,7 @@ def test_fetch_without_network(monkeypatch: pytest.MonkeyPatch, run: Run) -> Non
     [
         (["mass"], "the data must be sleep-physionet, got 'mass'"),
         (["sleep-physionet", "--subjects", "a-b"], "`--subjects` must be numbers such as 0-4,7"),
+        (["sleep-physionet", "--subjects", "4-0"], "`--subjects` must be numbers such as 0-4,7"),
         (["sleep-physionet", "--subjects", "90"], "`subjects` must be numbers from 0 to 82"),
         (["sleep-physionet", "--recordings", "3"], "`recordings` must be 1, 2 or both, got [3]"),
     ],
@@ -172,3 +202,55 @@ def test_fetch_without_network(monkeypatch: pytest.MonkeyPatch, run: Run) -> Non
 def test_fetch_refuses(run: Run, arguments: list[str], message: str) -> None:
     _, err = run("fetch", *arguments, code=2)
     assert message in err
+
+
+def run_cache(*arguments: str) -> str:
+    app = typer.Typer()
+    app.command()(cache)
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_cache(tmp_path: Path, cache_folder: Path, write_night: WriteNight, run: Run) -> None:
+    assert f"{cache_folder}: 0 entries, 0 bytes" in run_cache().replace("\n", "")
+    assert json.loads(run_cache("--json"))["entries"] == []
+    nights = tmp_path / "nights"
+    write_night(nights, "SC4001")
+    write_night(nights, "SC4011", seed=1)
+    run("info", str(nights))
+    run("info", str(nights), "--classes", "W,N2")
+    report = json.loads(run_cache("--json"))
+    on_disk = sum(file.stat().st_size for file in cache_folder.rglob("*.*"))
+    assert report["folder"] == str(cache_folder)
+    assert report["bytes"] == on_disk
+    assert sorted(entry["windows"] for entry in report["entries"]) == [8, 24]
+    assert report["entries"][0]["recordings"] == ["SC4001", "SC4011"]
+    shown = run_cache()
+    assert "2 entries, 7" in shown
+    assert "SC4001 … SC4011 (2)" in shown
+    assert "cadda data cache --clear" in shown
+    assert "Removed 2 entries, 7" in run_cache("--clear")
+    assert list(cache_folder.iterdir()) == []
+
+
+def test_cache_with_many_and_damaged_entries(
+    tmp_path: Path, cache_folder: Path, write_night: WriteNight, run: Run
+) -> None:
+    write_night(tmp_path / "nights")
+    run("info", str(tmp_path / "nights"))
+    (entry,) = cache_folder.iterdir()
+    for i in range(21):
+        (cache_folder / f"{i:040x}").mkdir()
+    (entry / "x.npy").write_bytes(b"cut off")
+    shown = run_cache()
+    assert "damaged, not used" in shown
+    assert "and 2 more" in shown
+    assert "SC4001" not in shown
+
+
+def test_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CADDA_CACHE", str(tmp_path / "file"))
+    with pytest.raises(DataError, match=r"file cannot be read: .*; set CADDA_CACHE to another"):
+        run_cache()

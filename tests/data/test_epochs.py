@@ -92,6 +92,9 @@ def test_metadata_without_subjects() -> None:
     holes = make_epochs([1, 2], {"a": 1, "b": 2}, subjects=["x", None])
     with pytest.raises(DataError, match="column 'subject' of the metadata is empty for 1 epochs"):
         read_windows(holes)
+    blank = make_epochs([1, 2], {"a": 1, "b": 2}, subjects=pd.array(["x", None], dtype="string"))
+    with pytest.raises(DataError, match="column 'subject' of the metadata is empty for 1 epochs"):
+        read_windows(blank)
 
 
 def test_metadata_where_pandas_is_not_installed(epochs: mne.EpochsArray) -> None:
@@ -159,7 +162,9 @@ def test_standardise_by_recording() -> None:
         for name in "12":
             here = windows[(windows.subject == subject) & (windows.recording == name)].x
             np.testing.assert_allclose(here.std((0, 2), correction=0), 1, rtol=1e-5)
-    with pytest.raises(ValueError, match="`standardise` must be 'window', 'recording' or None"):
+    with pytest.raises(
+        ValueError, match="`standardise` must be 'auto', 'window', 'recording' or None, got 'sub"
+    ):
         read_windows(some, standardise="subject")
 
 
@@ -248,11 +253,15 @@ def test_back_and_forth(tmp_path: Path) -> None:
 
 
 def test_to_epochs_without_pandas(
-    epochs: mne.EpochsArray, monkeypatch: pytest.MonkeyPatch
+    epochs: mne.EpochsArray, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     windows = read_windows(epochs)
+    windows.to_epochs()
+    assert caplog.text == ""
     monkeypatch.setitem(sys.modules, "pandas", None)
     again = windows.to_epochs()
+    assert "`metadata` of the epochs is a list of dicts" in caplog.text
+    assert "pip install pandas" in caplog.text
     assert again.metadata[0] == {"subject": "7", "recording": "7"}
     assert read_windows(again).subject.tolist() == windows.subject.tolist()
 

@@ -20,6 +20,15 @@ def test_missing_file(tmp_path: Path) -> None:
         read_windows(tmp_path / "nights")
 
 
+def test_folder_of_the_user(
+    tmp_path: Path, write_night: WriteNight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_night(tmp_path / "nights")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert len(read_windows("~/nights")) == 12
+
+
 @pytest.mark.parametrize("name", ["data.csv", "data.mat", "data"])
 def test_unknown_kind(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("1, 2, 3")

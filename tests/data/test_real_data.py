@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cadda import operation_pool
-from cadda.data.annotated_edf import read_edf_header
+from cadda.data.edf_files import read_edf_header
 from cadda.data.mnist import read_mnist
 from cadda.data.readers import read_windows
 from cadda.exceptions import DataError

@@ -16,7 +16,7 @@ from scipy.signal import butter, sosfiltfilt, welch
 from scipy.stats import skew, ttest_1samp
 from typer.testing import CliRunner
 
-from cadda import operation_pool
+from cadda import CaddaError, operation_pool
 from cadda.cli.simulate import simulate
 from cadda.data import sleep_artefacts, sleep_sources
 from cadda.data.readers import read_windows
@@ -365,6 +365,9 @@ def test_no_nights() -> None:
     with pytest.raises(ValueError, match="`subject` must be a whole number of at least 0, got -1"):
         simulate_night(-1)
     assert len(list(simulate_nights(2, 10))) == 2
+    both = (simulate_night(0, n_windows=10, montage=name) for name in ("physionet", "mass"))
+    with pytest.raises(ValueError, match=r"`nights` must be of one montage, got \['mass', 'ph"):
+        nights_to_windows(both)
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -392,8 +395,40 @@ def test_command_writes_edf(tmp_path: Path) -> None:
     assert report["windows"] == 20
     assert report["path"] == str(tmp_path)
     assert len(list(tmp_path.glob("01-03-000? PSG.edf"))) == 2
-    code, text = run(str(tmp_path), *options)
+    code, text = run(str(tmp_path), *options, "--overwrite")
     assert "2 pairs such as '01-03-0001 PSG.edf' and '01-03-0001 Base.edf'" in text
+
+
+def refusal(*arguments: str) -> str:
+    app = typer.Typer()
+    app.command()(simulate)
+    result = CliRunner().invoke(app, list(arguments))
+    assert isinstance(result.exception, ValueError | CaddaError)
+    return str(result.exception)
+
+
+def test_command_replaces_nothing_by_itself(tmp_path: Path) -> None:
+    file = tmp_path / "sleep.npz"
+    few = ("--subjects", "1", "--windows", "10")
+    run(str(file), *few)
+    before = file.read_bytes()
+    assert "`OUT` must not exist yet, got" in refusal(str(file), *few, "--seed", "1")
+    assert file.read_bytes() == before
+    assert run(str(file), *few, "--seed", "1", "--overwrite")[0] == 0
+    assert file.read_bytes() != before
+    pytest.importorskip("edfio")
+    run(str(tmp_path / "nights"), *few, "--format", "edf")
+    said = refusal(str(tmp_path), *few, "--format", "edf")
+    assert "`OUT` must not hold recordings yet" in said
+    assert "has 2 EDF files; choose another folder, or replace" in said
+
+
+@pytest.mark.parametrize("file_format", ["npz", "edf"])
+def test_command_through_a_file(tmp_path: Path, file_format: str) -> None:
+    (tmp_path / "file").touch()
+    said = refusal(str(tmp_path / "file" / "new" / "x.npz"), "--format", file_format)
+    assert said.endswith(f"cannot be made: {tmp_path / 'file'} is a file.")
+    assert "Errno" not in said
 
 
 def test_command_wants_an_ending(tmp_path: Path) -> None:

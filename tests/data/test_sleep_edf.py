@@ -23,7 +23,7 @@ def test_sleep_physionet(tmp_path: Path, write_night: WriteNight) -> None:
         write_night(tmp_path, name, seed=seed)
     windows = read_windows(tmp_path)
     assert windows.class_names == STAGES
-    assert windows.ch_names == ("EEG Fpz-Cz", "EEG Pz-Oz")
+    assert windows.ch_names == ("Fpz-Cz", "Pz-Oz")
     assert windows.x.shape == (36, 2, 3000)
     assert windows.sfreq == 100
     assert windows.subjects == ["SC400", "SC401"]
@@ -234,3 +234,17 @@ def test_every_window_of_a_class_is_flat(
     write_edf(psg, {"EEG Fpz-Cz": noise, "EEG Pz-Oz": noise})
     with pytest.raises(DataError, match="every window of 'R' has NaN or a flat channel"):
         read_windows(tmp_path, bad="drop")
+
+
+def test_same_night_twice(tmp_path: Path, write_night: WriteNight) -> None:
+    write_night(tmp_path / "a")
+    write_night(tmp_path / "b")
+    with pytest.raises(DataError, match=r"SC4001 must be there once, but is .*a/.* and .*b/SC4"):
+        read_windows(tmp_path)
+    assert read_windows(tmp_path / "a").subjects == ["SC400"]
+
+
+def test_names_in_small_letters(tmp_path: Path, write_night: WriteNight) -> None:
+    psg = write_night(tmp_path)
+    psg.rename(tmp_path / "sc4001e0-psg.EDF")
+    assert read_windows(tmp_path).recording[0] == "SC4001"

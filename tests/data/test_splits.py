@@ -84,6 +84,11 @@ def test_subsets_are_nested_and_stratified() -> None:
     assert len(subsets[-1][1]) == len(windows)
 
 
+def test_at_least_one_subset() -> None:
+    with pytest.raises(ValueError, match="`n_subsets` must be at least 1, got 0"):
+        log2_subsets(make(), 0, seed=0)
+
+
 def test_a_tiny_subset_keeps_every_class() -> None:
     assert (stratified_subset(make(), 1e-6, seed=0).class_counts() == 1).all()
 

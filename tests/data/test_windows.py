@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -73,6 +74,7 @@ def test_attributes() -> None:
         ),
         ({"subject": [1, 2, 3, 4, 5, np.nan]}, ValueError, "`subject` .* is missing for 1"),
         ({"subject": ["a", None, "b", None, "c", "d"]}, ValueError, "is missing for 2"),
+        ({"subject": [pd.NA, 1, 2, 3, pd.NA, 5]}, ValueError, "is missing for 2"),
         ({"recording": ["a"]}, ValueError, "`recording` must have one entry per window"),
         ({"sfreq": 0}, ValueError, "`sfreq` must be a finite number above 0, got 0"),
         ({"ch_names": ["C3"]}, ValueError, "`ch_names` must name the 2 channels of `x`, got 1"),
@@ -157,6 +159,8 @@ def test_of_subjects() -> None:
         ValueError, match=r"`subjects` must be among the subjects here, got \['4'\]"
     ):
         windows().of_subjects(["4"])
+    with pytest.raises(TypeError, match="`subjects` must be a list of subjects, got '1'"):
+        windows().of_subjects("1")
 
 
 def test_standardised_leaves_the_original() -> None:
@@ -166,3 +170,20 @@ def test_standardised_leaves_the_original() -> None:
     assert torch.equal(made.x, before)
     np.testing.assert_allclose(scaled.x.numpy().std(-1), 1, rtol=1e-5)
     np.testing.assert_allclose(scaled.x.numpy().mean(-1), 0, atol=1e-6)
+
+
+def test_standardised_per_recording() -> None:
+    made = windows(x=X * np.arange(1, 7)[:, None, None] + 5, recording=list("ababab"))
+    before = made.x.clone()
+    scaled = made.standardised("recording")
+    assert torch.equal(made.x, before)
+    for subject in made.subjects:
+        for name in "ab":
+            here = scaled[(scaled.subject == subject) & (scaled.recording == name)].x.numpy()
+            np.testing.assert_allclose(here.std(axis=(0, 2)), 1, rtol=1e-4)
+            np.testing.assert_allclose(here.mean(axis=(0, 2)), 0, atol=1e-5)
+    together = windows(x=X * np.arange(1, 7)[:, None, None]).standardised("recording").x.numpy()
+    # The windows of a recording keep their differences.
+    assert together[0].std() < together[1].std()
+    with pytest.raises(ValueError, match="`per` must be 'window' or 'recording', got 'subject'"):
+        made.standardised("subject")

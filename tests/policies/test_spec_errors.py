@@ -81,7 +81,8 @@ CASES: list[tuple[str, Change, str]] = [
     (
         "operation that is no name",
         lambda d: entry(d).update(operation="__import__('os')"),
-        "`policy.*[0].stages[0][0].operation`: String should match pattern",
+        "`policy.*[0].stages[0][0].operation` must be a name of small letters, digits and "
+        "underscores, got",
     ),
     (
         "weights that sum to 0",
@@ -205,15 +206,62 @@ def test_too_large(tmp_path: Path) -> None:
         ("sign_flip p=1 >", "line 1: an operation is missing beside `>` or `|`"),
         ("x=2: sign_flip p=1", "line 1: only `w=…` may stand before a colon"),
         ("[W]\nsign_flip p=1\n[W]\nsign_flip p=1", "line 3: class `W` is there twice"),
-        ("sign_flip p=1.5", "probability` must be less than or equal to 1, got 1.5"),
-        ("sing_flip p=1", "got `sing_flip` (did you mean `sign_flip`?)"),
-        ("sign_flip", "probability` is missing"),
+        (
+            "sign_flip p=1.5",
+            "line 1: `p` of `sign_flip p=1.5` must be less than or equal to 1, got 1.5.",
+        ),
+        (
+            "# two stages\n\ntime_mask p=1 m=0.2 > time_reverse p=1 | sing_flip p=1",
+            "line 3: `sing_flip p=1` must be an operation that cadda knows, "
+            "got `sing_flip` (did you mean `sign_flip`?).",
+        ),
+        ("[W]\nsign_flip", "line 2: `p` of `sign_flip` is missing."),
+        ("time_mask p=1", "line 1: `time_mask p=1`: `m` is missing, and time_mask needs one."),
+        ("time_mask p=1 m=-1", "line 1: `m` of `time_mask p=1 m=-1` must be greater than or"),
+        ("Sign_flip p=1", "line 1: `Sign_flip p=1` must be a name of small letters"),
+        ("w=-1: sign_flip p=1", "line 1: `w` before the colon must be greater than or equal"),
+        (
+            "sign_flip p=1\nsign_flip p=1 > sign_flip p=1 w=0",
+            "line 2, stage 2: the weights must have a positive, finite sum.",
+        ),
+        (
+            "[W]\nsign_flip p=1\n[N2]\nw=0: sign_flip p=1\nw=0: time_reverse p=1",
+            "lines 4 to 5: the weights must have a positive, finite sum.",
+        ),
+        ("w=0: sign_flip p=1", "line 1: the weights must have a positive, finite sum."),
+        ("[W]\n# nothing\n[N2]\nsign_flip p=1", "line 1: `[W]` must be followed by a line"),
+        ("sign_flip p=1\n[]\nsign_flip p=1", "line 2: `[]` must not stand in one policy with"),
+        ("[]\nsign_flip p=1", "line 1: `[]`: a class name is printable text"),
+        (">".join(["sign_flip p=1"] * 101), "line 1 must have at most 100 items."),
     ],
 )
-def test_bad_text(text: str, message: str) -> None:
+def test_bad_text(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(PolicyFileError) as caught:
         PolicySpec.from_text(text)
     assert message in str(caught.value)
+    assert "policy." not in str(caught.value)
+    file = tmp_path / "policy.txt"
+    file.write_text(text)
+    with pytest.raises(PolicyFileError) as in_file:
+        PolicySpec.load(file)
+    assert str(in_file.value) == f"{file}: {caught.value}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sign_flip p=0.5",
+        "my_own_operation p=0.5 > sign_flip p=1",
+        "[W]\nsign_flip p=0.5\n[N2]\ntime_reverse p=1\n",
+        "sign_flip p=0.5 > " * 30 + "sign_flip p=1",
+    ],
+)
+def test_text_in_place_of_a_file(text: str) -> None:
+    with pytest.raises(PolicyFileError) as caught:
+        PolicySpec.load(text)
+    assert "but is a policy itself; read it with PolicySpec.from_text('" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
 
 
 def test_a_failed_save_leaves_the_old_file(

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from cadda import EnumeratedPolicy, OperationPool, RelaxedPolicy, StagedPolicy
+from cadda import EnumeratedPolicy, MixturePolicy, OperationPool, StagedPolicy
+from cadda.exceptions import TrainingError
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.search.bilevel import BilevelSearcher, BilevelSettings
+from cadda.search.bilevel import BilevelSearcher
+from cadda.search.settings import BilevelSettings
 from cadda.search.task import SearchTask
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
@@ -43,19 +48,33 @@ def make_model(seed: int) -> nn.Module:
         )
 
 
-def task() -> SearchTask:
+def task(make: Callable[[int], nn.Module] = make_model) -> SearchTask:
     (x, y), (x_valid, y_valid) = bumps(64, 0), bumps(64, 1)
-    device = torch.device("cpu")
-    return SearchTask(x, y, x_valid, y_valid, CLASSES, POOL, make_model, device)
+    return SearchTask(
+        x,
+        y,
+        x_valid,
+        y_valid,
+        CLASSES,
+        POOL,
+        make,
+        lambda seed: nn.Identity(),
+        torch.device("cpu"),
+    )
 
 
-def searcher(policy: RelaxedPolicy, **changes: object) -> BilevelSearcher:
-    values = {"warmup_steps": 10, "policy_lr": 0.05} | changes
-    return BilevelSearcher(task(), policy, BilevelSettings(**values))  # type: ignore[arg-type]
+def searcher(*, classwise: bool = False, **changes: object) -> BilevelSearcher:
+    values = {"warmup_epochs": 3, "policy_lr": 0.05, "n_stages": 1} | changes
+    settings = BilevelSettings(**values)  # type: ignore[arg-type]
+    return BilevelSearcher(task(), settings, classwise=classwise)
 
 
-@pytest.mark.parametrize("kind", [StagedPolicy, EnumeratedPolicy])
-@pytest.mark.parametrize("class_names", [None, CLASSES])
+def used(search: BilevelSearcher) -> NDArray[np.float64]:
+    return search.to_spec().operation_probabilities()
+
+
+@pytest.mark.parametrize("sampling", ["stage", "subpolicy"])
+@pytest.mark.parametrize("classwise", [False, True])
 @pytest.mark.parametrize(
     "changes",
     [
@@ -64,53 +83,66 @@ def searcher(policy: RelaxedPolicy, **changes: object) -> BilevelSearcher:
         {"estimator": "straight-through"},
         {"reuse_inner_gradient": False},
         {"paired": False},
+        {"calibrated": True},
     ],
     ids=str,
 )
 def test_the_policy_moves_away_from_what_swaps_the_classes(
-    kind: type[RelaxedPolicy], class_names: tuple[str, ...] | None, changes: dict[str, object]
+    sampling: str, classwise: bool, changes: dict[str, object]
 ) -> None:
     """This fails with the sign of the paper's Algorithm 1."""
-    policy = kind(POOL, class_names=class_names, n_stages=1)
-    before = policy.to_spec().operation_probabilities()
-    search = searcher(policy, **changes)
+    search = searcher(classwise=classwise, sampling=sampling, **changes)
+    before = used(search)
     for _ in range(70):
         search.step()
-    after = policy.to_spec().operation_probabilities()
+    after = used(search)
     flip, others = after[:, 0] / before[:, 0], after[:, 1:] / before[:, 1:]
     assert (flip < 0.7).all()
     assert (flip[:, None] < others).all()
 
 
-@pytest.mark.parametrize("kind", [StagedPolicy, EnumeratedPolicy])
-def test_one_choice_per_batch_learns_too(kind: type[RelaxedPolicy]) -> None:
-    policy = kind(POOL, class_names=CLASSES, n_stages=1, granularity="batch")
-    search = searcher(policy)
+def test_a_mixture_moves_away_from_it_too() -> None:
+    """The paper's ablation without sampling: all operations are blended."""
+    search = searcher(sampling="mixture")
+    for _ in range(70):
+        search.step()
+    assert used(search)[0, 0] < used(search)[0, 1:].min()
+
+
+@pytest.mark.parametrize("sampling", ["stage", "subpolicy"])
+def test_one_choice_per_batch_learns_too(sampling: str) -> None:
+    search = searcher(classwise=True, sampling=sampling, granularity="batch")
     for _ in range(120):
         search.step()
-    after = policy.to_spec().operation_probabilities()
-    assert (after[:, 0] < after[:, 1:].min(1)).all()
+    assert (used(search)[:, 0] < used(search)[:, 1:].min(1)).all()
+
+
+@pytest.mark.parametrize(
+    ("sampling", "kind"),
+    [("stage", StagedPolicy), ("subpolicy", EnumeratedPolicy), ("mixture", MixturePolicy)],
+)
+def test_sampling_decides_the_kind_of_policy(sampling: str, kind: type) -> None:
+    assert type(searcher(sampling=sampling).policy) is kind
 
 
 def test_nothing_moves_during_warmup() -> None:
-    policy = StagedPolicy(POOL)
-    search = searcher(policy, warmup_steps=5)
-    start = copy.deepcopy(policy.state_dict())
-    for _ in range(5):
-        assert search.step().reward == 0
-    assert all(torch.equal(start[k], v) for k, v in policy.state_dict().items())
-    search.step()
-    assert not all(torch.equal(start[k], v) for k, v in policy.state_dict().items())
+    search = searcher(warmup_epochs=2)
+    start = copy.deepcopy(search.policy.state_dict())
+    for _ in range(2 * search.steps_per_epoch):
+        assert search.step().reward is None
+    assert all(torch.equal(start[k], v) for k, v in search.policy.state_dict().items())
+    assert search.step().reward is not None
+    assert not all(torch.equal(start[k], v) for k, v in search.policy.state_dict().items())
 
 
 def test_resumes_to_the_same_bytes() -> None:
-    whole = searcher(StagedPolicy(POOL))
+    whole = searcher()
     events = [whole.step() for _ in range(20)]
-    first = searcher(StagedPolicy(POOL))
+    first = searcher()
     for _ in range(12):
         first.step()
     state = copy.deepcopy(first.state_dict())
-    second = searcher(StagedPolicy(POOL))
+    second = searcher()
     second.load_state_dict(state)
     assert [second.step() for _ in range(8)] == events[12:]
     expected = whole.policy.state_dict()
@@ -119,14 +151,44 @@ def test_resumes_to_the_same_bytes() -> None:
 
 def test_extra_passes_leave_batch_norm_alone() -> None:
     """Statistics are updated once per step, by the training pass."""
-    search = searcher(StagedPolicy(POOL), warmup_steps=0)
+    search = searcher(warmup_epochs=0)
     for _ in range(7):
         search.step()
     assert int(search.model[1].num_batches_tracked) == 7
 
 
 def test_entropy_falls_from_one() -> None:
-    search = searcher(StagedPolicy(POOL, n_stages=1))
+    search = searcher()
     events = [search.step() for _ in range(70)]
     assert events[0].entropy == pytest.approx(1.0)
     assert events[-1].entropy < 0.99
+
+
+def test_a_loss_that_is_not_a_number_stops_the_search() -> None:
+    class Broken(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(()))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.scale * torch.nan * x[:, 0, :2]
+
+    broken = task(lambda seed: Broken())
+    search = BilevelSearcher(broken, BilevelSettings(), classwise=False)
+    with pytest.raises(TrainingError, match="became nan in step 1 of the search"):
+        search.step()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"estimator": "reinforce"}, "`estimator` must be in"),
+        ({"sampling": "all"}, "`sampling` must be in"),
+        ({"hypergradient": "none"}, "`hypergradient` must be in"),
+        ({"warmup_epochs": -1}, "`warmup_epochs` must be 0 or more"),
+        ({"policy_lr": 0}, "`policy_lr` must be a finite number above 0"),
+    ],
+)
+def test_wrong_settings_are_named(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        BilevelSettings(**changes)  # type: ignore[arg-type]

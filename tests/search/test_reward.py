@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from cadda.search import reward
 from cadda.search.reward import (
+    best_sharpness,
     loss_gradient,
     unrolled,
     weights_of,
@@ -187,3 +188,43 @@ def test_losses_are_those_of_the_model() -> None:
     losses = window_losses(model, weights_of(model), batch.x, batch.y, noise_seed=0)
     logits = functional_call(model, dict(model.named_parameters()), (batch.x,))
     torch.testing.assert_close(losses, cross_entropy(logits, batch.y, reduction="none"))
+
+
+def test_best_sharpness_is_where_the_loss_is_lowest() -> None:
+    """Against a fine grid, for logits that are far too sharp and far too blunt."""
+    g = torch.Generator().manual_seed(3)
+    y = torch.randint(4, (200,), generator=g)
+    logits = torch.randn(200, 4, generator=g, dtype=torch.float64)
+    logits[torch.arange(200), y] += 1.0
+    grid = torch.logspace(-2, 1, 20_001, dtype=torch.float64)
+    for factor in (0.2, 1.0, 9.0):
+        losses = torch.stack([cross_entropy(factor * logits * beta, y) for beta in grid])
+        expected = grid[losses.argmin()]
+        found = best_sharpness(factor * logits, y)
+        assert float(found) == pytest.approx(float(expected), rel=1e-3)
+
+
+def test_sharpness_stays_in_range() -> None:
+    """Where every answer is right the best sharpness is infinite, where all are wrong it is 0."""
+    y = torch.arange(3)
+    assert float(best_sharpness(torch.eye(3), y)) == 10
+    assert float(best_sharpness(-torch.eye(3), y)) == pytest.approx(0.01)
+
+
+def test_calibrated_gradient_ignores_confidence() -> None:
+    """Along the scale of the last layer, the calibrated loss is at its minimum."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(40, 3, bias=False)).double()
+    batch, weights = Batch(), weights_of(model)
+    # Mostly right, so that the best sharpness is finite and above 0.
+    y = model(batch.x).argmax(1)
+    y[:2] = (y[:2] + 1) % 3
+    slopes = {}
+    for calibrated in (False, True):
+        _, gradient = loss_gradient(
+            model, weights, batch.x, y, noise_seed=0, calibrated=calibrated
+        )
+        slopes[calibrated] = float((gradient["1.weight"] * weights["1.weight"]).sum())
+    assert abs(slopes[False]) > 0.01
+    assert abs(slopes[True]) < 1e-6

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cadda._version import __version__
-from cadda.cli import demo, doctor, evaluate, operations, policy, simulate, train
+from cadda.cli import cache, demo, doctor, evaluate, operations, policy, search, simulate, train
 from cadda.cli.data import data_app
 from cadda.exceptions import CaddaError
 
@@ -24,8 +24,10 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 data_app.command("simulate")(simulate.simulate)
+data_app.command("cache")(cache.cache)
 app.add_typer(data_app, name="data")
 app.command("operations")(operations.operations)
+app.command("search")(search.search)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("doctor")(doctor.doctor)
@@ -55,5 +57,12 @@ def main() -> None:
     try:
         app()
     except (CaddaError, ValueError, TypeError, OSError) as error:
-        typer.echo(f"cadda: {error}", err=True)
+        typer.echo(f"cadda: {_in_words(error)}", err=True)
         sys.exit(2)
+
+
+def _in_words(error: Exception) -> str:
+    """Give the text of an error; those of the system without their numbers."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be used: {error.strerror}."
+    return str(error)

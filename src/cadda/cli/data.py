@@ -1,45 +1,46 @@
-"""`cadda data`: look at data, fetch them."""
+"""`cadda data`: look at data, fetch them; other files add commands to it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cadda.cli.progress import progress_bar
+from cadda.cli.reading import Channels, Classes, Data, DropBad, MinWindows, Subject, names_in
+
 if TYPE_CHECKING:
-    from cadda.data.checks import Quality
+    from cadda.data.flaws import Quality
     from cadda.data.windows import Windows
 
-__all__ = ["data_app", "progress_bar"]
+__all__ = ["data_app"]
 
-data_app = typer.Typer(help="Look at data, fetch them.", no_args_is_help=True)
+data_app = typer.Typer(
+    help="Look at data, fetch or simulate them.",
+    epilog="Examples: cadda data info night-epo.fif.gz · cadda data simulate sleep.npz · "
+    "cadda data fetch sleep-physionet --subjects 0-4",
+    no_args_is_help=True,
+)
 
 MOST_SUBJECTS = 20
 
 
 @data_app.callback()
 def root() -> None:
-    """Look at data, fetch them."""
+    """Look at data, fetch or simulate them."""
 
 
 @data_app.command()
 def info(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            help="Epochs file, .npz file, mapping file, or folder of recordings with hypnograms."
-        ),
-    ],
-    subject: Annotated[
-        str | None, typer.Option(help="Column of the metadata of epochs with the subjects.")
-    ] = None,
-    channels: Annotated[
-        str | None, typer.Option(help="Channels to take, separated by commas.")
-    ] = None,
+    data: Data,
+    subject: Subject = None,
+    channels: Channels = None,
+    classes: Classes = None,
+    min_windows: MinWindows = 1,
+    drop_bad: DropBad = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what is in data: windows per class and subject, flaws, what can be applied.
@@ -48,16 +49,20 @@ def info(
     """
     from cadda.data.readers import ReadOptions, read_with_quality
 
-    names = None if channels is None else [name.strip() for name in channels.split(",")]
     with progress_bar("Reading") as on_progress:
-        # A class without windows is what one wants to see here.
-        options = ReadOptions(subject, names, min_windows=1, on_progress=on_progress)
+        options = ReadOptions(
+            subject,
+            names_in(channels),
+            names_in(classes),
+            min_windows=min_windows,
+            on_progress=on_progress,
+        )
         windows, quality = read_with_quality(data, options)
     report = _report(windows, quality)
     if as_json:
         typer.echo(json.dumps({"data": str(data), **report}, indent=1, ensure_ascii=False))
     else:
-        _print_report(windows, report)
+        _print_report(windows, report, drop_bad=drop_bad)
 
 
 @data_app.command()
@@ -91,45 +96,12 @@ def fetch(
     typer.echo(f'Next: cadda data info "{where}"')
 
 
-@contextmanager
-def progress_bar(doing: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Draw a bar on the terminal while recordings are read; nothing where there is no terminal.
-
-    Parameters
-    ----------
-    doing : str
-        What is done, for the text beside the bar.
-
-    Yields
-    ------
-    callable
-        To be called with the number done, the total and the name of the next.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(doing, total=None, visible=False)
-
-        def show(done: int, total: int, name: str) -> None:
-            bar.update(
-                task, completed=done, total=total, description=f"{doing} {name}", visible=True
-            )
-
-        yield show
-
-
 def _numbers(option: str, text: str) -> list[int]:
     """Read numbers such as ``0-4,7``."""
     numbers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        if not first.isdigit() or (dash and (not last.isdigit() or int(last) < int(first))):
             raise ValueError(f"`{option}` must be numbers such as 0-4,7, got {text!r}.")
         numbers.extend(range(int(first), int(last or first) + 1))
     return numbers
@@ -162,33 +134,35 @@ def _report(windows: Windows, quality: Quality) -> dict[str, Any]:
     }
 
 
-def _print_report(windows: Windows, report: dict[str, Any]) -> None:
+def _print_report(windows: Windows, report: dict[str, Any], *, drop_bad: bool) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
     console.print(str(windows), markup=False)
-    table = Table("subject", *windows.class_names, "all")
+    table = Table("subject", *map(escape, windows.class_names), "all")
     for column in table.columns[1:]:
         column.justify = "right"
     subjects = list(report["subjects"].items())
     for subject, counts in subjects[:MOST_SUBJECTS]:
-        table.add_row(subject, *map(str, counts.values()), str(sum(counts.values())))
+        table.add_row(escape(subject), *map(str, counts.values()), str(sum(counts.values())))
     if len(subjects) > MOST_SUBJECTS:
         table.add_row(f"and {len(subjects) - MOST_SUBJECTS} more")
     table.add_section()
     counts = report["classes"].values()
     table.add_row("all", *map(str, counts), str(sum(counts)))
     console.print(table)
-    for line in _lines(report):
+    for line in _lines(report, drop_bad=drop_bad):
         console.print(line, markup=False)
 
 
-def _lines(report: dict[str, Any]) -> Iterator[str]:
+def _lines(report: dict[str, Any], *, drop_bad: bool) -> Iterator[str]:
     strengths = (f"{name} {_amplitude(value)}" for name, value in report["amplitude"].items())
     yield f"amplitude (standard deviation within a window): {', '.join(strengths)}"
-    hint = ", not counted above; read with bad='drop' or --drop-bad" if report["n_bad"] else ""
-    yield f"windows with NaN or a flat channel: {report['n_bad']}{hint}"
+    refused = ", not counted above; read with bad='drop' or --drop-bad"
+    hint = ", left out" if drop_bad else refused
+    yield f"windows with NaN or a flat channel: {report['n_bad']}{hint if report['n_bad'] else ''}"
     yield f"windows with a clipped channel: {report['n_clipped']}"
     yield f"operations ({len(report['operations'])}): {', '.join(report['operations'])}"
     for name, reason in report["left_out"].items():

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import platform
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from cadda._optional import Probe
 
 __all__ = ["doctor"]
 
@@ -21,13 +25,51 @@ CORE = (
     "typer",
     "rich",
 )
-OPTIONAL = ("braindecode", "edfio", "pytest")
+
+
+@dataclass(frozen=True)
+class OptionalPackage:
+    """A package that cadda works without.
+
+    Parameters
+    ----------
+    name : str
+        Name that it is imported by.
+    purpose : str
+        What it is for.
+    install : str
+        How to get it.
+    """
+
+    name: str
+    purpose: str
+    install: str
+
+
+OPTIONAL = (
+    OptionalPackage(
+        "braindecode",
+        "its networks as --model braindecode:NAME",
+        "pip install 'cadda[braindecode]'",
+    ),
+    OptionalPackage(
+        "edfio",
+        "writing EDF files, cadda data simulate --format edf",
+        "pip install 'cadda[edf-export]'",
+    ),
+    OptionalPackage("pandas", "tables as metadata of MNE epochs", "pip install pandas"),
+    OptionalPackage(
+        "pytest",
+        "testing operations of your own with cadda.testing",
+        "pip install 'cadda[testing]'",
+    ),
+)
 
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show versions, devices and optional packages, and why one fails.
+    """Show versions, devices and optional packages: what for, why one fails, how to get it.
 
     Example: cadda doctor
 
@@ -37,7 +79,7 @@ def doctor(
     from cadda._version import __version__
 
     core = [probe(name) for name in CORE]
-    optional = [probe(name) for name in OPTIONAL]
+    optional = [(one, probe(one.name)) for one in OPTIONAL]
     healthy = all(one.problem is None for one in core)
     devices = _devices() if healthy else []
     if as_json:
@@ -47,7 +89,7 @@ def doctor(
             "system": platform.platform(),
             "devices": devices,
             "packages": {one.name: one.version or one.problem for one in core},
-            "optional": {one.name: one.version or one.problem for one in optional},
+            "optional": {one.name: asdict(one) | asdict(found) for one, found in optional},
             "healthy": healthy,
         }
         typer.echo(json.dumps(report, indent=1))
@@ -56,16 +98,24 @@ def doctor(
             f"cadda {__version__}, Python {platform.python_version()}, {platform.platform()}"
         )
         typer.echo(f"devices: {', '.join(devices) or 'unknown'}")
-        for title, probes in (("needed", core), ("optional", optional)):
-            typer.echo(f"{title}:")
-            for one in probes:
-                mark = "ok " if one.problem is None else "-- "
-                typer.echo(f"  {mark}{one.name:12} {one.version or one.problem}")
+        typer.echo("needed:")
+        for one in core:
+            typer.echo(_line(one))
+        typer.echo("optional:")
+        for package, found in optional:
+            typer.echo(f"{_line(found)}; for {package.purpose}")
+            if found.problem is not None:
+                typer.echo(f"{'':18}{package.install}")
         typer.echo(
             "All that cadda needs works." if healthy else "Something that cadda needs fails."
         )
     if not healthy:
         raise typer.Exit(1)
+
+
+def _line(found: Probe) -> str:
+    mark = "ok " if found.problem is None else "-- "
+    return f"  {mark}{found.name:12} {found.version or found.problem}"
 
 
 def _devices() -> list[str]:

@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from cadda.cli.reading import Channels, Classes, Data, DropBad, Subject, read
+from cadda.cli.reading import (
+    Channels,
+    Classes,
+    Data,
+    DropBad,
+    MinWindows,
+    Standardise,
+    Subject,
+    read,
+)
 
 __all__ = ["evaluate"]
 
@@ -19,9 +28,17 @@ def evaluate(
     subject: Subject = None,
     channels: Channels = None,
     classes: Classes = None,
+    min_windows: MinWindows = None,
+    standardise: Standardise = "auto",
     drop_bad: DropBad = False,
     unseen_only: Annotated[
         bool, typer.Option("--unseen-only", help="Leave out subjects that the model has seen.")
+    ] = False,
+    other_people: Annotated[
+        bool,
+        typer.Option(
+            "--other-people", help="Subjects of the same names are other people than in training."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
@@ -32,8 +49,18 @@ def evaluate(
     from cadda.cli.tables import print_scores
     from cadda.runs import evaluate_run
 
-    windows = read(data, subject, channels, classes, drop_bad=drop_bad)
-    scores, n_subjects = evaluate_run(run, windows, unseen_only=unseen_only)
+    windows = read(
+        data,
+        subject,
+        channels,
+        classes,
+        drop_bad=drop_bad,
+        min_windows=min_windows,
+        standardise=standardise,
+    )
+    scores, n_subjects = evaluate_run(
+        run, windows, unseen_only=unseen_only, other_people=other_people
+    )
     if as_json:
         typer.echo(json.dumps(scores.to_dict()))
     else:

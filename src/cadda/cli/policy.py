@@ -49,6 +49,7 @@ def show(
 
 def _print_policy(spec: PolicySpec) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
@@ -58,7 +59,7 @@ def _print_policy(spec: PolicySpec) -> None:
     for row in spec.rows:
         subpolicies = spec.policy[row]
         n_stages = max(len(one.stages) for one in subpolicies)
-        table = Table(title=row if spec.is_classwise else None, title_justify="left")
+        table = Table(title=escape(row) if spec.is_classwise else None, title_justify="left")
         table.add_column("drawn")
         for k in range(n_stages):
             table.add_column(f"stage {k + 1}")

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from cadda.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from cadda.data.windows import Windows
 
-__all__ = ["Channels", "Classes", "Data", "DropBad", "Subject", "read"]
+__all__ = [
+    "Channels",
+    "Classes",
+    "Data",
+    "DropBad",
+    "MinWindows",
+    "Standardise",
+    "Subject",
+    "names_in",
+    "read",
+]
 
 Data = Annotated[
     Path,
@@ -21,13 +33,31 @@ Subject = Annotated[
 ]
 Channels = Annotated[str | None, typer.Option(help="Channels to take, separated by commas.")]
 Classes = Annotated[str | None, typer.Option(help="Classes to take, separated by commas.")]
+MinWindows = Annotated[
+    int | None,
+    typer.Option(help="Leave out classes with fewer windows; 0 keeps even empty ones.", min=0),
+]
+Standardise = Annotated[
+    Literal["auto", "window", "recording", "none"],
+    typer.Option(
+        help="What gets mean 0 and standard deviation 1; auto: each window, but windows that "
+        "cadda saved stay as they are."
+    ),
+]
 DropBad = Annotated[
     bool, typer.Option("--drop-bad", help="Leave out windows with NaN or a flat channel.")
 ]
 
 
 def read(
-    data: Path, subject: str | None, channels: str | None, classes: str | None, *, drop_bad: bool
+    data: Path,
+    subject: str | None,
+    channels: str | None,
+    classes: str | None,
+    *,
+    drop_bad: bool,
+    min_windows: int | None = None,
+    standardise: Literal["auto", "window", "recording", "none"] = "auto",
 ) -> Windows:
     """Read windows as the options say, with a progress bar.
 
@@ -43,25 +73,42 @@ def read(
         Classes to take.
     drop_bad : bool
         Whether to leave out bad windows instead of refusing them.
+    min_windows : int | None
+        Smallest number of windows of a class.
+    standardise : 'auto' | 'window' | 'recording' | 'none'
+        What gets mean 0 and standard deviation 1.
 
     Returns
     -------
     Windows
         The windows.
     """
-    from cadda.cli.data import progress_bar
     from cadda.data.readers import read_windows
 
     with progress_bar("Reading") as on_progress:
         return read_windows(
             data,
             subject=subject,
-            channels=_names(channels),
-            classes=_names(classes),
+            channels=names_in(channels),
+            classes=names_in(classes),
+            min_windows=min_windows,
+            standardise=None if standardise == "none" else standardise,
             bad="drop" if drop_bad else "refuse",
             on_progress=on_progress,
         )
 
 
-def _names(text: str | None) -> list[str] | None:
+def names_in(text: str | None) -> list[str] | None:
+    """Read names that are separated by commas.
+
+    Parameters
+    ----------
+    text : str | None
+        The names.
+
+    Returns
+    -------
+    list of str | None
+        The names, one by one; None if no text is given.
+    """
     return None if text is None else [name.strip() for name in text.split(",")]

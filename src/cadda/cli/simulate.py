@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cadda.cli.progress import progress_bar
+
 if TYPE_CHECKING:
     from cadda.data.simulate import Night
 
@@ -34,6 +36,9 @@ def simulate(
             "--format", help="Windows ready for use; or nights in µV, each with a hypnogram."
         ),
     ] = "npz",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files that are there already.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Simulate sleep of several subjects: five stages, with nothing to download.
@@ -46,6 +51,8 @@ def simulate(
             f"`OUT` must end in .npz, got {str(out)!r}; add the ending, or --format edf to write "
             "EDF files into a folder."
         )
+    if not overwrite:
+        _refuse_existing(out, file_format)
     from cadda.data.simulate import simulate_nights
 
     nights = _with_progress(
@@ -61,11 +68,27 @@ def simulate(
     typer.echo(f"Written to {out.resolve()}")
 
 
+def _refuse_existing(out: Path, file_format: str) -> None:
+    if file_format == "npz" and out.exists():
+        raise ValueError(
+            f"`OUT` must not exist yet, got {str(out)!r}; choose another name, or replace it with "
+            "--overwrite."
+        )
+    n_files = sum(file.suffix.lower() == ".edf" for file in out.rglob("*"))
+    if n_files:
+        raise ValueError(
+            f"`OUT` must not hold recordings yet, but {str(out)!r} has {n_files} EDF files; "
+            "choose another folder, or replace those of the same names with --overwrite."
+        )
+
+
 def _save_npz(nights: Iterator[Night], out: Path) -> str:
+    from cadda._files import make_folder
     from cadda.data.simulate import nights_to_windows
 
+    # Before the work is done.
+    make_folder(out.parent)
     windows = nights_to_windows(nights)
-    out.parent.mkdir(parents=True, exist_ok=True)
     windows.save(out)
     return repr(windows)
 
@@ -78,15 +101,8 @@ def _save_edf(nights: Iterator[Night], out: Path) -> str:
 
 
 def _with_progress(nights: Iterator[Night], total: int) -> Iterator[Night]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    yield from track(
-        nights,
-        description="Simulating subjects",
-        total=total,
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    with progress_bar("Simulating") as on_progress:
+        on_progress(0, total, "")
+        for done, night in enumerate(nights, start=1):
+            yield night
+            on_progress(done, total, night.subject)

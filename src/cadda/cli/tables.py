@@ -21,6 +21,7 @@ def print_scores(scores: Scores, title: str) -> None:
         What they are of.
     """
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
@@ -33,7 +34,7 @@ def print_scores(scores: Scores, title: str) -> None:
     table.add_column("class")
     table.add_column("F1", justify="right")
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(escape(name), justify="right")
     for name, row in zip(names, scores.confusion.tolist(), strict=True):
-        table.add_row(name, f"{scores.f1_per_class[name]:.3f}", *map(str, row))
+        table.add_row(escape(name), f"{scores.f1_per_class[name]:.3f}", *map(str, row))
     console.print(table)

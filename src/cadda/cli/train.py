@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from cadda.cli.reading import Channels, Classes, Data, DropBad, Subject, read
+from cadda.cli.reading import (
+    Channels,
+    Classes,
+    Data,
+    DropBad,
+    MinWindows,
+    Standardise,
+    Subject,
+    read,
+)
 
 __all__ = ["train"]
 
@@ -25,6 +34,8 @@ def train(
     subject: Subject = None,
     channels: Channels = None,
     classes: Classes = None,
+    min_windows: MinWindows = None,
+    standardise: Standardise = "auto",
     drop_bad: DropBad = False,
     valid: Annotated[float, typer.Option(help="Fraction of subjects for validation.")] = 0.2,
     test: Annotated[float, typer.Option(help="Fraction of subjects for testing.")] = 0.2,
@@ -36,6 +47,10 @@ def train(
     copies: Annotated[
         int, typer.Option(help="Augmented copies beside each window; 0 replaces it.", min=0)
     ] = 0,
+    monitor: Annotated[
+        Literal["loss", "balanced_accuracy"],
+        typer.Option(help="What validation looks at to stop and to keep the best weights."),
+    ] = "loss",
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
     device: Annotated[
         Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to train.")
@@ -54,7 +69,15 @@ def train(
     from cadda.tracking import TrainingDisplay
 
     spec = None if policy is None else PolicySpec.load(policy)
-    windows = read(data, subject, channels, classes, drop_bad=drop_bad)
+    windows = read(
+        data,
+        subject,
+        channels,
+        classes,
+        drop_bad=drop_bad,
+        min_windows=min_windows,
+        standardise=standardise,
+    )
     if not as_json:
         typer.echo(repr(windows))
     try:
@@ -74,6 +97,7 @@ def train(
                     "lr": lr,
                     "class_weights": class_weights,
                     "copies": copies,
+                    "monitor": monitor,
                     "seed": seed,
                 },
                 device=device,

@@ -1,153 +1,41 @@
-"""EDF files with annotations: what their headers say, and windows by a mapping of your own."""
+"""Any EDF files with annotations: a mapping file says which annotation is which class."""
 
 from __future__ import annotations
 
+import logging
 import re
 import tomllib
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from numpy.typing import NDArray
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
-from cadda.data.checks import find_channels
-from cadda.data.hypnogram import Annotation
+from cadda._files import reason_of
+from cadda._validation import did_you_mean
+from cadda.data.channels import find_channels
+from cadda.data.edf_files import EdfHeader, read_annotations, read_edf_header
 from cadda.data.montage import electrodes
 from cadda.data.preprocess import Plan, Preprocessing, Recording
 from cadda.exceptions import DataError
 
-__all__ = ["EdfHeader", "EdfMapping", "plan_annotated", "read_annotations", "read_edf_header"]
+__all__ = ["EdfMapping", "plan_annotated"]
 
-_ANNOTATIONS = "EDF Annotations"
+_logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class EdfHeader:
-    """What an EDF file says of itself.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    labels : tuple of str
-        Names of the channels.
-    sfreqs : tuple of float
-        Their sampling rates in Hz.
-    seconds : float
-        Length of the recording.
-    start : datetime | None
-        When it began; None if the file does not say.
-    """
-
-    path: Path
-    labels: tuple[str, ...]
-    sfreqs: tuple[float, ...]
-    seconds: float
-    start: datetime | None
-
-    def sfreq_of(self, picks: tuple[str, ...]) -> float:
-        """Give the sampling rate of some channels, and refuse if they have several.
-
-        Parameters
-        ----------
-        picks : tuple of str
-            Names of channels in this file.
-
-        Returns
-        -------
-        float
-            Sampling rate in Hz.
-        """
-        rates = {name: self.sfreqs[self.labels.index(name)] for name in picks}
-        if len(set(rates.values())) > 1:
-            raise DataError(
-                f"{self.path.name} has channels with different sampling rates, {rates} Hz; choose "
-                "`channels` with the same rate."
-            )
-        return rates[picks[0]]
+_TOLERANCE = 1e-3
+"""Seconds by which times in files are rounded."""
 
 
-def read_edf_header(path: Path) -> EdfHeader:
-    """Read the header of an EDF file and refuse what is cut off or not EDF.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    EdfHeader
-        What it says.
-    """
-    try:
-        with path.open("rb") as file:
-            fixed = file.read(256).decode("latin-1")
-            n_channels = int(fixed[252:256])
-            table = file.read(256 * n_channels).decode("latin-1")
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError:
-        raise DataError(f"{path} is not an EDF file.") from None
-    try:
-        names = [table[16 * i : 16 * (i + 1)].strip() for i in range(n_channels)]
-        sizes = [int(table[216 * n_channels + 8 * i :][:8]) for i in range(n_channels)]
-        n_records, duration = int(fixed[236:244]), float(fixed[244:252])
-        body = path.stat().st_size - int(fixed[184:192])
-    except ValueError:
-        raise DataError(f"{path} is cut off in its header, or is not an EDF file.") from None
-    there = body // max(2 * sum(sizes), 1)
-    if there < n_records or not there:
-        raise DataError(
-            f"{path} is cut off: its header announces {n_records} records, but only {there} are "
-            "there; copy or fetch the file again."
-        )
-    signals = [i for i, name in enumerate(names) if name != _ANNOTATIONS]
-    if signals and fixed[192:197] == "EDF+D":
-        raise DataError(f"{path} has gaps in time (EDF+D), which cannot be read; fill them first.")
-    if signals and duration <= 0:
-        raise DataError(f"{path} has signals, but its records last {duration:g} s.")
-    return EdfHeader(
-        path,
-        tuple(names[i] for i in signals),
-        tuple(sizes[i] / duration for i in signals),
-        # Recorders that were switched off leave -1.
-        (n_records if n_records > 0 else there) * duration,
-        _start(fixed[168:184]),
-    )
-
-
-def read_annotations(path: Path) -> list[Annotation]:
-    """Read the annotations of an EDF file.
-
-    Parameters
-    ----------
-    path : Path
-        The file, with signals or without.
-
-    Returns
-    -------
-    list of Annotation
-        The annotations, in the order of the file.
-    """
-    labels = read_edf_header(path).labels
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            found = _annotations(path, labels, "utf8")
-        # MNE has no class of its own for text that is not UTF-8.
-        except Exception:
-            found = _annotations(path, labels, "latin1")
-    return [
-        Annotation(float(onset), float(duration), str(text))
-        for onset, duration, text in zip(
-            found.onset, found.duration, found.description, strict=True
-        )
-    ]
+def _check_lowpass(value: Any) -> Any:
+    # To Python, true is 1.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not False and not (is_number and value > 0):
+        raise ValueError("must be a number above 0, or false")
+    return value
 
 
 class EdfMapping(BaseModel):
@@ -166,7 +54,7 @@ class EdfMapping(BaseModel):
     repeat : bool
         Whether to fill each annotation with windows, instead of one at its onset.
     files : str
-        Which files to read, beside the mapping file.
+        Which files to read, as a pattern of paths beside the mapping file, or anywhere.
     channels : list of str | None
         Channels to read; None takes all with a name of the 10-20 system.
     lowpass : float | False
@@ -184,9 +72,9 @@ class EdfMapping(BaseModel):
     seconds: Annotated[float, Field(gt=0)]
     offset: float = 0.0
     repeat: bool = False
-    files: str = "**/*.edf"
+    files: str = "**/*.[eE][dD][fF]"
     channels: list[str] | None = None
-    lowpass: Annotated[float, Field(gt=0)] | Literal[False] = 30.0
+    lowpass: Annotated[float | Literal[False], BeforeValidator(_check_lowpass)] = 30.0
     transition: Annotated[float, Field(gt=0)] = 7.0
     sfreq: Annotated[float, Field(gt=0)] | None = None
 
@@ -208,17 +96,12 @@ def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> Plan:
     """
     mapping = _read_mapping(path)
     headers = [read_edf_header(file) for file in _files(path, mapping)]
-    wanted = list(channels or mapping.channels or []) or [
-        n for n in headers[0].labels if electrodes(n)
-    ]
+    wanted = list(channels or mapping.channels or _placed_channels(headers[0]))
     class_names = tuple(dict.fromkeys(mapping.classes.values()))
     recordings = [_recording(header, mapping, wanted, class_names) for header in headers]
     if not sum(len(one.starts) for one in recordings):
-        raise DataError(
-            f"no file beside {path} has one of the annotations {list(mapping.classes)}; "
-            f"{headers[0].path.name} has "
-            f"{sorted({one.text for one in read_annotations(headers[0].path)})[:10]}."
-        )
+        raise DataError(f"{path}: {_why_no_windows(headers, mapping)}.")
+    _note_overlaps(path, recordings, mapping.seconds)
     preprocessing = Preprocessing(
         lowpass=mapping.lowpass or None,
         transition=mapping.transition,
@@ -228,36 +111,30 @@ def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> Plan:
     return Plan(recordings, tuple(wanted), class_names, preprocessing)
 
 
-def _annotations(path: Path, labels: tuple[str, ...], encoding: str) -> Any:
-    import mne
-
-    if not labels:
-        return mne.read_annotations(path, encoding=encoding)
-    # Where there are signals, MNE's `read_annotations` would look for text in them as well.
-    raw = mne.io.read_raw_edf(
-        path, include=[labels[0]], preload=False, encoding=encoding, verbose="error"
-    )
-    return raw.annotations
-
-
-def _start(text: str) -> datetime | None:
-    try:
-        return datetime.strptime(text, "%d.%m.%y%H.%M.%S")
-    except ValueError:
-        return None
-
-
 def _read_mapping(path: Path) -> EdfMapping:
     try:
         return EdfMapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+        raise DataError(f"{path} cannot be read: {reason_of(error)}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not valid TOML: {error}.") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: `{key}`: {first['msg']}.") from error
+        raise DataError(f"{path}: {_problem(error.errors(include_url=False))}.") from error
+
+
+def _problem(errors: list[ErrorDetails]) -> str:
+    """Say what is wrong with a mapping file; what is missing may only be misspelt."""
+    first = min(errors, key=lambda one: one["type"] != "extra_forbidden")
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = list(EdfMapping.model_fields)
+        hint = did_you_mean(key, known) or f"; the keys are {', '.join(known)}"
+        return f"`{key}` is not a key of a mapping file{hint}"
+    if first["type"] == "missing":
+        return f"`{key}` is missing"
+    rule = first["msg"].removeprefix("Value error, ")
+    rule = rule.replace("Input should", "must").replace("Dictionary should", "must")
+    return f"`{key}` {rule}, got {first['input']!r}"
 
 
 def _files(path: Path, mapping: EdfMapping) -> list[Path]:
@@ -268,6 +145,31 @@ def _files(path: Path, mapping: EdfMapping) -> list[Path]:
     if not files:
         raise DataError(f"{path}: `files`: no file beside it is named like {mapping.files!r}.")
     return files
+
+
+def _placed_channels(header: EdfHeader) -> list[str]:
+    placed = [name for name in header.labels if electrodes(name)]
+    if not placed:
+        raise DataError(
+            f"{header.path.name} has no channel with a name of the 10-20 system, but "
+            f"{', '.join(map(repr, header.labels[:20])) or 'no signals'}; name some in `channels`."
+        )
+    return placed
+
+
+def _why_no_windows(headers: Sequence[EdfHeader], mapping: EdfMapping) -> str:
+    texts = [{one.text for one in read_annotations(header.path)} for header in headers]
+    if not any(mapping.classes.keys() & found for found in texts):
+        return (
+            f"no file beside it has one of the annotations {list(mapping.classes)}; "
+            f"{headers[0].path.name} has {sorted(texts[0])[:10]}"
+        )
+    longest = max(header.seconds for header in headers)
+    return (
+        f"no window of `seconds`, {mapping.seconds:g} s, fits into its recording"
+        f"{' and its annotation' if mapping.repeat else ''}; the longest recording has "
+        f"{longest:g} s"
+    )
 
 
 def _recording(
@@ -283,24 +185,55 @@ def _recording(
         ) from error
     if not subject:
         raise DataError(f"`subject` must match every file, but {mapping.subject!r} not {name}.")
-    starts: list[float] = []
-    labels: list[int] = []
-    for one in sorted(read_annotations(header.path), key=lambda one: one.onset):
-        if one.text not in mapping.classes:
-            continue
-        count = int((one.duration - mapping.offset) / mapping.seconds) if mapping.repeat else 1
-        for k in range(count):
-            start = one.onset + mapping.offset + k * mapping.seconds
-            if start >= 0 and start + mapping.seconds <= header.seconds:
-                starts.append(start)
-                labels.append(class_names.index(mapping.classes[one.text]))
+    starts, labels = _windows(header, mapping, class_names)
     picks = find_channels(wanted, header.labels, name)
     return Recording(
         header.path,
         picks,
         header.sfreq_of(picks),
-        np.array(starts),
-        np.array(labels, dtype=np.int64),
+        starts,
+        labels,
         subject,
         header.path.stem,
     )
+
+
+def _windows(
+    header: EdfHeader, mapping: EdfMapping, class_names: tuple[str, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Find where windows begin and what they are, in the order of time."""
+    found: list[tuple[float, int]] = []
+    for one in read_annotations(header.path):
+        if one.text not in mapping.classes:
+            continue
+        label = class_names.index(mapping.classes[one.text])
+        room = one.duration - mapping.offset + _TOLERANCE
+        count = int(room / mapping.seconds) if mapping.repeat else 1
+        first = one.onset + mapping.offset
+        found += [(first + k * mapping.seconds, label) for k in range(count)]
+    last = header.seconds - mapping.seconds
+    inside = sorted(one for one in found if -_TOLERANCE <= one[0] <= last + _TOLERANCE)
+    starts = np.array([start for start, _ in inside])
+    labels = np.array([label for _, label in inside], dtype=np.int64)
+    return np.clip(starts, 0, max(last, 0)), labels
+
+
+def _note_overlaps(path: Path, recordings: Sequence[Recording], seconds: float) -> None:
+    """Count windows that share signal with another one, which is seldom meant."""
+    n_overlapping = n_windows = 0
+    for recording in recordings:
+        touches_next = np.diff(recording.starts) < seconds - _TOLERANCE
+        overlaps = np.zeros(len(recording.starts), dtype=bool)
+        overlaps[:-1] |= touches_next
+        overlaps[1:] |= touches_next
+        n_overlapping += int(overlaps.sum())
+        n_windows += len(overlaps)
+    if n_overlapping:
+        _logger.warning(
+            "%s: %d of %d windows overlap another one, as their annotations are less than "
+            "`seconds`, %g s, apart; choose shorter windows if that is not meant.",
+            path,
+            n_overlapping,
+            n_windows,
+            seconds,
+        )

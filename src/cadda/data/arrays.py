@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._files import replace_atomically
-from cadda.data.checks import Quality, find_flaws, refuse_bad
-from cadda.data.preprocess import Standardise, standardise_as
+from cadda._files import reason_of, replace_atomically
+from cadda.data.flaws import Quality, find_flaws, refuse_bad
+from cadda.data.selection import select
+from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["arrays_to_windows", "read_npz", "save_npz"]
+__all__ = ["arrays_to_windows", "load_npz", "save_npz"]
 
 _FORMAT = "cadda windows 1"
 _NEEDED = ("x", "y", "subject", "sfreq", "ch_names")
@@ -54,23 +54,19 @@ def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def read_npz(path: Path, *, standardise: Standardise = "window") -> tuple[Windows, Quality]:
-    """Read windows from a ``.npz`` file; nothing in it is ever executed.
+def load_npz(path: Path) -> Windows | dict[str, Any]:
+    """Load a ``.npz`` file; nothing in it is ever executed.
 
     Parameters
     ----------
     path : Path
-        A file written by `save_npz`, which gives back exactly the windows that were saved, or one
-        with the arrays that `arrays_to_windows` takes.
-    standardise : "window" | "recording" | None
-        What gets mean 0 and standard deviation 1, in a file that is not from `save_npz`.
+        The file.
 
     Returns
     -------
-    windows : Windows
-        The windows without bad ones.
-    quality : Quality
-        What is known of all of them.
+    Windows | dict of str to array
+        Of a file written by `save_npz`, exactly the windows that were saved; of any other, its
+        arrays, for `arrays_to_windows`.
     """
     try:
         # NumPy leaves a file open that it opened itself and then cannot read.
@@ -81,23 +77,25 @@ def read_npz(path: Path, *, standardise: Standardise = "window") -> tuple[Window
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise DataError(f"{path} cannot be read: {reason_of(error)}.") from error
     except (zipfile.BadZipFile, EOFError, KeyError) as error:
         raise DataError(f"{path} is cut off, or is not a .npz file.") from error
     except ValueError as error:
         raise DataError(
             f"{path} holds Python objects, which are never read; save names as arrays of text."
         ) from error
-    if str(arrays.pop("format", "")) == _FORMAT:
-        windows = _windows(arrays, str(path))
-        # Even a flat channel was meant, as in images.
-        quality = replace(find_flaws(windows.x.numpy()).quality(), n_bad=0, n_good=len(windows))
-        return windows, quality
-    return arrays_to_windows(arrays, standardise=standardise, where=str(path))
+    is_ours = str(arrays.pop("format", "")) == _FORMAT
+    return Windows(**_arguments(arrays, str(path))) if is_ours else arrays
 
 
 def arrays_to_windows(
-    arrays: Mapping[str, Any], *, standardise: Standardise = "window", where: str = "arrays"
+    arrays: Mapping[str, Any],
+    *,
+    channels: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    min_windows: int | None = None,
+    standardise: Standardise = "window",
+    where: str = "arrays",
 ) -> tuple[Windows, Quality]:
     """Make windows of arrays, without those that no model should learn from.
 
@@ -106,6 +104,12 @@ def arrays_to_windows(
     arrays : mapping of str to array-like
         The arguments of `Windows`: ``x``, ``y``, ``subject``, ``sfreq``, ``ch_names``, and where
         there are any, ``class_names``, ``positions`` and ``recording``. They are left as they are.
+    channels : sequence of str | None
+        Channels to take, named as people write them; None takes all.
+    classes : sequence of str | None
+        Classes to take, in the order wanted; None takes all.
+    min_windows : int | None
+        Classes with fewer windows are left out.
     standardise : "window" | "recording" | None
         What gets mean 0 and standard deviation 1.
     where : str
@@ -116,51 +120,74 @@ def arrays_to_windows(
     windows : Windows
         The windows without bad ones.
     quality : Quality
-        What is known of all of them.
+        What is known of all of them, in the channels and classes that are taken.
     """
-    arrays = dict(arrays)
-    x = np.asarray(arrays.get("x"))
+    arguments = _arguments(arrays, where)
+    x = np.asarray(arguments.pop("x"))
     if x.ndim != 3 or x.dtype.kind not in "fiu" or not x.size:
         # Windows says what is wrong.
-        return _windows(arrays, where), Quality(0, 0, 0, ())
+        return Windows(x, **arguments), Quality(0, 0, 0, ())
+    # Everything but the signals is checked first, with signals that are nothing.
+    outline = Windows(np.zeros((*x.shape[:2], 1), dtype=np.float32), **arguments)
+    choice = select(
+        outline.ch_names,
+        outline.class_names,
+        outline.y.numpy(),
+        channels=channels,
+        classes=classes,
+        min_windows=min_windows,
+        where=where,
+    )
     with np.errstate(over="ignore"):
-        arrays["x"] = x = np.array(x, dtype=np.float32)
+        x = np.array(x[np.ix_(choice.kept, np.array(choice.rows))], dtype=np.float32)
     flaws = find_flaws(x)
     quality = flaws.quality()
     if not quality.n_good:
         refuse_bad(quality, where)
     if quality.n_bad:
-        for name in {"x", "y", "subject", "recording"} & arrays.keys():
-            values = np.asarray(arrays[name])
-            arrays[name] = values[~flaws.bad] if len(values) == len(x) else values
-    windows = _windows(arrays, where)
-    groups = np.stack([windows.subject, windows.recording], axis=1)
-    standardise_as(standardise, windows.x.numpy(), groups)
+        x = x[~flaws.bad]
+    good = np.flatnonzero(choice.kept)[~flaws.bad]
+    subject, recording = outline.subject[good], outline.recording[good]
+    standardise_as(standardise, x, np.stack([subject, recording], axis=1))
+    windows = Windows(
+        x,
+        choice.labels[~flaws.bad],
+        subject=subject,
+        recording=recording,
+        sfreq=outline.sfreq,
+        ch_names=choice.ch_names,
+        class_names=choice.class_names,
+        positions=None if outline.positions is None else outline.positions[choice.rows],
+    )
     return windows, quality
 
 
-def _windows(arrays: Mapping[str, Any], where: str) -> Windows:
+def _arguments(arrays: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Give the arguments of `Windows`, with names for classes that have none."""
     missing = [name for name in _NEEDED if arrays.get(name) is None]
     if missing:
         raise DataError(
             f"{where} has no {', '.join(map(repr, missing))}; it must have "
             f"{', '.join(map(repr, _NEEDED))}, and may have {', '.join(map(repr, _OPTIONAL))}."
         )
+    sfreq = np.asarray(arrays["sfreq"])
+    if sfreq.size != 1 or sfreq.dtype.kind not in "fiu":
+        raise DataError(f"{where}: `sfreq` must be one number, got {arrays['sfreq']!r}.")
     y = np.asarray(arrays["y"])
     class_names = arrays.get("class_names")
     if class_names is None:
         whole = y.dtype.kind in "iu" and y.size
         class_names = [str(i) for i in range(max(int(y.max()) + 1, 2) if whole else 2)]
-    return Windows(
-        arrays["x"],
-        y,
-        subject=arrays["subject"],
-        sfreq=float(arrays["sfreq"]),
-        ch_names=_names(arrays["ch_names"]),
-        class_names=_names(class_names),
-        positions=arrays.get("positions"),
-        recording=arrays.get("recording"),
-    )
+    return {
+        "x": arrays["x"],
+        "y": y,
+        "subject": arrays["subject"],
+        "sfreq": float(sfreq.item()),
+        "ch_names": _names(arrays["ch_names"]),
+        "class_names": _names(class_names),
+        "positions": arrays.get("positions"),
+        "recording": arrays.get("recording"),
+    }
 
 
 def _names(values: Any) -> list[str]:

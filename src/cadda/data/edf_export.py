@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._files import make_folder
 from cadda.data.hypnogram import STAGES, Annotation
 from cadda.data.simulate import Night
 from cadda.data.sleep_cycle import WINDOW_SECONDS
@@ -88,8 +89,7 @@ def write_edf(nights: Iterable[Night], folder: str | os.PathLike[str]) -> list[t
     16 bits.
     """
     edfio = _import_edfio()
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = make_folder(folder)
     written = []
     for count, night in enumerate(nights):
         style = _STYLES[night.montage]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,15 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._files import reason_of
 from cadda._validation import did_you_mean
-from cadda.data.checks import CHUNK, Quality, choose_classes, find_channels, find_flaws, refuse_bad
+from cadda.data.channels import find_channels
+from cadda.data.checks import count_missing
+from cadda.data.chunks import chunks
+from cadda.data.classes import choose_classes
+from cadda.data.flaws import Quality, find_flaws, refuse_bad
 from cadda.data.hypnogram import STAGES, are_stages, stage_of
 from cadda.data.montage import measured_positions
-from cadda.data.preprocess import Standardise, standardise_as
+from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
 __all__ = ["epochs_to_windows", "open_epochs", "windows_to_epochs"]
+
+_logger = logging.getLogger(__name__)
 
 
 def open_epochs(path: Path) -> Any:
@@ -43,7 +51,7 @@ def open_epochs(path: Path) -> Any:
             return mne.read_epochs(path, preload=False, verbose="error")
         # MNE raises whatever the first surprise in the file leads to.
         except Exception as error:
-            raise DataError(f"{path} cannot be read as MNE epochs: {error}") from error
+            raise DataError(f"{path} cannot be read as MNE epochs: {reason_of(error)}.") from error
 
 
 def epochs_to_windows(
@@ -131,6 +139,7 @@ def windows_to_epochs(windows: Windows) -> Any:
     -------
     mne.EpochsArray
         Events named like the classes, metadata with subject and recording; positions are kept.
+        Where pandas is not installed, the metadata are a list of dicts instead of a table.
     """
     import mne
 
@@ -217,7 +226,7 @@ def _columns(metadata: Any) -> dict[str, list[Any]]:
 
 
 def _texts(name: str, values: list[Any]) -> NDArray[np.str_]:
-    missing = sum(value is None or value != value for value in values)
+    missing = count_missing(values)
     if missing:
         raise DataError(f"the column {name!r} of the metadata is empty for {missing} epochs.")
     return np.array([str(value) for value in values])
@@ -228,14 +237,16 @@ def _signals(
 ) -> NDArray[np.float32]:
     """Read some epochs as float32, a chunk at a time, as MNE itself works in float64."""
     x = np.empty((len(chosen), len(picks), len(epochs.times)), dtype=np.float32)
-    for start in range(0, len(chosen), CHUNK):
-        part = chosen[start : start + CHUNK]
+    for here in chunks(len(chosen)):
         try:
-            values = epochs.get_data(picks=list(picks), item=part, copy=False, verbose="error")
+            x[here] = epochs.get_data(
+                picks=list(picks), item=chosen[here], copy=False, verbose="error"
+            )
         # MNE raises whatever the end of a file that is cut off leads to.
         except Exception as error:
-            raise DataError(f"{where} cannot be read as MNE epochs: {error}") from error
-        x[start : start + CHUNK] = values
+            raise DataError(
+                f"{where} cannot be read as MNE epochs: {reason_of(error)}."
+            ) from error
     return x
 
 
@@ -253,5 +264,9 @@ def _metadata(windows: Windows) -> Any:
         pandas = import_module("pandas")
     except ImportError:
         # MNE takes rows where pandas is not installed, and only there.
+        _logger.warning(
+            "pandas is not installed, so `metadata` of the epochs is a list of dicts and no table "
+            "that can be queried; for a table: pip install pandas."
+        )
         return rows
     return pandas.DataFrame(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.montage import resolve_montage
+from cadda.data.sleep_head import electrode_positions
 
 __all__ = ["EXAMPLE_CHANNELS", "EXAMPLE_SFREQ", "example_window"]
 
@@ -43,18 +43,13 @@ def example_window(*, seconds: float = 10.0, seed: int = 0) -> NDArray[np.float3
         (_k_complex(time - complex_at), "F4", 4.0, 2 * _FIELD_WIDTH),
     ]
     signals = np.stack([0.5 * _background(rng, len(time)) for _ in EXAMPLE_CHANNELS])
-    sensors = _unit(resolve_montage(EXAMPLE_CHANNELS).positions)
+    sensors = electrode_positions(EXAMPLE_CHANNELS)
     for course, place, strength, width in sources:
-        centre = _unit(resolve_montage([place]).positions)
-        distance = np.linalg.norm(sensors - centre, axis=1)
+        distance = np.linalg.norm(sensors - electrode_positions([place]), axis=1)
         gain = strength * np.exp(-((distance / width) ** 2))
         signals += gain[:, None] * course
     signals -= signals.mean(axis=1, keepdims=True)
     return np.asarray(signals / signals.std(axis=1, keepdims=True), dtype=np.float32)
-
-
-def _unit(positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(positions / np.linalg.norm(positions, axis=1, keepdims=True))
 
 
 def _background(rng: np.random.Generator, n_times: int) -> NDArray[np.float64]:

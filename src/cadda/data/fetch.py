@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
+from cadda._files import reason_of
 from cadda.exceptions import DataError
 
 __all__ = ["available_nights", "fetch_sleep_physionet"]
@@ -132,5 +133,5 @@ def _reason(error: Exception) -> str:
     """Say in a few words what went wrong; network libraries say it in many."""
     if type(error).__name__ in ("ConnectionError", "ConnectTimeout", "ReadTimeout"):
         return "no connection to physionet.org"
-    text = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+    known = isinstance(error, OSError) and error.strerror
+    return reason_of(error) if known else f"{type(error).__name__}: {reason_of(error)[:200]}"

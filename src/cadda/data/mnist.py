@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._files import reason_of
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -93,7 +94,9 @@ def _read_idx(folder: Path, name: str, n_axes: int) -> NDArray[np.uint8]:
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read, it may be cut off: {error}") from error
+        raise DataError(
+            f"{path} cannot be read, it may be cut off: {reason_of(error)}."
+        ) from error
     start = 4 + 4 * n_axes
     if content[:4] != bytes([0, 0, 8, n_axes]) or len(content) < start:
         raise DataError(f"{path} is not an idx file of bytes with {n_axes} axes.")

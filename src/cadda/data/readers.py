@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from cadda.data.annotated_edf import plan_annotated
-from cadda.data.arrays import arrays_to_windows, read_npz
-from cadda.data.cache import CachedWindows, Run, WindowStore, cache_key, load_entry
-from cadda.data.checks import Quality, choose_classes, find_channels, find_flaws, refuse_bad
+from cadda.data.arrays import arrays_to_windows, load_npz
 from cadda.data.epochs import epochs_to_windows, open_epochs
-from cadda.data.preprocess import (
-    Plan,
-    Preprocessing,
-    Standardise,
-    cut_recording,
-    standardise_as,
-)
+from cadda.data.flaws import Quality, quality_of_kept, refuse_bad
+from cadda.data.preprocess import Plan, Preprocessing
+from cadda.data.recordings import Progress, read_recordings
+from cadda.data.selection import select
 from cadda.data.sleep_edf import plan_sleep
+from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["Progress", "ReadOptions", "read_windows", "read_with_quality"]
-
-Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called with the number of recordings done, their total, and the name of the next one."""
+__all__ = ["ReadOptions", "read_windows", "read_with_quality"]
 
 _logger = logging.getLogger(__name__)
 
@@ -51,7 +42,7 @@ class ReadOptions:
         Classes to take.
     min_windows : int | None
         Smallest number of windows of a class.
-    standardise : "window" | "recording" | None
+    standardise : "auto" | "window" | "recording" | None
         What gets mean 0 and standard deviation 1.
     preprocessing : Preprocessing | None
         What is done to nights.
@@ -65,21 +56,34 @@ class ReadOptions:
     channels: Sequence[str] | None = None
     classes: Sequence[str] | None = None
     min_windows: int | None = None
-    standardise: Standardise = "window"
+    standardise: Standardise | Literal["auto"] = "auto"
     preprocessing: Preprocessing | None = None
     cache: bool = True
     on_progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        if self.standardise not in ("window", "recording", None):
+        if self.standardise not in ("auto", "window", "recording", None):
             raise ValueError(
-                f"`standardise` must be 'window', 'recording' or None, got {self.standardise!r}."
+                "`standardise` must be 'auto', 'window', 'recording' or None, "
+                f"got {self.standardise!r}."
             )
+        if self.min_windows is not None and self.min_windows < 0:
+            raise ValueError(f"`min_windows` must be 0 or more, or None, got {self.min_windows}.")
         for name in ("channels", "classes"):
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"`{name}` must be a list of names, got {getattr(self, name)!r}.")
         if self.channels is not None and not len(self.channels):
             raise ValueError("`channels` must name at least one channel, got none.")
+
+    @property
+    def standardise_signals(self) -> Standardise:
+        """What gets mean 0 and standard deviation 1 in signals that are in their own unit."""
+        return "window" if self.standardise == "auto" else self.standardise
+
+    @property
+    def standardise_windows(self) -> Standardise:
+        """What gets it in windows that were made with cadda before."""
+        return None if self.standardise == "auto" else self.standardise
 
 
 def read_windows(
@@ -89,7 +93,7 @@ def read_windows(
     channels: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     min_windows: int | None = None,
-    standardise: Standardise = "window",
+    standardise: Standardise | Literal["auto"] = "auto",
     bad: Literal["refuse", "drop"] = "refuse",
     preprocessing: Preprocessing | None = None,
     cache: bool = True,
@@ -102,8 +106,7 @@ def read_windows(
     source : path-like | mne.Epochs | mapping | Windows
         An MNE epochs file (``.fif``, ``.fif.gz``); a folder of nights named as in Sleep Physionet
         or MASS; a mapping file (``.toml``), or a folder with one, for any other EDF files with
-        annotations; a ``.npz`` file; MNE epochs; a mapping with the arguments of `Windows`.
-        `Windows`, and files that `Windows.save` wrote, keep the signals that they have.
+        annotations; a ``.npz`` file; MNE epochs; `Windows`, or a mapping with their arguments.
     subject : str | None
         For epochs: the column of the metadata with the subjects; None takes ``subject``. Other
         sources know their subjects themselves.
@@ -113,11 +116,13 @@ def read_windows(
     classes : sequence of str | None
         Names of the classes to take, in the order wanted; None takes all.
     min_windows : int | None
-        Classes with fewer windows are left out; None refuses a class without any.
-    standardise : "window" | "recording" | None
+        Classes with fewer windows are left out; 0 leaves out none, even without a window. None
+        refuses a class without any.
+    standardise : "auto" | "window" | "recording" | None
         What gets mean 0 and standard deviation 1: each channel of each window, or of each
         recording. Either uses nothing but the recording itself, so nothing leaks between subjects.
-        None leaves the unit of the source, volts for recordings.
+        ``"auto"`` takes each window, but leaves `Windows`, and files that `Windows.save` wrote,
+        as they are. None leaves the unit of the source, volts for recordings.
     bad : "refuse" | "drop"
         What to do about windows with NaN or with a flat channel.
     preprocessing : Preprocessing | None
@@ -165,15 +170,13 @@ def read_with_quality(source: Any, options: ReadOptions) -> tuple[Windows, Quali
         How many others there are, and how strong the signals were.
     """
     if isinstance(source, str | os.PathLike):
-        windows, quality = _read_path(Path(source), options)
+        windows, quality = _read_path(Path(source).expanduser(), options)
     elif hasattr(source, "event_id") and hasattr(source, "get_data"):
         windows, quality = _read_epochs(source, options, "epochs")
     elif isinstance(source, Windows):
-        windows = _select(source, options, "windows")
-        quality = replace(find_flaws(windows.x.numpy()).quality(), n_bad=0, n_good=len(windows))
+        windows, quality = _read_made(source, options, "windows")
     elif isinstance(source, Mapping):
-        windows, quality = arrays_to_windows(source, standardise=options.standardise)
-        windows = _select(windows, options, "arrays")
+        windows, quality = _read_arrays(source, options, "arrays")
     else:
         raise TypeError(
             "`source` must be a path, MNE epochs, Windows or a mapping of arrays, "
@@ -181,7 +184,7 @@ def read_with_quality(source: Any, options: ReadOptions) -> tuple[Windows, Quali
         )
     counts = zip(windows.class_names, windows.class_counts(), strict=True)
     lost = [name for name, count in counts if not count]
-    if quality.n_bad and lost:
+    if quality.n_bad and lost and options.min_windows != 0:
         raise DataError(
             f"{_name(source)}: every window of {', '.join(map(repr, lost))} has NaN or a flat "
             "channel; leave these classes out with `classes`."
@@ -199,10 +202,16 @@ def _read_path(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
     if path.name.endswith((".fif", ".fif.gz")):
         return _read_epochs(open_epochs(path), options, path.name)
     if path.suffix == ".npz":
-        windows, quality = read_npz(path, standardise=options.standardise)
-        return _select(windows, options, path.name), quality
+        return _read_npz(path, options)
     if path.is_dir() or path.suffix == ".toml":
-        return _read_plan(_plan(path, options), options)
+        return read_recordings(
+            _plan(path, options),
+            classes=options.classes,
+            min_windows=options.min_windows,
+            standardise=options.standardise_signals,
+            cache=options.cache,
+            on_progress=options.on_progress,
+        )
     hint = "; give the folder that it is in" if path.suffix.lower() == ".edf" else ""
     raise DataError(
         f"{path} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping file (.toml) "
@@ -217,31 +226,61 @@ def _read_epochs(epochs: Any, options: ReadOptions, where: str) -> tuple[Windows
         channels=options.channels,
         classes=options.classes,
         min_windows=options.min_windows,
-        standardise=options.standardise,
+        standardise=options.standardise_signals,
         where=where,
     )
+
+
+def _read_npz(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
+    content = load_npz(path)
+    if isinstance(content, Windows):
+        return _read_made(content, options, path.name)
+    return _read_arrays(content, options, str(path))
+
+
+def _read_arrays(
+    arrays: Mapping[str, Any], options: ReadOptions, where: str
+) -> tuple[Windows, Quality]:
+    return arrays_to_windows(
+        arrays,
+        channels=options.channels,
+        classes=options.classes,
+        min_windows=options.min_windows,
+        standardise=options.standardise_signals,
+        where=where,
+    )
+
+
+def _read_made(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
+    """Take what is wanted of windows that were made before; without a choice, all as they are."""
+    windows = _select(windows, options, where)
+    quality = quality_of_kept(windows.x.numpy())
+    how = options.standardise_windows
+    return (windows if how is None else windows.standardised(how)), quality
 
 
 def _select(windows: Windows, options: ReadOptions, where: str) -> Windows:
     """Take some channels and classes of windows; without a choice, the very same windows."""
     if options.channels is None and options.classes is None and options.min_windows is None:
         return windows
-    channels = options.channels or windows.ch_names
-    picks = find_channels(channels, windows.ch_names, where)
-    rows = [windows.ch_names.index(name) for name in picks]
-    class_names, labels = choose_classes(
-        windows.class_names, windows.y.numpy(), options.classes, options.min_windows
+    choice = select(
+        windows.ch_names,
+        windows.class_names,
+        windows.y.numpy(),
+        channels=options.channels,
+        classes=options.classes,
+        min_windows=options.min_windows,
+        where=where,
     )
-    kept = labels >= 0
     return Windows(
-        windows.x[torch.from_numpy(kept)][:, rows],
-        labels[kept],
-        subject=windows.subject[kept],
-        recording=windows.recording[kept],
+        windows.x[torch.from_numpy(choice.kept)][:, choice.rows],
+        choice.labels,
+        subject=windows.subject[choice.kept],
+        recording=windows.recording[choice.kept],
         sfreq=windows.sfreq,
-        ch_names=channels,
-        class_names=class_names,
-        positions=None if windows.positions is None else windows.positions[rows],
+        ch_names=choice.ch_names,
+        class_names=choice.class_names,
+        positions=None if windows.positions is None else windows.positions[choice.rows],
     )
 
 
@@ -257,80 +296,3 @@ def _plan(path: Path, options: ReadOptions) -> Plan:
     if options.preprocessing is not None:
         raise ValueError(f"`preprocessing` must be None, as {mappings[0]} says what is done.")
     return plan_annotated(mappings[0], options.channels)
-
-
-def _read_plan(plan: Plan, options: ReadOptions) -> tuple[Windows, Quality]:
-    plan = _chosen(plan, options)
-    rates = {one.sfreq: one.path.name for one in plan.recordings}
-    if len(rates) > 1 and plan.preprocessing.sfreq is None:
-        raise DataError(
-            "the recordings must have one sampling rate, but "
-            + ", ".join(f"{name} has {rate:g} Hz" for rate, name in sorted(rates.items()))
-            + "; resample them with `sfreq` of the preprocessing."
-        )
-    key = _key(plan, options) if options.cache else None
-    entry = None if key is None else load_entry(key)
-    if entry is None:
-        entry = _build(plan, options, key)
-    counts = [run.quality.n_good for run in entry.runs]
-    windows = Windows(
-        entry.x,
-        entry.y,
-        subject=np.repeat([run.subject for run in entry.runs], counts),
-        recording=np.repeat([run.recording for run in entry.runs], counts),
-        sfreq=plan.preprocessing.rate(plan.recordings[0].sfreq),
-        ch_names=plan.ch_names,
-        class_names=plan.class_names,
-    )
-    return windows, Quality.of_all([run.quality for run in entry.runs])
-
-
-def _chosen(plan: Plan, options: ReadOptions) -> Plan:
-    """Leave out classes before any signal is read."""
-    labels = np.concatenate([one.labels for one in plan.recordings])
-    class_names, labels = choose_classes(
-        plan.class_names, labels, options.classes, options.min_windows
-    )
-    ends = np.cumsum([len(one.labels) for one in plan.recordings])[:-1]
-    recordings = [
-        replace(one, starts=one.starts[new >= 0], labels=new[new >= 0])
-        for one, new in zip(plan.recordings, np.split(labels, ends), strict=True)
-    ]
-    recordings = [one for one in recordings if len(one.starts)]
-    return replace(plan, recordings=recordings, class_names=class_names)
-
-
-def _key(plan: Plan, options: ReadOptions) -> str:
-    parameters = {
-        "mne": version("mne"),
-        "preprocessing": asdict(plan.preprocessing),
-        "standardise": options.standardise,
-        "recordings": [
-            [one.picks, one.starts.tolist(), one.labels.tolist(), one.subject, one.name]
-            for one in plan.recordings
-        ],
-    }
-    return cache_key([one.path for one in plan.recordings], parameters)
-
-
-def _build(plan: Plan, options: ReadOptions, key: str | None) -> CachedWindows:
-    on_progress = options.on_progress or (lambda _done, _total, _name: None)
-    total = len(plan.recordings)
-    runs: list[Run] = []
-    n_windows = sum(len(one.starts) for one in plan.recordings)
-    n_times = round(plan.preprocessing.seconds * plan.preprocessing.rate(plan.recordings[0].sfreq))
-    with WindowStore(key, (n_windows, len(plan.ch_names), n_times)) as store:
-        for done, recording in enumerate(plan.recordings):
-            on_progress(done, total, recording.name)
-            x, flaws = cut_recording(recording, plan.preprocessing)
-            labels = recording.labels
-            if flaws.bad.any():
-                x, labels = x[~flaws.bad], labels[~flaws.bad]
-            standardise_as(options.standardise, x)
-            runs.append(Run(recording.subject, recording.name, flaws.quality()))
-            store.append(x, labels, runs[-1])
-        on_progress(total, total, "")
-        quality = Quality.of_all([run.quality for run in runs])
-        if not quality.n_good:
-            refuse_bad(quality, str(plan.recordings[0].path.parent))
-        return store.finish()

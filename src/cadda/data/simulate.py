@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from cadda._random import Seeds
 from cadda.data.hypnogram import STAGES
-from cadda.data.preprocess import Preprocessing, standardise
+from cadda.data.preprocess import Preprocessing
 from cadda.data.sleep_cycle import draw_stages, state_weights
 from cadda.data.sleep_head import sleep_montage
 from cadda.data.sleep_recording import record
 from cadda.data.sleep_sources import fast_length
 from cadda.data.sleep_subject import Subject, draw_subject
+from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
 
 __all__ = [
@@ -201,14 +202,19 @@ def nights_to_windows(nights: Iterable[Night]) -> Windows:
         The windows of all nights, in order.
     """
     x, stages, subjects = [], [], []
+    montages: set[str] = set()
     for night in nights:
+        montages.add(night.montage)
+        if len(montages) > 1:
+            raise ValueError(f"`nights` must be of one montage, got {sorted(montages)}.")
         x.append(_cut(night))
         stages.append(night.stages)
         subjects += [night.subject] * len(night.stages)
     if not x:
         raise ValueError("`nights` must have at least one night, got none.")
+    signals = torch.from_numpy(np.concatenate(x))
     return Windows(
-        standardise(torch.from_numpy(np.concatenate(x))),
+        standardise(signals, out=signals),
         np.concatenate(stages),
         subject=subjects,
         sfreq=night.sfreq,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cadda.data.annotated_edf import EdfHeader, read_annotations, read_edf_header
-from cadda.data.checks import find_channels
+from cadda.data.channels import find_channels
+from cadda.data.edf_files import EdfHeader, read_annotations, read_edf_header
 from cadda.data.hypnogram import STAGES, Annotation, hypnogram_windows
 from cadda.data.preprocess import Plan, Preprocessing, Recording
 from cadda.exceptions import DataError
@@ -53,7 +53,7 @@ FAMILIES = (
         r"(?P<recording>(?P<subject>S[CT]\d{3})\d)\w*-PSG\.edf",
         r"(?P<recording>S[CT]\d{4})\w*-Hypnogram\.edf",
         "'SC4001E0-PSG.edf' and 'SC4001EC-Hypnogram.edf'",
-        ("EEG Fpz-Cz", "EEG Pz-Oz"),
+        ("Fpz-Cz", "Pz-Oz"),
         Preprocessing(),
     ),
     Family(
@@ -109,8 +109,19 @@ def plan_sleep(
 
 def _named(files: Sequence[Path], pattern: str) -> dict[str, tuple[Path, re.Match[str]]]:
     """Give the files with a name of a kind, by the recording they belong to."""
-    matches = [(file, re.fullmatch(pattern, file.name, re.IGNORECASE)) for file in files]
-    return {match["recording"]: (file, match) for file, match in matches if match}
+    named: dict[str, tuple[Path, re.Match[str]]] = {}
+    for file in files:
+        match = re.fullmatch(pattern, file.name, re.IGNORECASE)
+        if match is None:
+            continue
+        recording = match["recording"].upper()
+        if recording in named:
+            raise DataError(
+                f"{recording} must be there once, but is {named[recording][0]} and {file}; give "
+                "the folder of one of them."
+            )
+        named[recording] = (file, match)
+    return named
 
 
 def _pairs(
@@ -125,7 +136,7 @@ def _pairs(
             f"{' …' if len(alone) > 5 else ''}; a night needs both, such as {family.example}."
         )
     return [
-        (night, match["subject"], psg, hypnograms[night][0])
+        (night, match["subject"].upper(), psg, hypnograms[night][0])
         for night, (psg, match) in signals.items()
     ]
 

@@ -136,6 +136,8 @@ def log2_subsets(windows: Windows, n_subsets: int, *, seed: int) -> list[tuple[f
     list of (float, Windows)
         Fractions 2^−(n−1) … 1, each with its subset.
     """
+    if n_subsets < 1:
+        raise ValueError(f"`n_subsets` must be at least 1, got {n_subsets}.")
     fractions = [2.0**-k for k in reversed(range(n_subsets))]
     return [(f, stratified_subset(windows, f, seed=seed)) for f in fractions]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from cadda._validation import check_positive
-from cadda.data.checks import check_finite, check_labels_in_range, check_names
+from cadda.data.checks import (
+    check_finite,
+    check_labels_in_range,
+    check_names,
+    check_per_window,
+    check_positions,
+    check_signals,
+)
 
 __all__ = ["Windows"]
 
@@ -63,7 +69,7 @@ class Windows:
         positions: ArrayLike | None = None,
         recording: ArrayLike | None = None,
     ) -> None:
-        self.x = _as_float32(x)
+        self.x = check_signals(x)
         n_windows, n_channels, _ = self.x.shape
         self.ch_names = check_names("ch_names", ch_names, n_channels, "channels of `x`")
         self.class_names = check_names("class_names", class_names)
@@ -72,12 +78,14 @@ class Windows:
                 f"`class_names` must name at least two classes, got {list(self.class_names)}."
             )
         self.y = check_labels_in_range(y, n_windows, self.class_names)
-        self.subject = _per_window("subject", subject, n_windows)
+        self.subject = check_per_window("subject", subject, n_windows)
         self.recording = (
-            self.subject if recording is None else _per_window("recording", recording, n_windows)
+            self.subject
+            if recording is None
+            else check_per_window("recording", recording, n_windows)
         )
         self.sfreq = float(check_positive("sfreq", sfreq))
-        self.positions = None if positions is None else _positions(positions, n_channels)
+        self.positions = None if positions is None else check_positions(positions, n_channels)
         check_finite(self.x)
 
     def __len__(self) -> int:
@@ -148,6 +156,8 @@ class Windows:
         Windows
             Their windows, in the order they have here.
         """
+        if isinstance(subjects, str):
+            raise TypeError(f"`subjects` must be a list of subjects, got {subjects!r}.")
         unknown = sorted(set(subjects) - set(self.subjects))
         if unknown:
             raise ValueError(f"`subjects` must be among the subjects here, got {unknown}.")
@@ -196,17 +206,28 @@ class Windows:
 
         return subject_folds(self, n_folds, seed=seed)
 
-    def standardised(self) -> Windows:
-        """Scale each channel of each window to mean 0 and standard deviation 1.
+    def standardised(self, per: Literal["window", "recording"] = "window") -> Windows:
+        """Scale each channel of each window, or of each recording, to mean 0 and deviation 1.
+
+        Parameters
+        ----------
+        per : "window" | "recording"
+            What each channel has mean 0 and standard deviation 1 in.
 
         Returns
         -------
         Windows
-            New windows. Nothing is learned from other windows, so nothing can leak.
+            New windows. Nothing is learned from other recordings, so nothing can leak.
         """
-        from cadda.data.preprocess import standardise
+        from cadda.data.standardise import standardise_as
 
-        return self._with_x(standardise(self.x))
+        if per not in ("window", "recording"):
+            raise ValueError(f"`per` must be 'window' or 'recording', got {per!r}.")
+        part = self[:]
+        part.x = self.x.clone()
+        groups = np.stack([self.subject, self.recording], axis=1)
+        standardise_as(per, part.x.numpy(), groups)
+        return part
 
     def to_epochs(self) -> Any:
         """Give the windows as MNE epochs.
@@ -214,7 +235,8 @@ class Windows:
         Returns
         -------
         mne.EpochsArray
-            Events named like the classes, metadata with subject and recording.
+            Events named like the classes, metadata with subject and recording: a table, or
+            where pandas is not installed, a list of dicts.
         """
         from cadda.data.epochs import windows_to_epochs
 
@@ -232,11 +254,6 @@ class Windows:
 
         save_npz(self, path)
 
-    def _with_x(self, x: Tensor) -> Windows:
-        part = self[:]
-        part.x = x
-        return part
-
     def __repr__(self) -> str:
         counts = ", ".join(
             f"{name} {count}"
@@ -248,61 +265,3 @@ class Windows:
             f"{self.n_times / self.sfreq:g} s at {self.sfreq:g} Hz, "
             f"{n_subjects} subject{'s' if n_subjects > 1 else ''}; {counts}"
         )
-
-
-def _as_float32(x: ArrayLike | Tensor) -> Tensor:
-    values = x if isinstance(x, Tensor) else np.asarray(x)
-    if isinstance(values, Tensor):
-        real = not values.is_complex() and values.dtype is not torch.bool
-    else:
-        real = values.dtype.kind in "fiu"
-    if not real:
-        raise TypeError(f"`x` must hold real numbers, got {values.dtype}.")
-    shape = tuple(values.shape)
-    if len(shape) != 3:
-        raise ValueError(
-            f"`x` must have shape (n_windows, n_channels, n_times), got {shape}; "
-            "one channel is x[:, None]."
-        )
-    if 0 in shape:
-        raise ValueError(f"`x` must not be empty, got shape {shape}.")
-    if isinstance(values, Tensor):
-        return values.detach().to("cpu", torch.float32)
-    return _without_copy(values)
-
-
-def _without_copy(x: NDArray[Any]) -> Tensor:
-    """Share the memory of an array where torch can: native float32, strides that go forwards."""
-    # Numbers too large for float32 become infinite, and those are refused later, in one sentence.
-    with np.errstate(over="ignore"):
-        array = x.astype(np.float32, copy=False)
-    if min(array.strides) < 0:
-        array = np.ascontiguousarray(array)
-    with warnings.catch_warnings():
-        # Read-only memory maps are welcome: nothing here writes into `x`.
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.from_numpy(array)
-
-
-def _per_window(name: str, value: ArrayLike, n_windows: int) -> NDArray[np.str_]:
-    array = np.asarray(value)
-    if array.shape != (n_windows,):
-        raise ValueError(
-            f"`{name}` must have one entry per window, shape ({n_windows},), got {array.shape}."
-        )
-    missing = [value is None or value != value for value in array.tolist()]
-    if any(missing):
-        raise ValueError(
-            f"`{name}` must be known for every window, but it is missing for {sum(missing)}."
-        )
-    return array.astype(str)
-
-
-def _positions(value: ArrayLike, n_channels: int) -> NDArray[np.float64]:
-    array = np.asarray(value, dtype=float)
-    if array.shape != (n_channels, 3):
-        raise ValueError(
-            f"`positions` must have shape ({n_channels}, 3), one row per channel, "
-            f"got {array.shape}."
-        )
-    return array

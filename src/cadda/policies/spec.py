@@ -5,40 +5,35 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
-from pydantic.config import JsonDict
 
 from cadda._files import write_text_atomically
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec_json import load_spec, parse_json, readable_json
-from cadda.policies.spec_text import ALL_CLASSES, format_text, parse_text
+from cadda.policies.spec_fields import (
+    MAX_CLASSES,
+    MAX_ENTRIES,
+    MAX_STAGES,
+    MAX_SUBPOLICIES,
+    ClassName,
+    Fraction,
+    OperationName,
+    Weight,
+    at_most,
+    check_classes,
+    check_not_empty,
+    check_operations,
+    check_stage,
+    check_subpolicies,
+)
+from cadda.policies.spec_json import load_spec, parse_json, parse_short, readable_json
+from cadda.policies.spec_table import probability_table
+from cadda.policies.spec_text import ALL_CLASSES, format_text
 
-__all__ = ["ALL_CLASSES", "PolicySpec", "Provenance", "Stage", "StageEntry", "Subpolicy"]
-
-MAX_SUBPOLICIES = 10_000
-MAX_STAGES = 100
-MAX_ENTRIES = 1_000
-MAX_CLASSES = 1_000
-# pydantic's own minimum would count a broken item as missing and complain about that too.
-NOT_EMPTY: JsonDict = {"minItems": 1}
-
-
-def _check_class_name(name: str) -> str:
-    if name != name.strip() or not name.isprintable() or not name or name == ALL_CLASSES:
-        raise ValueError(
-            "a class name is printable text without spaces around it, and not empty or '*'"
-        )
-    return name
-
-
-Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-OperationName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
-ClassName = Annotated[str, AfterValidator(_check_class_name)]
+__all__ = ["PolicySpec", "Provenance", "Stage", "StageEntry", "Subpolicy"]
 
 
 class _Data(BaseModel):
@@ -73,32 +68,7 @@ class StageEntry(_Data):
         return self
 
 
-def _check_not_empty(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not items:
-        raise ValueError("must have at least one item")
-    return items
-
-
-def _check_weights(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not 0 < sum(item.weight for item in items) < float("inf"):
-        raise ValueError("the weights must have a positive, finite sum")
-    return items
-
-
-def _check_different(stage: tuple[StageEntry, ...]) -> tuple[StageEntry, ...]:
-    names = [entry.operation for entry in stage]
-    if len(set(names)) < len(names):
-        raise ValueError("a stage must name each operation only once")
-    return stage
-
-
-Stage = Annotated[
-    tuple[StageEntry, ...],
-    Field(max_length=MAX_ENTRIES, json_schema_extra=NOT_EMPTY),
-    AfterValidator(_check_not_empty),
-    AfterValidator(_check_weights),
-    AfterValidator(_check_different),
-]
+Stage = Annotated[tuple[StageEntry, ...], at_most(MAX_ENTRIES), AfterValidator(check_stage)]
 """A choice of one operation; a single entry is the ordinary case."""
 
 
@@ -114,18 +84,11 @@ class Subpolicy(_Data):
     """
 
     weight: Weight = 1.0
-    stages: Annotated[
-        tuple[Stage, ...],
-        Field(max_length=MAX_STAGES, json_schema_extra=NOT_EMPTY),
-        AfterValidator(_check_not_empty),
-    ]
+    stages: Annotated[tuple[Stage, ...], at_most(MAX_STAGES), AfterValidator(check_not_empty)]
 
 
 Subpolicies = Annotated[
-    tuple[Subpolicy, ...],
-    Field(max_length=MAX_SUBPOLICIES, json_schema_extra=NOT_EMPTY),
-    AfterValidator(_check_not_empty),
-    AfterValidator(_check_weights),
+    tuple[Subpolicy, ...], at_most(MAX_SUBPOLICIES), AfterValidator(check_subpolicies)
 ]
 
 
@@ -198,28 +161,9 @@ class PolicySpec(_Data):
     provenance: Provenance = Field(default_factory=Provenance)
 
     @model_validator(mode="after")
-    def _check_classes(self) -> Self:
-        if self.class_names is not None and len(set(self.class_names)) < len(self.class_names):
-            raise ValueError("`class_names` must be different from each other")
-        if ALL_CLASSES in self.policy:
-            if len(self.policy) > 1:
-                raise ValueError(
-                    f"`policy` must have either {ALL_CLASSES!r} or one entry per class, not both"
-                )
-        elif self.class_names is None or set(self.policy) != set(self.class_names):
-            raise ValueError(
-                "`class_names` must list the classes of `policy`, "
-                f"{sorted(self.policy)}, in the order of their labels"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _check_operations(self) -> Self:
-        undeclared = set(self.operations_used) - set(self.operations)
-        if self.operations and undeclared:
-            raise ValueError(
-                f"`operations` must list all that `policy` uses, but lacks {sorted(undeclared)}"
-            )
+    def _check_together(self) -> Self:
+        check_classes(self.policy, self.class_names)
+        check_operations(self.operations, self.operations_used)
         return self
 
     @property
@@ -258,21 +202,7 @@ class PolicySpec(_Data):
         array of shape (n_classes, n_operations)
             Rows as in `rows` (one if not class-wise), columns as in `operation_names`.
         """
-        column = {name: i for i, name in enumerate(self.operation_names)}
-        table = np.zeros((len(self.rows), len(column)))
-        for row, name in enumerate(self.rows):
-            total = sum(subpolicy.weight for subpolicy in self.policy[name])
-            for subpolicy in self.policy[name]:
-                spared = np.ones(len(column))
-                for stage in subpolicy.stages:
-                    stage_total = sum(entry.weight for entry in stage)
-                    applied = np.zeros(len(column))
-                    for entry in stage:
-                        share = entry.weight / stage_total
-                        applied[column[entry.operation]] += share * entry.probability
-                    spared *= 1 - applied
-                table[row] += subpolicy.weight / total * (1 - spared)
-        return table
+        return probability_table(self)
 
     @classmethod
     def from_dict(
@@ -351,9 +281,10 @@ class PolicySpec(_Data):
         Returns
         -------
         PolicySpec
-            The validated spec.
+            The validated spec. Anything wrong raises `PolicyFileError` with one sentence that
+            names the line.
         """
-        return cls.from_dict(parse_text(text), known=known)
+        return parse_short(cls, text, known)
 
     def to_text(self) -> str:
         """Write the policy in the short form of `from_text`.

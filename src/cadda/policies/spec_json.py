@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,15 +14,16 @@ from pydantic_core import ErrorDetails
 from cadda._validation import did_you_mean
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec_text import parse_text
+from cadda.policies.spec_text import SHORT_NAMES, ShortForm, parse_text
 
 if TYPE_CHECKING:
     from cadda.policies.spec import PolicySpec
 
-__all__ = ["load_spec", "parse_json", "readable_json"]
+__all__ = ["load_spec", "parse_json", "parse_short", "readable_json"]
 
 MAX_BYTES = 100_000_000
 LINE_WIDTH = 110
+MAX_QUOTED = 60
 
 Spec = TypeVar("Spec", bound="PolicySpec")
 
@@ -56,11 +57,12 @@ def load_spec(
             )
         text = file.read_text(encoding="utf-8")
     except OSError as error:
+        _refuse_text(kind, os.fspath(path))
         raise PolicyFileError(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"{file} is not a policy file: it is not text.") from error
     try:
-        return parse_json(kind, dumps(parse_text(text)) if file.suffix == ".txt" else text, known)
+        return (parse_short if file.suffix == ".txt" else parse_json)(kind, text, known)
     except PolicyFileError as error:
         raise PolicyFileError(f"{file}: {error}") from error.__cause__
 
@@ -82,20 +84,28 @@ def parse_json(kind: type[Spec], text: str, known: Collection[str] | None) -> Sp
     PolicySpec
         The validated spec.
     """
-    try:
-        spec = kind.model_validate_json(text)
-    except ValidationError as error:
-        raise PolicyFileError(_one_sentence(error.errors(include_url=False))) from error
-    if known is None:
-        return spec
-    allowed = set(CATALOGUE) | set(known)
-    for name in spec.operation_names:
-        if name not in allowed:
-            raise PolicyFileError(
-                f"`{_place_of(spec, name)}` must be an operation that cadda knows, "
-                f"got `{name}`{did_you_mean(name, allowed)}."
-            )
-    return spec
+    return _validated(kind, text, known, None)
+
+
+def parse_short(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
+    """Read the short form.
+
+    Parameters
+    ----------
+    kind : type
+        `PolicySpec` or a subclass.
+    text : str
+        The short form; see `PolicySpec.from_text`.
+    known : collection of str | None
+        Names of operations that are allowed beside cadda's own; None allows any.
+
+    Returns
+    -------
+    PolicySpec
+        The validated spec.
+    """
+    short = parse_text(text)
+    return _validated(kind, dumps(short.data), known, short)
 
 
 def readable_json(value: JsonValue, indent: str = "") -> str:
@@ -129,33 +139,80 @@ def readable_json(value: JsonValue, indent: str = "") -> str:
     return f"{opening}\n{inner}{body}\n{indent}{closing}"
 
 
-def _one_sentence(errors: list[ErrorDetails]) -> str:
+def _validated(
+    kind: type[Spec], text: str, known: Collection[str] | None, short: ShortForm | None
+) -> Spec:
+    """Validate JSON; errors name the place in the short form, if that is what was given."""
+    try:
+        spec = kind.model_validate_json(text)
+    except ValidationError as error:
+        raise PolicyFileError(_one_sentence(error.errors(include_url=False), short)) from error
+    if known is None:
+        return spec
+    allowed = set(CATALOGUE) | set(known)
+    for name in spec.operation_names:
+        if name not in allowed:
+            raise PolicyFileError(
+                f"{_place(_path_to(spec, name), short)} must be an operation that cadda knows, "
+                f"got `{name}`{did_you_mean(name, allowed)}."
+            )
+    return spec
+
+
+def _refuse_text(kind: type[Spec], path: str) -> None:
+    """Refuse a policy that was given in place of the name of a file."""
+    try:
+        parse_short(kind, path, known=None)
+    except PolicyFileError:
+        return
+    text = repr(path) if len(path) <= MAX_QUOTED else f"{path[:MAX_QUOTED]!r} …"
+    raise PolicyFileError(
+        f"{text} must be the name of a policy file, but is a policy itself; read it with "
+        f"PolicySpec.from_text({text}), or save it as a .txt file."
+    )
+
+
+def _one_sentence(errors: list[ErrorDetails], short: ShortForm | None) -> str:
     """Say the first problem in words, and how many more there are."""
     first = errors[0]
-    place = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
-    ).lstrip(".")
     rule = first["msg"].removeprefix("Value error, ").replace("Input should", "must")
-    got = repr(first["input"])
-    value = f", got {got}" if first["loc"] and len(got) <= 60 else ""
+    given = first["input"]
+    is_filled = isinstance(given, dict | list) and len(given) > 0
+    is_quoted = first["loc"] and not is_filled and len(repr(given)) <= MAX_QUOTED
+    value = f", got {given!r}" if is_quoted else ""
     if first["type"] == "missing":
         rule, value = "is missing", ""
     elif first["type"] == "too_long":
         rule, value = f"must have at most {first['ctx']['max_length']} items", ""
     elif first["type"] == "extra_forbidden":
         rule = "is not a field of a policy file"
-    more = f" ({len(errors) - 1} more problems)" if len(errors) > 1 else ""
-    if not place:
+    elif first["type"] == "string_pattern_mismatch":
+        rule = "must be a name of small letters, digits and underscores"
+    if short is not None:
+        for field, name in SHORT_NAMES.items():
+            rule = rule.replace(f"`{field}`", f"`{name}`")
+    n_more = len(errors) - 1
+    more = f" ({n_more} more problem{'s' if n_more > 1 else ''})" if n_more else ""
+    if not first["loc"]:
         return f"{rule}{value}{more}."
     colon = "" if rule.startswith(("must ", "is ")) else ":"
-    return f"`{place}`{colon} {rule}{value}{more}."
+    return f"{_place(first['loc'], short)}{colon} {rule}{value}{more}."
 
 
-def _place_of(spec: PolicySpec, operation: str) -> str:
+def _place(path: Sequence[int | str], short: ShortForm | None) -> str:
+    """Name a place in the short form, or in the JSON."""
+    if short is not None:
+        return short.place(path)
+    words = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return f"`{''.join(words).lstrip('.')}`"
+
+
+def _path_to(spec: PolicySpec, operation: str) -> Sequence[int | str]:
+    """Find where a policy first uses an operation, or declares it."""
     for row in spec.rows:
         for i, subpolicy in enumerate(spec.policy[row]):
             for j, stage in enumerate(subpolicy.stages):
                 for k, entry in enumerate(stage):
                     if entry.operation == operation:
-                        return f"policy.{row}[{i}].stages[{j}][{k}].operation"
-    return f"operations.{operation}"
+                        return ("policy", row, i, "stages", j, k, "operation")
+    return ("operations", operation)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
@@ -11,16 +13,84 @@ from cadda.exceptions import PolicyFileError
 if TYPE_CHECKING:
     from cadda.policies.spec import PolicySpec, StageEntry, Subpolicy
 
-__all__ = ["ALL_CLASSES", "format_text", "parse_text"]
+__all__ = ["ALL_CLASSES", "SHORT_NAMES", "ShortForm", "format_text", "parse_text"]
 
 ALL_CLASSES = "*"
 """Stands for every class in the policy of a class-agnostic spec."""
 
-_FIELDS = {"p": "probability", "m": "magnitude", "w": "weight"}
+SHORT_NAMES = {"probability": "p", "magnitude": "m", "weight": "w"}
+"""What the fields of a policy file are called in the short form."""
+
+_FIELDS = {short: field for field, short in SHORT_NAMES.items()}
 
 
-def parse_text(text: str) -> dict[str, JsonValue]:
-    """Turn the short form into the content of a policy file.
+@dataclass(frozen=True)
+class _Line:
+    """Where a subpolicy stands: its line, and the text of each entry of its stages."""
+
+    number: int
+    stages: list[list[str]]
+
+
+@dataclass(frozen=True)
+class ShortForm:
+    """A policy that was read from the short form, and where everything in it stands.
+
+    Parameters
+    ----------
+    data : dict
+        Data for `PolicySpec.from_dict`, not validated yet.
+    lines : dict of str to list
+        For each class, where its subpolicies stand.
+    headers : dict of str to int
+        For each class that has one, the line that names it.
+    """
+
+    data: dict[str, JsonValue]
+    lines: dict[str, list[_Line]]
+    headers: dict[str, int]
+
+    def place(self, path: Sequence[int | str]) -> str:
+        """Say where something stands in the text.
+
+        Parameters
+        ----------
+        path : sequence of int and str
+            The way to it in `data`.
+
+        Returns
+        -------
+        str
+            Such as ``"line 2: `p` of `sign_flip p=1.5`"``.
+        """
+        match list(path):
+            case ["class_names", int(k)]:
+                name = list(self.lines)[k]
+                return f"line {self.headers[name]}: `[{name}]`"
+            case ["policy", str(row)]:
+                first, last = self.lines[row][0].number, self.lines[row][-1].number
+                return f"line {first}" if first == last else f"lines {first} to {last}"
+            case ["policy", str(row), int(i), *rest]:
+                return self._place_in_line(self.lines[row][i], rest)
+            case _:
+                return "the policy"
+
+    def _place_in_line(self, line: _Line, path: Sequence[int | str]) -> str:
+        match path:
+            case ["weight"]:
+                return f"line {line.number}: `w` before the colon"
+            case ["stages", int(j)]:
+                return f"line {line.number}, stage {j + 1}"
+            case ["stages", int(j), int(k), *rest]:
+                entry = f"`{line.stages[j][k]}`"
+                short = SHORT_NAMES.get(str(rest[-1])) if rest else None
+                return f"line {line.number}: " + (f"`{short}` of {entry}" if short else entry)
+            case _:
+                return f"line {line.number}"
+
+
+def parse_text(text: str) -> ShortForm:
+    """Read the short form.
 
     Parameters
     ----------
@@ -29,10 +99,12 @@ def parse_text(text: str) -> dict[str, JsonValue]:
 
     Returns
     -------
-    dict
-        Data for `PolicySpec.from_dict`, not validated yet.
+    ShortForm
+        The content of a policy file, and where it stands in the text.
     """
     policy: dict[str, list[JsonValue]] = {}
+    lines: dict[str, list[_Line]] = {}
+    headers: dict[str, int] = {}
     current = ALL_CLASSES
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.strip()
@@ -43,13 +115,25 @@ def parse_text(text: str) -> dict[str, JsonValue]:
             current = line[1:-1].strip()
             if current in policy:
                 raise PolicyFileError(f"line {number}: class `{current}` is there twice.")
-            policy[current] = []
+            policy[current], lines[current], headers[current] = [], [], number
+            if ALL_CLASSES in policy and len(policy) > 1:
+                raise PolicyFileError(
+                    f"line {number}: `[{current}]` must not stand in one policy with lines for "
+                    "all classes; put every line below the name of a class, or none."
+                )
         elif line:
-            policy.setdefault(current, []).append(_parse_subpolicy(line, number))
+            subpolicy, stages = _parse_subpolicy(line, number)
+            policy.setdefault(current, []).append(subpolicy)
+            lines.setdefault(current, []).append(_Line(number, stages))
     if not policy:
         raise PolicyFileError("the policy must have at least one line, such as `sign_flip p=0.5`.")
+    for name, number in headers.items():
+        if not policy[name]:
+            raise PolicyFileError(
+                f"line {number}: `[{name}]` must be followed by a line, such as `sign_flip p=0.5`."
+            )
     class_names: JsonValue = None if ALL_CLASSES in policy else list(policy)
-    return {"policy": dict(policy), "class_names": class_names}
+    return ShortForm({"policy": dict(policy), "class_names": class_names}, lines, headers)
 
 
 def format_text(spec: PolicySpec) -> str:
@@ -73,7 +157,8 @@ def format_text(spec: PolicySpec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parse_subpolicy(line: str, number: int) -> JsonValue:
+def _parse_subpolicy(line: str, number: int) -> tuple[JsonValue, list[list[str]]]:
+    """Give a subpolicy, and the text of each entry of its stages."""
     subpolicy: dict[str, JsonValue] = {}
     head, colon, rest = line.partition(":")
     if colon:
@@ -82,10 +167,9 @@ def _parse_subpolicy(line: str, number: int) -> JsonValue:
             raise PolicyFileError(f"line {number}: only `w=…` may stand before a colon.")
         subpolicy["weight"] = _number(value, number)
         line = rest
-    subpolicy["stages"] = [
-        [_parse_entry(entry, number) for entry in stage.split("|")] for stage in line.split(">")
-    ]
-    return subpolicy
+    stages = [[entry.strip() for entry in stage.split("|")] for stage in line.split(">")]
+    subpolicy["stages"] = [[_parse_entry(entry, number) for entry in stage] for stage in stages]
+    return subpolicy, stages
 
 
 def _parse_entry(text: str, number: int) -> JsonValue:

@@ -2,100 +2,57 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds, uniform
-from cadda.policies.estimators import ControlVariate, relax_gradient
-from cadda.policies.relaxed import RelaxedDraw, RelaxedPolicy
-from cadda.search.reward import (
-    Hypergradient,
-    Weights,
-    loss_gradient,
-    unrolled,
-    weights_of,
-    window_rewards,
-)
+from cadda._random import Seeds, seeded
+from cadda.exceptions import TrainingError
+from cadda.policies.enumerated import EnumeratedPolicy
+from cadda.policies.relaxed import RelaxedPolicy
+from cadda.policies.spec import PolicySpec
+from cadda.policies.staged import MixturePolicy, StagedPolicy
+from cadda.search.ascent import PolicyAscent
+from cadda.search.events import SearchStep
+from cadda.search.reward import Weights, loss_gradient, unrolled, weights_of, window_rewards
+from cadda.search.settings import BilevelSettings
 from cadda.search.task import SearchTask
 
-__all__ = ["BilevelSearcher", "BilevelSettings", "SearchStep"]
-
-SCALE_MEMORY = 0.98
-"""How much of the running scale of rewards is kept from one step to the next."""
+__all__ = ["BilevelSearcher", "make_policy"]
 
 
-@dataclass(frozen=True)
-class BilevelSettings:
-    """How to search.
+def make_policy(task: SearchTask, settings: BilevelSettings, *, classwise: bool) -> RelaxedPolicy:
+    """Make the untrained policy of a search.
 
     Parameters
     ----------
-    batch_size : int
-        Training windows per step.
-    valid_batch_size : int
-        Validation windows per step, drawn anew each time.
-    model_lr : float
-        Learning rate of Adam on the model.
-    policy_lr : float
-        Learning rate of Adam on the policy.
-    control_lr : float
-        Learning rate of Adam on the control variate.
-    unroll_lr : float
-        Step size ξ of the unrolled training step.
-    warmup_steps : int
-        Steps before the policy starts to move.
-    hypergradient : 'finite-difference' | 'exact'
-        How rewards are computed.
-    estimator : 'relax' | 'straight-through'
-        How the weights of choices learn.
-    paired : bool
-        Whether to subtract from each reward that of the same window left as it is.
-    reuse_inner_gradient : bool
-        Whether the gradient of the unrolled step also updates the model.
-    seed : int
-        Decides everything that is random.
+    task : SearchTask
+        Gives operations and classes.
+    settings : BilevelSettings
+        Give its shape.
+    classwise : bool
+        Whether each class gets a policy of its own.
+
+    Returns
+    -------
+    RelaxedPolicy
+        All operations equally likely, p = µ = 1/2.
     """
-
-    batch_size: int = 16
-    valid_batch_size: int = 64
-    model_lr: float = 1e-3
-    policy_lr: float = 0.02
-    control_lr: float = 0.01
-    unroll_lr: float = 1e-3
-    warmup_steps: int = 100
-    hypergradient: Hypergradient = "finite-difference"
-    estimator: Literal["relax", "straight-through"] = "relax"
-    paired: bool = True
-    reuse_inner_gradient: bool = True
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class SearchStep:
-    """One step of a search is done.
-
-    Parameters
-    ----------
-    step : int
-        Number of the step, from 1.
-    train_loss : float
-        Loss of the augmented training batch.
-    reward : float
-        Mean reward of the augmented windows beyond that of the same windows unchanged; 0 during
-        warm-up.
-    entropy : float
-        Mean entropy of the choices, relative to that of a uniform choice.
-    """
-
-    step: int
-    train_loss: float
-    reward: float
-    entropy: float
+    common: dict[str, Any] = {
+        "class_names": task.class_names if classwise else None,
+        "n_stages": settings.n_stages,
+        "granularity": settings.granularity,
+        "gate_temperature": settings.gate_temperature,
+        "choice_temperature": settings.choice_temperature,
+    }
+    if settings.sampling == "subpolicy":
+        return EnumeratedPolicy(task.pool, **common)
+    kind = StagedPolicy if settings.sampling == "stage" else MixturePolicy
+    return kind(task.pool, n_subpolicies=settings.n_subpolicies, **common)
 
 
 class BilevelSearcher:
@@ -105,25 +62,34 @@ class BilevelSearcher:
     ----------
     task : SearchTask
         What to search on.
-    policy : RelaxedPolicy
-        The policy that learns; its shape makes it ADDA, CADDA or DADA.
     settings : BilevelSettings
-        How to search.
+        How to search; its sampling makes it ADDA or DADA.
+    classwise : bool
+        Whether each class gets a policy of its own, which makes ADDA CADDA.
     """
 
-    def __init__(self, task: SearchTask, policy: RelaxedPolicy, settings: BilevelSettings) -> None:
+    def __init__(self, task: SearchTask, settings: BilevelSettings, *, classwise: bool) -> None:
         self.task, self.settings = task, settings
-        self.policy = policy.to(task.device)
+        self.policy = make_policy(task, settings, classwise=classwise).to(task.device)
         self.seeds = Seeds(settings.seed)
-        self.model = task.make_model(self.seeds.integer("model")).to(task.device)
-        self.model_optimizer = torch.optim.Adam(self.model.parameters(), lr=settings.model_lr)
-        self.policy_optimizer = torch.optim.Adam(self.policy.parameters(), lr=settings.policy_lr)
-        self.control = self._make_control()
-        self.control_optimizer = torch.optim.Adam(
-            self.control.parameters(), lr=settings.control_lr
+        self.model: nn.Module = task.make_model(self.seeds.integer("model")).to(task.device)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=settings.model_lr, betas=settings.betas
         )
+        self.ascent = PolicyAscent(
+            self.policy,
+            estimator=settings.estimator,
+            lr=settings.policy_lr,
+            control_lr=settings.control_lr,
+            seed=settings.seed,
+        )
+        self.direction: Weights = {}
         self.step_number = 0
-        self.reward_scale = 0.0
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in which about every training window is drawn once."""
+        return math.ceil(len(self.task.x_train) / self.settings.batch_size)
 
     def run(self) -> Iterator[SearchStep]:
         """Search on and on; stop by not asking for more.
@@ -145,7 +111,7 @@ class BilevelSearcher:
             What happened.
         """
         self.step_number += 1
-        learns = self.step_number > self.settings.warmup_steps
+        learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
         x, y = self.task.training_batch(
             self._indices("training batch", len(self.task.x_train), self.settings.batch_size)
         )
@@ -154,14 +120,16 @@ class BilevelSearcher:
             augmented = self.policy.transform(x, draw)
         before = {name: value.clone() for name, value in weights_of(self.model).items()}
         loss, gradient = self._train_model(augmented.detach(), y)
-        mean_reward = 0.0
+        gain: float | None = None
         if learns:
             if not self.settings.reuse_inner_gradient:
                 _, gradient = loss_gradient(
                     self.model, before, augmented.detach(), y, noise_seed=self._seed("inner")
                 )
-            mean_reward = self._move_policy(before, gradient, x, augmented, y, draw)
-        return SearchStep(self.step_number, loss, mean_reward, self.entropy())
+            rewards, baseline = self._rewards(before, gradient, x, augmented, y)
+            self.ascent.ascend(rewards, baseline, draw, self._stream("conditional"))
+            gain = float((rewards.detach() - baseline).mean())
+        return SearchStep(self.step_number, loss, gain, self.entropy())
 
     def entropy(self) -> float:
         """Say how undecided the choices are: 1 is uniform, 0 is certain.
@@ -172,8 +140,18 @@ class BilevelSearcher:
             Mean entropy over the choices, relative to the largest possible.
         """
         log_share = self.policy.weight.detach().log_softmax(-1)
-        largest = torch.tensor(float(log_share.shape[-1])).log().clamp_min(1e-12)
+        largest = math.log(max(log_share.shape[-1], 2))
         return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
+
+    def to_spec(self) -> PolicySpec:
+        """Give the policy found so far.
+
+        Returns
+        -------
+        PolicySpec
+            Plain data.
+        """
+        return self.policy.to_spec()
 
     def state_dict(self) -> dict[str, Any]:
         """Give all that is needed to go on in another process.
@@ -183,11 +161,8 @@ class BilevelSearcher:
         dict
             Tensors and plain values.
         """
-        return {
-            "step_number": self.step_number,
-            "reward_scale": self.reward_scale,
-            **{name: part.state_dict() for name, part in self._parts().items()},
-        }
+        plain = {"step_number": self.step_number, "direction": self.direction}
+        return plain | {name: part.state_dict() for name, part in self._parts().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state; the steps to come are the same bytes.
@@ -197,7 +172,10 @@ class BilevelSearcher:
         state : dict
             Result of `state_dict`.
         """
-        self.step_number, self.reward_scale = state["step_number"], state["reward_scale"]
+        self.step_number = state["step_number"]
+        self.direction = {
+            name: value.to(self.task.device) for name, value in state["direction"].items()
+        }
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
 
@@ -205,119 +183,71 @@ class BilevelSearcher:
         return {
             "model": self.model,
             "policy": self.policy,
-            "control": self.control,
-            "model_optimizer": self.model_optimizer,
-            "policy_optimizer": self.policy_optimizer,
-            "control_optimizer": self.control_optimizer,
+            "optimizer": self.optimizer,
+            "ascent": self.ascent,
         }
 
     def _train_model(self, x: Tensor, y: Tensor) -> tuple[float, Weights]:
         """Train the model for one step and give the loss and the gradient that it used."""
         self.model.train()
-        self.model_optimizer.zero_grad()
-        with torch.random.fork_rng(devices=[x.device] if x.device.type == "cuda" else []):
-            torch.manual_seed(self._seed("inner"))
+        self.optimizer.zero_grad()
+        with seeded(self._seed("inner"), x.device):
             loss = cross_entropy(self.model(x), y)
+        if not math.isfinite(loss.item()):
+            raise TrainingError(
+                f"the loss of the model became {loss.item()} in step {self.step_number} of the "
+                "search; try a smaller `model_lr`, or another model."
+            )
         torch.autograd.backward(loss)
         gradient = {
             name: torch.zeros_like(value) if value.grad is None else value.grad.clone()
             for name, value in self.model.named_parameters()
         }
-        self.model_optimizer.step()
+        self.optimizer.step()
         return loss.item(), gradient
 
-    def _move_policy(
-        self,
-        weights: Weights,
-        gradient: Weights,
-        x: Tensor,
-        augmented: Tensor,
-        y: Tensor,
-        draw: RelaxedDraw,
-    ) -> float:
-        """Ascend the mean reward by one step of Adam, and give the mean paired reward."""
-        after = unrolled(weights, gradient, self.settings.unroll_lr)
+    def _rewards(
+        self, weights: Weights, gradient: Weights, x: Tensor, augmented: Tensor, y: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Give the rewards of the augmented windows, and those of the same windows unchanged."""
+        settings, seed = self.settings, self._seed("inner")
         valid = self.task.validation_batch(
-            self._indices(
-                "validation batch", len(self.task.x_valid), self.settings.valid_batch_size
+            self._indices("validation batch", len(self.task.x_valid), settings.n_valid)
+        )
+        _, fresh = loss_gradient(
+            self.model,
+            unrolled(weights, gradient, settings.unroll_lr),
+            *valid,
+            noise_seed=self._seed("valid"),
+            calibrated=settings.calibrated,
+        )
+        direction = self.direction = self._remembered(fresh)
+
+        def rewards_of(windows: Tensor) -> Tensor:
+            return window_rewards(
+                self.model,
+                weights,
+                direction,
+                windows,
+                y,
+                method=settings.hypergradient,
+                noise_seed=seed,
             )
-        )
-        seed = self._seed("inner")
-        _, direction = loss_gradient(self.model, after, *valid, noise_seed=self._seed("valid"))
-        method = self.settings.hypergradient
-        rewards = window_rewards(
-            self.model, weights, direction, augmented, y, method=method, noise_seed=seed
-        )
-        centred = rewards.detach()
-        if self.settings.paired:
-            with torch.no_grad():
-                centred = centred - window_rewards(
-                    self.model, weights, direction, x, y, method=method, noise_seed=seed
-                )
-        scale = self._update_scale(centred)
-        self._set_gradients(rewards / scale, centred / scale, draw)
-        self.policy_optimizer.step()
-        return float(centred.mean())
 
-    def _set_gradients(self, rewards: Tensor, centred: Tensor, draw: RelaxedDraw) -> None:
-        """Give p and µ their pathwise gradients, and w that of its estimator."""
-        parameters = list(self.policy.parameters())
-        gradients = torch.autograd.grad(
-            -rewards.mean(), parameters, allow_unused=True, materialize_grads=True
-        )
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
-        if self.settings.estimator == "relax":
-            self.policy.weight.grad = -self._relaxed_ascent(centred, draw)
+        rewards = rewards_of(augmented)
+        if not settings.paired:
+            return rewards, torch.zeros_like(rewards.detach())
+        with torch.no_grad():
+            return rewards, rewards_of(x)
 
-    def _relaxed_ascent(self, reward: Tensor, draw: RelaxedDraw) -> Tensor:
-        """Estimate by RELAX how the mean reward grows with w, and train the control variate."""
-        choices = self.policy.choices(draw)
-        first, unit = self._units(draw)
-        size = torch.bincount(unit).to(reward.dtype)
-        mean = torch.zeros_like(size).index_add_(0, unit, reward) / size
-        noise = uniform(choices.weight[first].shape, reward, self._stream("conditional"))
-        estimate = relax_gradient(
-            choices.weight[first],
-            choices.chosen[first],
-            choices.gumbel[first],
-            noise,
-            mean,
-            self.control,
-            draw.row[first],
-        )
-        self.control_optimizer.zero_grad()
-        torch.autograd.backward(estimate.square().mean())
-        self.control_optimizer.step()
-        share = (size / size.sum())[:, None, None]
-        (ascent,) = torch.autograd.grad(
-            choices.weight[first], self.policy.weight, share * estimate.detach()
-        )
-        return ascent
-
-    def _units(self, draw: RelaxedDraw) -> tuple[Tensor, Tensor]:
-        """Group windows that share a choice: a member of each group, and the group of each."""
-        n_windows = len(draw.row)
-        window = torch.arange(n_windows, device=draw.row.device)
-        if self.policy.granularity == "window":
-            return window, window
-        rows, unit = torch.unique(draw.row, return_inverse=True)
-        first = torch.full((len(rows),), n_windows, device=window.device)
-        return first.scatter_reduce(0, unit, window, "amin"), unit
-
-    def _update_scale(self, reward: Tensor) -> float:
-        """Follow the size of the rewards, which grow tenfold as the model fits."""
-        size = float(reward.square().mean().sqrt())
-        memory = SCALE_MEMORY if self.reward_scale else 0.0
-        self.reward_scale = memory * self.reward_scale + (1 - memory) * size
-        return max(self.reward_scale, 1e-12)
-
-    def _make_control(self) -> ControlVariate:
-        shape = self.policy.weight.shape
-        n_choices = shape[-2] if len(shape) == 4 else 1
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seeds.integer("control"))
-            return ControlVariate(n_choices, shape[-1], self.policy.n_rows).to(self.task.device)
+    def _remembered(self, fresh: Weights) -> Weights:
+        """Average a validation gradient with those before it."""
+        kept = self.settings.valid_memory
+        if not self.direction or not kept:
+            return fresh
+        return {
+            name: torch.lerp(value, self.direction[name], kept) for name, value in fresh.items()
+        }
 
     def _indices(self, name: str, n: int, size: int) -> Tensor:
         return torch.randperm(n, generator=self.seeds.stream(name, step=self.step_number))[:size]

@@ -22,11 +22,23 @@ from torch import Tensor, nn
 from torch.func import functional_call, jvp
 from torch.nn.functional import cross_entropy
 
-__all__ = ["Hypergradient", "Weights", "loss_gradient", "unrolled", "weights_of", "window_rewards"]
+from cadda._random import seeded
+
+__all__ = [
+    "Hypergradient",
+    "Weights",
+    "best_sharpness",
+    "loss_gradient",
+    "unrolled",
+    "weights_of",
+    "window_rewards",
+]
 
 Hypergradient = Literal["finite-difference", "exact"]
 Weights = dict[str, Tensor]
 
+SHARPNESS_RANGE = (0.01, 10.0)
+NEWTON_STEPS = 12
 RELATIVE_STEP = 0.01
 """Length of the finite-difference step ε‖v‖, as in the paper."""
 
@@ -70,16 +82,25 @@ def window_losses(
     Tensor
         Cross entropy of each window, shape (n_windows,).
     """
+    return cross_entropy(_logits(model, weights, x, noise_seed), y, reduction="none")
+
+
+def _logits(model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, noise_seed: int) -> Tensor:
     # BatchNorm writes its statistics into buffers, so it gets copies to write into.
     state = dict(weights) | {name: value.clone() for name, value in model.named_buffers()}
-    with torch.random.fork_rng(devices=[x.device] if x.device.type == "cuda" else []):
-        torch.manual_seed(noise_seed)
+    with seeded(noise_seed, x.device):
         logits: Tensor = functional_call(model, state, (x,))
-    return cross_entropy(logits, y, reduction="none")
+    return logits
 
 
 def loss_gradient(
-    model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, *, noise_seed: int
+    model: nn.Module,
+    weights: Mapping[str, Tensor],
+    x: Tensor,
+    y: Tensor,
+    *,
+    noise_seed: int,
+    calibrated: bool = False,
 ) -> tuple[float, Weights]:
     """Compute the mean loss of a batch and its gradient in the weights.
 
@@ -95,6 +116,9 @@ def loss_gradient(
         Labels.
     noise_seed : int
         Seed of dropout.
+    calibrated : bool
+        Whether to divide the logits by the temperature that suits this batch best, so that
+        nothing is gained by more or less confidence alone.
 
     Returns
     -------
@@ -104,11 +128,43 @@ def loss_gradient(
         Gradient by name; 0 for a parameter that has no part in the loss.
     """
     leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
-    loss = window_losses(model, leaves, x, y, noise_seed=noise_seed).mean()
+    logits = _logits(model, leaves, x, noise_seed)
+    if calibrated:
+        logits = logits * best_sharpness(logits.detach(), y)
+    loss = cross_entropy(logits, y)
     gradients = torch.autograd.grad(
         loss, list(leaves.values()), allow_unused=True, materialize_grads=True
     )
     return loss.item(), dict(zip(leaves, gradients, strict=True))
+
+
+def best_sharpness(logits: Tensor, y: Tensor) -> Tensor:
+    """Find the inverse temperature that lowers the loss of given logits most, by Newton's method.
+
+    Parameters
+    ----------
+    logits : Tensor
+        Shape (n_windows, n_classes).
+    y : Tensor
+        Labels.
+
+    Returns
+    -------
+    Tensor
+        A number between `SHARPNESS_RANGE`; the loss is convex in it.
+    """
+    lowest, highest = SHARPNESS_RANGE
+    sharpness = torch.ones((), dtype=logits.dtype, device=logits.device)
+    right = logits.gather(1, y[:, None]).squeeze(1)
+    for _ in range(NEWTON_STEPS):
+        share = (sharpness * logits).softmax(1)
+        expected = (share * logits).sum(1)
+        slope = (expected - right).mean()
+        curvature = (share * (logits - expected[:, None]).square()).sum(1).mean()
+        # Half or twice at the most, so that a flat place does not throw it out of range.
+        step = (slope / curvature.clamp_min(1e-12)).clamp(-sharpness, sharpness / 2)
+        sharpness = (sharpness - step).clamp(lowest, highest)
+    return sharpness
 
 
 def unrolled(weights: Mapping[str, Tensor], gradient: Mapping[str, Tensor], lr: float) -> Weights:

@@ -33,6 +33,8 @@ class SearchTask:
         Operations to choose from.
     make_model : callable
         Makes an untrained model from a seed.
+    make_critic : callable
+        Makes an untrained critic from a seed, for methods that compare distributions.
     device : torch.device
         Where to compute.
     """
@@ -44,6 +46,7 @@ class SearchTask:
     class_names: tuple[str, ...]
     pool: OperationPool
     make_model: Callable[[int], nn.Module]
+    make_critic: Callable[[int], nn.Module]
     device: torch.device
 
     def training_batch(self, index: Tensor) -> tuple[Tensor, Tensor]:

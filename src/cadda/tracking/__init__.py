@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cadda.tracking.console import TrainingDisplay
-from cadda.tracking.jsonl import JsonlSink
+from cadda.tracking.jsonl import JsonlSink, both
+from cadda.tracking.search_display import SearchDisplay
 
-__all__ = ["JsonlSink", "TrainingDisplay"]
+__all__ = ["JsonlSink", "SearchDisplay", "TrainingDisplay", "both"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds
+from cadda._random import Seeds, seeded
 from cadda._validation import check_positive
 from cadda.exceptions import TrainingError
 from cadda.training.augment import Augmentation, Augmenter
@@ -208,8 +208,7 @@ class _Trainer:
         draws = self.seeds.stream("augmentation", device=self.device, epoch=epoch)
         losses = []
         self.model.train()
-        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
-            torch.manual_seed(self.seeds.integer("dropout", epoch=epoch))
+        with seeded(self.seeds.integer("dropout", epoch=epoch), self.device):
             for step, index in enumerate(torch.split(order, self.settings.batch_size), 1):
                 batch = self.augment(x[index].to(self.device), y[index].to(self.device), draws)
                 loss = self._loss(*batch)

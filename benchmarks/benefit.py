@@ -1,0 +1,105 @@
+"""Whether augmentation found by a search helps on subjects that nobody has seen.
+
+``python benchmarks/benefit.py simulated`` trains on 350 windows of simulated sleep,
+``python benchmarks/benefit.py sleep --folder DIR`` on the real windows of ``sleep-epo.fif.gz``:
+without augmentation, with a uniform random policy, and with the policy of each method, five folds
+each. Results are kept in ``benchmarks/results/benefit.jsonl``; a rerun computes what is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from accuracy import N_SPLITS, Split, recorded_splits, simulated_splits
+from records import Records
+from rich.console import Console
+from rich.table import Table
+
+import cadda
+from cadda.policies.staged import StagedPolicy
+
+CONDITIONS = ("none", "uniform", "adda", "cadda", "dada", "faster_autoaugment")
+N_RESAMPLES = 10_000
+
+
+def policy_of(condition: str, split: Split, fold: int, n_epochs: int) -> tuple[Any, float]:
+    """Give the policy of a condition and the seconds that it took to find it."""
+    train, valid, _ = split
+    if condition == "none":
+        return None, 0.0
+    if condition == "uniform":
+        return StagedPolicy(cadda.operation_pool(train)).to_spec(), 0.0
+    result = cadda.search(train, valid, method=condition, budget=n_epochs, seed=fold)
+    return result.policy, result.seconds
+
+
+def run(condition: str, split: Split, fold: int, n_epochs: int) -> dict[str, Any]:
+    train, valid, test = split
+    policy, seconds = policy_of(condition, split, fold, n_epochs)
+    fitted = cadda.fit(train, valid, policy=policy, seed=fold)
+    scores = cadda.evaluate(fitted, test)
+    return {
+        "balanced_accuracy": round(scores.balanced_accuracy, 4),
+        "macro_f1": round(scores.macro_f1, 4),
+        "search_seconds": round(seconds),
+        "best_epoch": fitted.best_epoch,
+        "applied": None if policy is None else policy.operation_probabilities().round(3).tolist(),
+        "operations": None if policy is None else list(policy.operation_names),
+    }
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Give the 75 % bootstrap interval of the mean."""
+    rng = np.random.default_rng(0)
+    means = rng.choice(values, (N_RESAMPLES, len(values))).mean(1)
+    low, high = np.quantile(means, [0.125, 0.875])
+    return float(low), float(high)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("studies", nargs="+", choices=("simulated", "sleep"))
+    parser.add_argument("--folder", type=Path, default=Path())
+    parser.add_argument("--conditions", nargs="+", default=CONDITIONS, choices=CONDITIONS)
+    parser.add_argument("--epochs", type=int, default=30)
+    arguments = parser.parse_args()
+    records, console = Records("benefit"), Console(highlight=False)
+    makers: dict[str, Callable[[], Any]] = {
+        "simulated": lambda: simulated_splits("physionet"),
+        "sleep": lambda: recorded_splits("sleep", arguments.folder),
+    }
+    for study in arguments.studies:
+        scores: dict[str, list[float]] = {name: [] for name in arguments.conditions}
+        for fold, split in enumerate(makers[study]()):
+            for name in arguments.conditions:
+                epochs = None if name in ("none", "uniform") else arguments.epochs
+                made = records.get(
+                    lambda n=name, s=split, f=fold: run(n, s, f, arguments.epochs),
+                    study=study,
+                    condition=name,
+                    fold=fold,
+                    epochs=epochs,
+                )
+                scores[name].append(made["balanced_accuracy"])
+                console.print(f"{study} {fold} {name}: {made['balanced_accuracy']:.3f}")
+        table = Table(title=f"{study}: balanced accuracy on unseen subjects, {N_SPLITS} folds")
+        for column in ("augmentation", "mean", "75 % interval", "gain over none, 75 % interval"):
+            table.add_column(column)
+        plain = np.array(scores.get("none", []))
+        for name, values in scores.items():
+            array = np.array(values)
+            gain = ""
+            if len(plain) and name != "none":
+                low, high = interval(array - plain)
+                gain = f"{(array - plain).mean():+.3f} ({low:+.3f} to {high:+.3f})"
+            low, high = interval(array)
+            table.add_row(name, f"{array.mean():.3f}", f"{low:.3f} to {high:.3f}", gain)
+        console.print(table)
+
+
+if __name__ == "__main__":
+    main()

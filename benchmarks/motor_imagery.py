@@ -1,0 +1,79 @@
+"""Whether a search on real motor imagery rejects what is wrong there.
+
+Left and right hand are told apart by which side of the head is active: channel_symmetry swaps the
+classes and channel_shuffle ruins the montage. ``python benchmarks/motor_imagery.py --folder DIR``
+searches on ``motor-imagery-epo.fif.gz`` with 36 subjects to train on and 12 to validate, and says
+for each seed where the two end. Results are kept in ``benchmarks/results/motor_imagery.jsonl``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from records import Records
+from rich.console import Console
+
+import cadda
+from cadda.data.splits import split_subjects
+
+WRONG = ("channel_symmetry", "channel_shuffle")
+AMONG_LOWEST = 4
+"""The two must be among so many of the least used operations."""
+
+
+def run(folder: Path, method: str, seed: int, n_epochs: int) -> dict[str, Any]:
+    windows = cadda.read_windows(folder / "motor-imagery-epo.fif.gz", subject="subject")
+    _, rest = split_subjects(windows, (48 / len(windows.subjects),), seed=seed)
+    train, valid = split_subjects(rest, (12 / 48,), seed=seed)
+    result = cadda.search(
+        train,
+        valid,
+        method=method,
+        model="shallow",
+        budget=n_epochs,
+        batch_size=64,
+        seed=seed,
+    )
+    return {
+        "subjects": [len(train.subjects), len(valid.subjects)],
+        "operations": list(result.policy.operation_names),
+        "applied": result.policy.operation_probabilities().round(4).tolist(),
+        "seconds": round(result.seconds),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--methods", nargs="+", default=["adda"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=25)
+    arguments = parser.parse_args()
+    records, console = Records("motor_imagery"), Console(highlight=False)
+    for method in arguments.methods:
+        passed = 0
+        for seed in range(arguments.seeds):
+            made = records.get(
+                lambda m=method, s=seed: run(arguments.folder, m, s, arguments.epochs),
+                method=method,
+                seed=seed,
+                epochs=arguments.epochs,
+            )
+            used = dict(zip(made["operations"], np.mean(made["applied"], axis=0), strict=True))
+            start = 1 - (1 - 0.5 / len(used)) ** 2
+            order = sorted(used, key=lambda name: used[name])
+            right = all(used[name] < start and order.index(name) < AMONG_LOWEST for name in WRONG)
+            passed += right
+            ranks = ", ".join(f"{name} {used[name]:.3f}" for name in order)
+            console.print(f"{method} {seed} ({'right' if right else 'WRONG'}): {ranks}")
+        console.print(
+            f"{method}: both rejected in {passed} of {arguments.seeds} seeds "
+            f"(start {start:.3f}, {arguments.epochs} epochs)"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""How often a search finds what was planted, over seeds and settings.
+
+``python benchmarks/planted_truth.py`` searches on `cadda.testing.planted_windows`, in which
+sign_flip helps one class and destroys two others, and time_reverse helps one class and destroys
+three. It prints the rates of success by method and setting, by which the defaults were chosen.
+Results are kept in ``benchmarks/results/planted_truth.jsonl``; a rerun computes what is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import torch
+from records import Records
+from rich.console import Console
+from rich.table import Table
+from torch import nn
+
+import cadda
+from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_windows
+
+OPERATIONS = (
+    "sign_flip",
+    "time_reverse",
+    "gaussian_noise",
+    "time_mask",
+    "bandstop",
+    "frequency_shift",
+)
+N_WINDOWS = 200
+VARIANTS: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "policy_lr 0.02": {"policy_lr": 0.02},
+    "policy_lr 0.1": {"policy_lr": 0.1},
+    "valid_memory 0": {"valid_memory": 0.0},
+    "valid_memory 0.9": {"valid_memory": 0.9},
+    "64 validation windows": {"valid_batch_size": 64, "valid_memory": 0.0},
+    "unpaired": {"paired": False},
+    "calibrated": {"calibrated": True},
+    "straight-through": {"estimator": "straight-through"},
+    "per batch": {"granularity": "batch"},
+    "no warm-up": {"warmup_epochs": 0},
+    "exact": {"hypergradient": "exact"},
+    "fresh inner gradient": {"reuse_inner_gradient": False},
+    "mixture": {"sampling": "mixture"},
+    "paper": {"preset": "paper"},
+}
+
+
+def small_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Conv1d(n_channels, 16, 25),
+        nn.ReLU(),
+        nn.MaxPool1d(4),
+        nn.Conv1d(16, 16, 9),
+        nn.ReLU(),
+        nn.AdaptiveMaxPool1d(4),
+        nn.Flatten(),
+        nn.Linear(64, n_classes),
+    )
+
+
+def run(method: str, seed: int, n_epochs: int, changes: dict[str, Any]) -> dict[str, Any]:
+    """Search once, and give how often each class is changed by each operation."""
+    result = cadda.search(
+        planted_windows(N_WINDOWS, varied=False, seed=seed),
+        planted_windows(N_WINDOWS, varied=True, seed=seed + 1000),
+        method=method,
+        model=small_network,
+        operations=OPERATIONS,
+        budget=n_epochs,
+        seed=seed,
+        **changes,
+    )
+    return {
+        "applied": result.policy.operation_probabilities().round(4).tolist(),
+        "seconds": round(result.seconds, 1),
+    }
+
+
+def success(applied: np.ndarray) -> dict[str, bool]:
+    """Say what of the truth was found; at the start all operations are equally likely."""
+    column = {name: i for i, name in enumerate(OPERATIONS)}
+    start = 1 - (1 - 0.5 / len(OPERATIONS)) ** 2
+    if len(applied) == 1:
+        return {"rejected": all(applied[0, column[name]] < start for name in set(HELPS.values()))}
+    row = {name: i for i, name in enumerate(CLASS_NAMES)}
+    found = all(
+        applied[row[one], column[name]] > start
+        and applied[row[one], column[name]]
+        > max(applied[row[other], column[name]] for other in CLASS_NAMES if other != one)
+        for one, name in HELPS.items()
+    )
+    rejected = all(
+        applied[row[one], column[name]] < start
+        for one, names in DESTROYS.items()
+        for name in names
+    )
+    return {"found": found, "rejected": rejected}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--methods", nargs="+", default=["adda", "cadda"])
+    parser.add_argument("--variants", nargs="+", default=["defaults"], choices=[*VARIANTS, "all"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=60)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    records, console = Records("planted_truth"), Console(highlight=False)
+    chosen = list(VARIANTS) if "all" in arguments.variants else arguments.variants
+    table = Table(title=f"{arguments.seeds} seeds, {arguments.epochs} epochs")
+    for name in ("method", "setting", "truth found", "harm rejected", "seconds"):
+        table.add_column(name)
+    for method in arguments.methods:
+        for variant in chosen:
+            made = [
+                records.get(
+                    lambda m=method, s=seed, v=variant: run(m, s, arguments.epochs, VARIANTS[v]),
+                    method=method,
+                    variant=variant,
+                    seed=seed,
+                    epochs=arguments.epochs,
+                )
+                for seed in range(arguments.seeds)
+            ]
+            verdicts = [success(np.array(one["applied"])) for one in made]
+            rates = [
+                f"{sum(one[key] for one in verdicts)}/{len(verdicts)}"
+                if key in verdicts[0]
+                else ""
+                for key in ("found", "rejected")
+            ]
+            seconds = f"{np.median([one['seconds'] for one in made]):.0f}"
+            table.add_row(method, variant, *rates, seconds)
+            console.print(f"{method} {variant}: {rates}")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

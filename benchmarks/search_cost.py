@@ -1,0 +1,183 @@
+"""What a step of each search method costs, in plain training steps of the same model and batch.
+
+Run it with ``make bench``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from timing import milliseconds
+from torch.nn.functional import cross_entropy
+
+import cadda
+from cadda._random import Seeds
+from cadda.search.methods import find_method
+from cadda.search.task import SearchTask
+from cadda.searching import make_task
+
+MASS = ("C3", "C4", "F3", "F4", "O1", "O2")
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "adda": ("adda", {}),
+    "adda, fresh gradient": ("adda", {"reuse_inner_gradient": False}),
+    "adda, exact": ("adda", {"hypergradient": "exact"}),
+    "cadda": ("cadda", {}),
+    "dada": ("dada", {}),
+    "adda as a mixture": ("adda", {"sampling": "mixture"}),
+    "faster_autoaugment": ("faster_autoaugment", {}),
+}
+LIMITS = {"adda": 5.0, "adda, fresh gradient": 6.0, "cadda": 6.0}
+
+
+def make(
+    n_windows: int = 64,
+    n_classes: int = 5,
+    n_operations: int = 13,
+    shape: tuple[int, int, float] = (6, 3840, 128.0),
+) -> SearchTask:
+    """Make a task of noise: only its size matters here."""
+    n_channels, n_times, sfreq = shape
+    g = Seeds(0).stream("windows")
+    parts = [
+        cadda.Windows(
+            torch.randn(n_windows, n_channels, n_times, generator=g),
+            torch.arange(n_windows) % n_classes,
+            subject=[f"{side}{i % 4}" for i in range(n_windows)],
+            sfreq=sfreq,
+            ch_names=MASS[:n_channels],
+            class_names=[f"class {i}" for i in range(n_classes)],
+        )
+        for side in ("a", "b")
+    ]
+    names = cadda.operation_pool(parts[0]).names[:n_operations]
+    return make_task(*parts, model="chambon2018", operations=names, device="cpu")
+
+
+def searcher(task: SearchTask, name: str, **settings: Any) -> Any:
+    """Make a searcher that is past its warm-up."""
+    method_name, fixed = METHODS[name]
+    method = find_method(method_name)
+    complete = method.complete({"warmup_epochs": 0} | fixed | settings, preset=None, seed=0)
+    return method.searcher(task, complete, classwise=method.classwise)
+
+
+def plain_step(task: SearchTask, batch_size: int) -> Callable[[], None]:
+    model = task.make_model(0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x, y = task.training_batch(torch.arange(batch_size))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def ratios(
+    task: SearchTask, names: list[str], batch_size: int = 16, **settings: Any
+) -> dict[str, float]:
+    """Time steps of some methods and of plain training, in turn."""
+    steps: dict[str, Callable[[], object]] = {"plain": plain_step(task, batch_size)}
+    for name in names:
+        steps[name] = searcher(task, name, batch_size=batch_size, **settings).step
+    times = milliseconds(steps, seconds=3.0)
+    return {name: times[name] / times["plain"] for name in names}
+
+
+def peak_memory(kind: str) -> float:
+    """Give the growth of this process by twenty steps, in MiB; run in a process of its own."""
+    import resource
+
+    task = make(shape=(2, 3000, 100.0))
+    step = plain_step(task, 16) if kind == "plain" else searcher(task, kind).step
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(20):
+        step()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+
+def main() -> None:
+    console = Console(highlight=False)
+    table = Table(title="one search step, in plain training steps (batch 16)")
+    for name in ("method", "2 × 3000", "6 × 3840", "wanted"):
+        table.add_column(name, justify="right")
+    small, large = (
+        ratios(make(shape=shape), list(METHODS)) for shape in ((2, 3000, 100.0), (6, 3840, 128.0))
+    )
+    for name in METHODS:
+        limit = f"≤ {LIMITS[name]:.0f}" if name in LIMITS else ""
+        table.add_row(name, f"{small[name]:.1f}", f"{large[name]:.1f}", limit)
+    console.print(table)
+    for words, found in (("2 × 3000", small), ("6 × 3840", large)):
+        console.print(
+            f"{words}: cadda / adda {found['cadda'] / found['adda']:.2f} (wanted ≤ 1.15); "
+            f"mixture / adda {found['adda as a mixture'] / found['adda']:.1f} (wanted ≥ 3); "
+            f"faster_autoaugment / adda {found['faster_autoaugment'] / found['adda']:.1f}"
+        )
+    print_growth(console)
+    print_memory(console)
+
+
+def print_growth(console: Console) -> None:
+    """Show what the cost of a step of ADDA or CADDA grows with."""
+    shape = (2, 3000, 100.0)
+    table = Table(title="growth (2 × 3000), in plain training steps")
+    table.add_column("what")
+    table.add_column("from … to")
+    rows: list[tuple[str, str, list[float]]] = [
+        (
+            "classes, cadda",
+            "2, 5, 20",
+            [ratios(make(n_classes=n, shape=shape), ["cadda"])["cadda"] for n in (2, 5, 20)],
+        ),
+        (
+            "operations, adda",
+            "2, 5, 9",
+            [ratios(make(n_operations=n, shape=shape), ["adda"])["adda"] for n in (2, 5, 9)],
+        ),
+        (
+            "subpolicies L, adda",
+            "1, 5, 25",
+            [ratios(make(shape=shape), ["adda"], n_subpolicies=n)["adda"] for n in (1, 5, 25)],
+        ),
+        (
+            "stages K, adda",
+            "1, 2, 4",
+            [ratios(make(shape=shape), ["adda"], n_stages=n)["adda"] for n in (1, 2, 4)],
+        ),
+        (
+            "batch size, adda",
+            "8, 16, 64",
+            [ratios(make(shape=shape), ["adda"], batch_size=n)["adda"] for n in (8, 16, 64)],
+        ),
+    ]
+    for what, values, costs in rows:
+        table.add_row(f"{what}: {values}", ", ".join(f"{cost:.1f}" for cost in costs))
+    console.print(table)
+
+
+def print_memory(console: Console) -> None:
+    """Compare peak memory, each measured in a process of its own."""
+    grown = {}
+    for kind in ("plain", "adda", "cadda", "adda as a mixture"):
+        command = [sys.executable, "-W", "ignore", __file__, "--memory", kind]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        grown[kind] = float(done.stdout)
+    words = ", ".join(
+        f"{kind} {value:.0f} MiB ({value / grown['plain']:.1f}×)" for kind, value in grown.items()
+    )
+    console.print(f"Growth of the process by twenty steps: {words} (wanted adda ≤ 2.5×)")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--memory"]:
+        print(peak_memory(sys.argv[2]))
+    else:
+        main()

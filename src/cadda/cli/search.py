@@ -1,0 +1,176 @@
+"""`cadda search`: the right augmentation for recordings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cadda.cli.reading import Channels, Classes, Data, DropBad, Subject, read
+
+if TYPE_CHECKING:
+    from cadda.runs import SearchOutcome
+
+__all__ = ["search"]
+
+
+def search(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder for policy, model, scores and pictures.")],
+    method: Annotated[
+        str, typer.Option(help="adda, cadda, dada or faster_autoaugment.")
+    ] = "cadda",
+    classwise: Annotated[bool, typer.Option(help="Find a policy for each class.")] = False,
+    model: Annotated[
+        str, typer.Option(help="chambon2018, shallow, lenet1 or braindecode:NAME.")
+    ] = "chambon2018",
+    operations: Annotated[
+        str | None,
+        typer.Option(help="Operations to choose from, separated by commas, or `paper`."),
+    ] = None,
+    budget: Annotated[int, typer.Option(help="Epochs of the search.", min=1)] = 50,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Stop searching after this time.")
+    ] = None,
+    retrain_every: Annotated[
+        int | None, typer.Option(help="Epochs between retrainings; none: at the end.", min=1)
+    ] = None,
+    baseline: Annotated[bool, typer.Option(help="Train without augmentation too.")] = True,
+    preset: Annotated[str | None, typer.Option(help="`paper`: the paper's settings.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the method, such as estimator=straight-through."),
+    ] = None,
+    subject: Subject = None,
+    channels: Channels = None,
+    classes: Classes = None,
+    drop_bad: DropBad = False,
+    valid: Annotated[float, typer.Option(help="Fraction of subjects for validation.")] = 0.2,
+    test: Annotated[float, typer.Option(help="Fraction of subjects for testing.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    device: Annotated[
+        Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
+    ] = "auto",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted search.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Find the augmentation with which a model generalises best to other subjects.
+
+    Searches on some subjects, judges by others, trains with and without the policy found, and
+    tests both on a third group.
+
+    Example: cadda search night-epo.fif.gz --method cadda --out run
+    """
+    from cadda.runs import search_in_folder
+    from cadda.tracking import SearchDisplay
+
+    chosen = parse_settings(settings or [])
+    windows = read(data, subject, channels, classes, drop_bad=drop_bad)
+    try:
+        with SearchDisplay(repr(windows)) as display:
+            outcome = search_in_folder(
+                windows,
+                out,
+                valid=valid,
+                test=test,
+                retrain_every=retrain_every,
+                baseline=baseline,
+                arguments={
+                    "method": method,
+                    "classwise": classwise,
+                    "model": model,
+                    "operations": None if operations is None else operations.split(","),
+                    "budget": budget,
+                    "max_seconds": max_seconds,
+                    "preset": preset,
+                    "seed": seed,
+                    "device": device,
+                    "resume": resume,
+                    "data": str(data),
+                    "on_event": display,
+                    **chosen,
+                },
+            )
+    except KeyboardInterrupt:
+        command = " ".join(["cadda", *(one for one in sys.argv[1:] if one != "--resume")])
+        typer.echo(
+            f"Interrupted; every finished epoch is saved. Go on with:\n  {command} --resume",
+            err=True,
+        )
+        raise
+    if as_json:
+        typer.echo(json.dumps(summary_of(outcome)))
+    else:
+        print_outcome(outcome, out)
+
+
+def parse_settings(texts: list[str]) -> dict[str, Any]:
+    """Turn ``name=value`` into settings; values are JSON, or else text.
+
+    Parameters
+    ----------
+    texts : list of str
+        Such as ``["n_stages=1", "estimator=straight-through"]``.
+
+    Returns
+    -------
+    dict of str to object
+        Settings by name.
+    """
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise ValueError(f"`--set` must be name=value, got {text!r}.")
+        try:
+            settings[name] = json.loads(value)
+        except json.JSONDecodeError:
+            settings[name] = value
+    return settings
+
+
+def summary_of(outcome: SearchOutcome) -> dict[str, Any]:
+    """Give the result as plain data.
+
+    Parameters
+    ----------
+    outcome : SearchOutcome
+        What came out.
+
+    Returns
+    -------
+    dict
+        Policy, scores with and without it, and time.
+    """
+    baseline = outcome.baseline
+    return {
+        "policy": outcome.result.policy.model_dump(mode="json"),
+        "scores": outcome.scores.to_dict(),
+        "without_augmentation": None if baseline is None else baseline.to_dict(),
+        "search_seconds": outcome.result.seconds,
+    }
+
+
+def print_outcome(outcome: SearchOutcome, out: Path) -> None:
+    """Print scores with and without the policy, and what to do next.
+
+    Parameters
+    ----------
+    outcome : SearchOutcome
+        What came out.
+    out : Path
+        The run folder.
+    """
+    from cadda.cli.comparison import print_comparison
+
+    columns = {"with the policy": outcome.scores}
+    if outcome.baseline is not None:
+        columns = {"no augmentation": outcome.baseline, **columns}
+    print_comparison(columns, f"{outcome.n_test_subjects} test subjects")
+    typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and pictures: {out}")
+    typer.echo(f"Next: `cadda policy show {out / 'policy.json'}` shows the policy in units.")

@@ -1,0 +1,168 @@
+"""EDF files: what their headers say, and what is annotated in them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from cadda._files import reason_of
+from cadda.data.hypnogram import Annotation
+from cadda.exceptions import DataError
+
+__all__ = ["EdfHeader", "read_annotations", "read_edf_header"]
+
+_ANNOTATIONS = "EDF Annotations"
+
+
+@dataclass(frozen=True)
+class EdfHeader:
+    """What an EDF file says of itself.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    labels : tuple of str
+        Names of the channels.
+    sfreqs : tuple of float
+        Their sampling rates in Hz.
+    seconds : float
+        Length of the recording.
+    start : datetime | None
+        When it began; None if the file does not say.
+    """
+
+    path: Path
+    labels: tuple[str, ...]
+    sfreqs: tuple[float, ...]
+    seconds: float
+    start: datetime | None
+
+    def sfreq_of(self, picks: tuple[str, ...]) -> float:
+        """Give the sampling rate of some channels, and refuse if they have several.
+
+        Parameters
+        ----------
+        picks : tuple of str
+            Names of channels in this file.
+
+        Returns
+        -------
+        float
+            Sampling rate in Hz.
+        """
+        rates = {name: self.sfreqs[self.labels.index(name)] for name in picks}
+        if len(set(rates.values())) > 1:
+            raise DataError(
+                f"{self.path.name} has channels with different sampling rates, {rates} Hz; choose "
+                "`channels` with the same rate."
+            )
+        return rates[picks[0]]
+
+
+def read_edf_header(path: Path) -> EdfHeader:
+    """Read the header of an EDF file and refuse what is cut off or not EDF.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    EdfHeader
+        What it says.
+    """
+    try:
+        with path.open("rb") as file:
+            fixed = file.read(256).decode("latin-1")
+            n_channels = int(fixed[252:256])
+            table = file.read(256 * n_channels).decode("latin-1")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {reason_of(error)}.") from error
+    except ValueError:
+        raise DataError(f"{path} is not an EDF file.") from None
+    if n_channels < 1:
+        raise DataError(f"{path} is not an EDF file: it has no channel.")
+    try:
+        names = [table[16 * i : 16 * (i + 1)].strip() for i in range(n_channels)]
+        sizes = [int(table[216 * n_channels + 8 * i :][:8]) for i in range(n_channels)]
+        n_records, duration = int(fixed[236:244]), float(fixed[244:252])
+        body = path.stat().st_size - int(fixed[184:192])
+    except ValueError:
+        raise DataError(f"{path} is cut off in its header, or is not an EDF file.") from None
+    there = body // max(2 * sum(sizes), 1)
+    if there < n_records or not there:
+        raise DataError(
+            f"{path} is cut off: its header announces {n_records} records, but only {there} are "
+            "there; copy or fetch the file again."
+        )
+    signals = [i for i, name in enumerate(names) if name != _ANNOTATIONS]
+    if signals and fixed[192:197] == "EDF+D":
+        raise DataError(f"{path} has gaps in time (EDF+D), which cannot be read; fill them first.")
+    if signals and duration <= 0:
+        raise DataError(f"{path} has signals, but its records last {duration:g} s.")
+    return EdfHeader(
+        path,
+        tuple(names[i] for i in signals),
+        tuple(sizes[i] / duration for i in signals),
+        # Recorders that were switched off leave -1.
+        (n_records if n_records > 0 else there) * duration,
+        _start(fixed[168:184]),
+    )
+
+
+def read_annotations(path: Path) -> list[Annotation]:
+    """Read the annotations of an EDF file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, with signals or without.
+
+    Returns
+    -------
+    list of Annotation
+        The annotations, in the order of the file.
+    """
+    labels = read_edf_header(path).labels
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = _annotations(path, labels, "utf8")
+        # MNE has no class of its own for text that is not UTF-8.
+        except Exception:
+            try:
+                found = _annotations(path, labels, "latin1")
+            except Exception as error:
+                raise DataError(
+                    f"the annotations of {path} cannot be read: {reason_of(error)}."
+                ) from error
+    return [
+        Annotation(float(onset), float(duration), str(text))
+        for onset, duration, text in zip(
+            found.onset, found.duration, found.description, strict=True
+        )
+    ]
+
+
+def _annotations(path: Path, labels: tuple[str, ...], encoding: str) -> Any:
+    import mne
+
+    if not labels:
+        return mne.read_annotations(path, encoding=encoding)
+    # Where there are signals, MNE's `read_annotations` would look for text in them as well.
+    raw = mne.io.read_raw_edf(
+        path, include=[labels[0]], preload=False, encoding=encoding, verbose="error"
+    )
+    return raw.annotations
+
+
+def _start(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%d.%m.%y%H.%M.%S")
+    except ValueError:
+        return None

@@ -1,0 +1,138 @@
+"""The windows of planned recordings, from the cache or from the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from typing import TypeAlias
+
+import numpy as np
+
+from cadda.data.cache import CachedWindows, Run, cache_key, load_entry
+from cadda.data.classes import choose_classes
+from cadda.data.cutting import cut_recording
+from cadda.data.flaws import Quality, refuse_bad
+from cadda.data.preprocess import Plan
+from cadda.data.standardise import Standardise, standardise_as
+from cadda.data.window_store import WindowStore
+from cadda.data.windows import Windows
+from cadda.exceptions import DataError
+
+__all__ = ["Progress", "read_recordings"]
+
+Progress: TypeAlias = Callable[[int, int, str], None]
+"""Called with the number of recordings done, their total, and the name of the next one."""
+
+
+def read_recordings(
+    plan: Plan,
+    *,
+    classes: Sequence[str] | None = None,
+    min_windows: int | None = None,
+    standardise: Standardise = "window",
+    cache: bool = True,
+    on_progress: Progress | None = None,
+) -> tuple[Windows, Quality]:
+    """Read recordings as planned.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to read.
+    classes : sequence of str | None
+        Names of the classes to take, in the order wanted; None takes all.
+    min_windows : int | None
+        Classes with fewer windows are left out; None refuses a class without any.
+    standardise : "window" | "recording" | None
+        What gets mean 0 and standard deviation 1.
+    cache : bool
+        Whether to look in the cache, and to put the windows there.
+    on_progress : callable | None
+        Called before each recording, and once at the end.
+
+    Returns
+    -------
+    windows : Windows
+        The windows without bad ones.
+    quality : Quality
+        What is known of all of them.
+    """
+    plan = _with_classes(plan, classes, min_windows)
+    rates = {one.sfreq: one.path.name for one in plan.recordings}
+    if len(rates) > 1 and plan.preprocessing.sfreq is None:
+        raise DataError(
+            "the recordings must have one sampling rate, but "
+            + ", ".join(f"{name} has {rate:g} Hz" for rate, name in sorted(rates.items()))
+            + "; resample them with `sfreq` of the preprocessing."
+        )
+    key = _key(plan, standardise) if cache else None
+    entry = None if key is None else load_entry(key)
+    if entry is None:
+        entry = _read(plan, standardise, key, on_progress or _ignore)
+    counts = [run.quality.n_good for run in entry.runs]
+    windows = Windows(
+        entry.x,
+        entry.y,
+        subject=np.repeat([run.subject for run in entry.runs], counts),
+        recording=np.repeat([run.recording for run in entry.runs], counts),
+        sfreq=plan.preprocessing.rate(plan.recordings[0].sfreq),
+        ch_names=plan.ch_names,
+        class_names=plan.class_names,
+    )
+    return windows, Quality.of_all([run.quality for run in entry.runs])
+
+
+def _with_classes(plan: Plan, classes: Sequence[str] | None, min_windows: int | None) -> Plan:
+    """Leave out classes before any signal is read."""
+    labels = np.concatenate([one.labels for one in plan.recordings])
+    class_names, labels = choose_classes(plan.class_names, labels, classes, min_windows)
+    ends = np.cumsum([len(one.labels) for one in plan.recordings])[:-1]
+    recordings = [
+        replace(one, starts=one.starts[new >= 0], labels=new[new >= 0])
+        for one, new in zip(plan.recordings, np.split(labels, ends), strict=True)
+    ]
+    recordings = [one for one in recordings if len(one.starts)]
+    return replace(plan, recordings=recordings, class_names=class_names)
+
+
+def _key(plan: Plan, standardise: Standardise) -> str:
+    parameters = {
+        "mne": version("mne"),
+        "preprocessing": asdict(plan.preprocessing),
+        "standardise": standardise,
+        "recordings": [
+            [one.picks, one.starts.tolist(), one.labels.tolist(), one.subject, one.name]
+            for one in plan.recordings
+        ],
+    }
+    return cache_key([one.path for one in plan.recordings], parameters)
+
+
+def _read(
+    plan: Plan, standardise: Standardise, key: str | None, on_progress: Progress
+) -> CachedWindows:
+    """Read every recording, into the cache if there is a key."""
+    total = len(plan.recordings)
+    runs: list[Run] = []
+    n_windows = sum(len(one.starts) for one in plan.recordings)
+    n_times = round(plan.preprocessing.seconds * plan.preprocessing.rate(plan.recordings[0].sfreq))
+    with WindowStore(key, (n_windows, len(plan.ch_names), n_times)) as store:
+        for done, recording in enumerate(plan.recordings):
+            on_progress(done, total, recording.name)
+            x, flaws = cut_recording(recording, plan.preprocessing)
+            labels = recording.labels
+            if flaws.bad.any():
+                x, labels = x[~flaws.bad], labels[~flaws.bad]
+            standardise_as(standardise, x)
+            runs.append(Run(recording.subject, recording.name, flaws.quality()))
+            store.append(x, labels, runs[-1])
+        on_progress(total, total, "")
+        quality = Quality.of_all([run.quality for run in runs])
+        if not quality.n_good:
+            refuse_bad(quality, str(plan.recordings[0].path.parent))
+        return store.finish()
+
+
+def _ignore(_done: int, _total: int, _name: str) -> None:
+    """Tell nobody."""

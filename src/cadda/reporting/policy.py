@@ -1,0 +1,132 @@
+"""Pictures of a policy: how often each operation is used per class, and how that came about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from cadda.policies.spec import PolicySpec
+from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.summary import PolicySummary, summarise
+from cadda.search.events import Retrained, SearchEpoch
+
+__all__ = ["plot_evolution", "plot_operation_use"]
+
+LARGEST_MARK = 320.0
+"""Area in points² of the mark of magnitude 1."""
+
+PANELS = (
+    ("applied", "probability that it changes a window"),
+    ("probability", "probability p once chosen"),
+    ("magnitude", "magnitude µ"),
+)
+
+
+def plot_operation_use(policy: PolicySpec) -> Figure:
+    """Draw how often each operation changes a window, per class, as a heat map.
+
+    Parameters
+    ----------
+    policy : PolicySpec
+        The policy.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Rows are classes, columns operations; the area of a circle is the magnitude.
+    """
+    table = summarise(policy)
+    n_rows, n_columns = table.applied.shape
+    figure = Figure(figsize=(2.8 + 0.75 * n_columns, 2.6 + 0.55 * n_rows), layout="constrained")
+    axes = figure.add_subplot()
+    picture = axes.imshow(table.applied, cmap="Blues", vmin=0, aspect="auto")
+    _write_cells(axes, table)
+    axes.set_xticks(range(n_columns), _labels(table.operations), rotation=40, ha="right")
+    axes.set_yticks(range(n_rows), [_row_label(name) for name in table.rows])
+    figure.colorbar(picture, label="probability of changing a window", shrink=0.9)
+    method = policy.provenance.method
+    axes.set_title("Operations used" + (f" by the policy that {method} found" if method else ""))
+    axes.text(
+        1.0, -0.02, "circle: magnitude, full cell = 1", transform=axes.transAxes, ha="right",
+        va="top", fontsize=7, color="#555555",
+    )  # fmt: skip
+    return figure
+
+
+def plot_evolution(history: Sequence[SearchEpoch | Retrained], policy: PolicySpec) -> Figure:
+    """Draw how a policy changed during the search.
+
+    Parameters
+    ----------
+    history : sequence of SearchEpoch and Retrained
+        What happened.
+    policy : PolicySpec
+        The policy found, which gives names to rows and columns.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A row of panels per class: use, p and µ of each operation over the epochs.
+    """
+    epochs = [event for event in history if isinstance(event, SearchEpoch)]
+    rows, names = policy.rows, policy.operation_names
+    figure = Figure(figsize=(11, 1.3 + 2.2 * len(rows)), layout="constrained")
+    panels = figure.subplots(len(rows), len(PANELS), sharex=True, squeeze=False)
+    number = [event.epoch for event in epochs]
+    lines: list[Line2D] = []
+    for column, (field, title) in enumerate(PANELS):
+        values = np.array([getattr(event, field) for event in epochs], dtype=float)
+        for row, name in enumerate(rows):
+            axes = panels[row, column]
+            lines = _draw_lines(axes, number, values[:, row] if len(values) else values)
+            if row == 0:
+                axes.set_title(title, fontsize=10)
+            if column == 0:
+                axes.set_ylabel(_row_label(name))
+    for axes in panels[-1]:
+        axes.set_xlabel("epoch of the search")
+    figure.legend(lines, _labels(names), loc="outside right upper", fontsize=8, frameon=False)
+    return figure
+
+
+def _draw_lines(axes: Axes, number: list[int], values: NDArray[np.float64]) -> list[Line2D]:
+    """Draw one line per operation in colours that stay apart for thirteen of them."""
+    axes.set_ylim(0, 1 if not values.size else max(0.25, 1.1 * np.nanmax(values, initial=0.0)))
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    styles = ("-", "--")
+    return [
+        axes.plot(number, line, color=f"C{i % 10}", linestyle=styles[i // 10 % 2], linewidth=1.4)[
+            0
+        ]
+        for i, line in enumerate(values.T)
+    ]
+
+
+def _write_cells(axes: Axes, table: PolicySummary) -> None:
+    middle = table.applied.max() / 2
+    for (row, column), value in np.ndenumerate(table.applied):
+        light = value > middle
+        axes.text(
+            column, row - 0.18, f"{value:.0%}", ha="center", va="center", fontsize=8,
+            color="white" if light else "black",
+        )  # fmt: skip
+        magnitude = float(table.magnitude[row, column])
+        if np.isfinite(magnitude):
+            axes.scatter(
+                column, row + 0.2, s=max(LARGEST_MARK * magnitude / 4, 1.0), color="#e08214",
+                edgecolors="white", linewidths=0.5,
+            )  # fmt: skip
+
+
+def _labels(operations: Sequence[str]) -> list[str]:
+    return [name.replace("_", " ") for name in operations]
+
+
+def _row_label(name: str) -> str:
+    return "all classes" if name == ALL_CLASSES else name

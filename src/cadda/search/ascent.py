@@ -1,0 +1,178 @@
+"""How a relaxed policy learns from the rewards of a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from cadda._random import Seeds, seeded, uniform
+from cadda.policies.estimators import ControlVariate, relax_gradient
+from cadda.policies.relaxed import RelaxedDraw, RelaxedPolicy
+from cadda.policies.staged import MixturePolicy
+from cadda.search.settings import Estimator
+
+__all__ = ["PolicyAscent"]
+
+SCALE_MEMORY = 0.98
+"""How much of the running scale of rewards is kept from one step to the next."""
+
+
+class PolicyAscent:
+    """Moves a policy towards higher rewards by Adam.
+
+    Probabilities p and magnitudes µ get the pathwise derivative of the rewards, weights w of the
+    choices that of an estimator. Rewards are divided by their running size, which grows tenfold as
+    a model fits.
+
+    Parameters
+    ----------
+    policy : RelaxedPolicy
+        What learns.
+    estimator : 'relax' | 'straight-through'
+        How w learns; a mixture, which draws nothing, needs neither.
+    lr : float
+        Learning rate of the policy.
+    control_lr : float
+        Learning rate of RELAX's control variate.
+    seed : int
+        Seed of the control variate's first weights.
+    """
+
+    def __init__(
+        self,
+        policy: RelaxedPolicy,
+        *,
+        estimator: Estimator,
+        lr: float,
+        control_lr: float,
+        seed: int,
+    ) -> None:
+        self.policy = policy
+        self.uses_relax = estimator == "relax" and not isinstance(policy, MixturePolicy)
+        self.optimizer = torch.optim.Adam(policy.parameters(), lr=lr)
+        self.control = _make_control(policy, seed)
+        self.control_optimizer = torch.optim.Adam(self.control.parameters(), lr=control_lr)
+        self.scale = 0.0
+
+    def ascend(
+        self, rewards: Tensor, baseline: Tensor, draw: RelaxedDraw, generator: Generator
+    ) -> None:
+        """Take one step.
+
+        Parameters
+        ----------
+        rewards : Tensor
+            Reward of each window, attached to the parameters of the policy.
+        baseline : Tensor
+            What each reward is compared with; does not depend on the draw.
+        draw : RelaxedDraw
+            What was drawn for the windows.
+        generator : torch.Generator
+            Source of randomness of RELAX.
+        """
+        gain = rewards.detach() - baseline
+        scale = self._update_scale(gain)
+        parameters = list(self.policy.parameters())
+        gradients = torch.autograd.grad(
+            -rewards.mean() / scale, parameters, allow_unused=True, materialize_grads=True
+        )
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        if self.uses_relax:
+            self.policy.weight.grad = -self.slope_of_weights(gain / scale, draw, generator)
+        self.optimizer.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give all that is needed to go on in another process.
+
+        Returns
+        -------
+        dict
+            Tensors and plain values.
+        """
+        return {"scale": self.scale} | {
+            name: part.state_dict() for name, part in self._parts().items()
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state.
+
+        Parameters
+        ----------
+        state : dict
+            Result of `state_dict`.
+        """
+        self.scale = state["scale"]
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "optimizer": self.optimizer,
+            "control": self.control,
+            "control_optimizer": self.control_optimizer,
+        }
+
+    def _update_scale(self, gain: Tensor) -> float:
+        size = float(gain.square().mean().sqrt())
+        memory = SCALE_MEMORY if self.scale else 0.0
+        self.scale = memory * self.scale + (1 - memory) * size
+        return max(self.scale, 1e-12)
+
+    def slope_of_weights(self, reward: Tensor, draw: RelaxedDraw, generator: Generator) -> Tensor:
+        """Estimate by RELAX how the mean reward grows with w, and train the control variate.
+
+        Parameters
+        ----------
+        reward : Tensor
+            Reward of each window, shape (n_windows,).
+        draw : RelaxedDraw
+            What was drawn for the windows.
+        generator : torch.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        Tensor
+            Of the shape of the weights.
+        """
+        choices = self.policy.choices(draw)
+        first, unit = self._units(draw)
+        size = torch.bincount(unit).to(reward.dtype)
+        mean = torch.zeros_like(size).index_add_(0, unit, reward) / size
+        estimate = relax_gradient(
+            choices.weight[first],
+            choices.chosen[first],
+            choices.gumbel[first],
+            uniform(choices.weight[first].shape, reward, generator),
+            mean,
+            self.control,
+            draw.row[first],
+        )
+        self.control_optimizer.zero_grad()
+        torch.autograd.backward(estimate.square().mean())
+        self.control_optimizer.step()
+        share = (size / size.sum())[:, None, None]
+        (slope,) = torch.autograd.grad(
+            choices.weight[first], self.policy.weight, share * estimate.detach()
+        )
+        return slope
+
+    def _units(self, draw: RelaxedDraw) -> tuple[Tensor, Tensor]:
+        """Group windows that share a choice: a member of each group, and the group of each."""
+        n_windows = len(draw.row)
+        window = torch.arange(n_windows, device=draw.row.device)
+        if self.policy.granularity == "window":
+            return window, window
+        rows, unit = torch.unique(draw.row, return_inverse=True)
+        first = torch.full((len(rows),), n_windows, device=window.device)
+        return first.scatter_reduce(0, unit, window, "amin"), unit
+
+
+def _make_control(policy: RelaxedPolicy, seed: int) -> ControlVariate:
+    shape = policy.weight.shape
+    n_choices = shape[-2] if len(shape) == 4 else 1
+    with seeded(Seeds(seed).integer("control"), torch.device("cpu")):
+        return ControlVariate(n_choices, shape[-1], policy.n_rows).to(policy.weight.device)

@@ -1,0 +1,300 @@
+r"""Faster AutoAugment: a policy whose windows a critic cannot tell from real ones.
+
+The critic D is that of a Wasserstein GAN with gradient penalty, and classifies besides. With x
+real, :math:`\tilde x = T_\alpha(x')` augmented and :math:`\hat x` between the two,
+
+.. math::
+
+    L_D &= \overline{D(\tilde x)} - \overline{D(x)}
+           + \kappa \, \overline{(\sqrt d \, \|\nabla_{\hat x} D(\hat x)\|_2 - 1)^2}
+           + \lambda \, \mathrm{CE}(x, y), \\
+    L_\alpha &= -\overline{D(\tilde x)} + \lambda \, \mathrm{CE}(\tilde x, y').
+
+The norm is over all d values of a window; public implementations of the method take it over
+channels only. With :math:`\sqrt d`, windows are as far apart as the root mean square of their
+difference, so that D is in the unit of the signal: without it, D grows with the length of the
+windows, and on 30 s of EEG drowns the classification.
+
+**Like with like.** Each augmented window is compared with another real window of its class. What
+separates the two halves of a batch is then never that one of them happens to hold more windows of
+a class, and :math:`\hat x` has a class too. A class-wise policy gets a critic that knows it,
+:math:`D(x, y)`: the policy of a class shall match the windows *of that class*. Without this, an
+operation that turns one class into another would look harmless, since the windows that it makes do
+exist. There is one critic for all classes, with a term for each: what a real window looks like is
+learned from all of them, even where a class has few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from cadda._random import Seeds, uniform
+from cadda._validation import check_positive
+from cadda.exceptions import TrainingError
+from cadda.policies.dispatch import Granularity, check_granularity, per_window
+from cadda.policies.relaxed import RelaxedPolicy
+from cadda.policies.spec import PolicySpec
+from cadda.policies.staged import MixturePolicy
+from cadda.search.events import SearchStep
+from cadda.search.task import SearchTask
+from cadda.search.wasserstein import Classifier, gradient_penalty, partners
+
+__all__ = ["FasterSearcher", "FasterSettings"]
+
+BETAS = (0.0, 0.999)
+"""Decay rates of Adam for critic and policy, as in the paper and usual for Wasserstein GANs."""
+
+
+@dataclass(frozen=True)
+class FasterSettings:
+    """How to search.
+
+    Parameters
+    ----------
+    batch_size : int
+        Windows to augment per step, and as many real ones.
+    policy_lr : float
+        Learning rate of Adam on the policy.
+    critic_lr : float
+        Learning rate of Adam on the critic.
+    penalty : float
+        Weight κ of the gradient penalty.
+    classification : float
+        Weight λ of the classification losses.
+    critic_steps : int
+        Steps of the critic for each one of the policy.
+    warmup_epochs : int
+        Epochs before the policy starts to move: first the critic must have learned something.
+    n_subpolicies : int
+        Number L of subpolicies.
+    n_stages : int
+        Number K of stages in a subpolicy.
+    granularity : 'window' | 'batch'
+        What draws a subpolicy of its own; see `RelaxedPolicy`.
+    gate_temperature : float
+        Temperature of the relaxed Bernoulli variable behind p.
+    choice_temperature : float
+        Temperature η of the softmax that mixes operations.
+    seed : int
+        Decides everything that is random.
+    """
+
+    batch_size: int = 16
+    policy_lr: float = 0.01
+    critic_lr: float = 1e-3
+    penalty: float = 10.0
+    classification: float = 0.1
+    critic_steps: int = 1
+    warmup_epochs: int = 2
+    n_subpolicies: int = 5
+    n_stages: int = 2
+    granularity: Granularity = "window"
+    gate_temperature: float = 0.1
+    choice_temperature: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "policy_lr", "critic_lr", "critic_steps"):
+            check_positive(name, getattr(self, name))
+        for name in ("penalty", "classification", "warmup_epochs"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"`{name}` must be 0 or more, got {getattr(self, name)}.")
+        check_granularity(self.granularity)
+
+
+class FasterSearcher:
+    """Learns a policy and a critic together, a step at a time.
+
+    In each `SearchStep`, ``reward`` is the mean criticism of the augmented windows minus that of
+    the real ones, which rises to 0 as the critic cannot tell them apart any more, and
+    ``train_loss`` is the critic's cross entropy on real windows.
+
+    Parameters
+    ----------
+    task : SearchTask
+        What to search on. Its ``make_critic`` makes, from a seed, a module without randomness of
+        its own that maps windows, and labels if class-wise, to logits of the classes and one
+        criticism per window. Validation windows are not used.
+    settings : FasterSettings
+        How to search.
+    classwise : bool
+        Whether to learn one policy per class.
+    """
+
+    policy: RelaxedPolicy
+
+    def __init__(self, task: SearchTask, settings: FasterSettings, *, classwise: bool) -> None:
+        self.task, self.settings, self.classwise = task, settings, classwise
+        self.seeds = Seeds(settings.seed)
+        self.policy = MixturePolicy(
+            task.pool,
+            class_names=task.class_names if classwise else None,
+            n_subpolicies=settings.n_subpolicies,
+            n_stages=settings.n_stages,
+            granularity=settings.granularity,
+            gate_temperature=settings.gate_temperature,
+            choice_temperature=settings.choice_temperature,
+        ).to(task.device)
+        self.critic = task.make_critic(self.seeds.integer("critic")).to(task.device)
+        self.model: nn.Module = Classifier(self.critic)
+        self.policy_optimizer = torch.optim.Adam(
+            self.policy.parameters(), lr=settings.policy_lr, betas=BETAS
+        )
+        self.critic_optimizer = torch.optim.Adam(
+            self.critic.parameters(), lr=settings.critic_lr, betas=BETAS
+        )
+        self.step_number = 0
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in which as many windows are augmented as there are."""
+        return math.ceil(len(self.task.x_train) / self.settings.batch_size)
+
+    def run(self) -> Iterator[SearchStep]:
+        """Search on and on; stop by not asking for more.
+
+        Yields
+        ------
+        SearchStep
+            What happened in each step.
+        """
+        while True:
+            yield self.step()
+
+    def step(self) -> SearchStep:
+        """Do one step: train the critic, once or more often, and then move the policy.
+
+        Returns
+        -------
+        SearchStep
+            What happened; numbers are those of the last batch, before the critic learned from it.
+        """
+        self.step_number += 1
+        learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
+        last = self.settings.critic_steps - 1
+        for turn in range(last + 1):
+            real, x, y = self._batches(turn)
+            with torch.set_grad_enabled(learns and turn == last):
+                augmented, _ = self.policy(x, y, generator=self._stream("draws", turn))
+            loss, reward = self._train_critic(real, augmented.detach(), y, turn)
+        if learns:
+            self._move_policy(augmented, y)
+        return SearchStep(self.step_number, loss, reward, self.entropy())
+
+    def entropy(self) -> float:
+        """Say how undecided the mixtures are: 1 is uniform, 0 is certain.
+
+        Returns
+        -------
+        float
+            Mean entropy over the stages, relative to the largest possible.
+        """
+        weight = self.policy.weight.detach() / self.policy.choice_temperature
+        log_share = weight.log_softmax(-1)
+        largest = math.log(max(log_share.shape[-1], 2))
+        return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
+
+    def to_spec(self) -> PolicySpec:
+        """Give the policy found so far.
+
+        Returns
+        -------
+        PolicySpec
+            Plain data; the shares of a mixture become probabilities of choosing.
+        """
+        return self.policy.to_spec()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give all that is needed to go on in another process.
+
+        Returns
+        -------
+        dict
+            Tensors and plain values.
+        """
+        parts = {name: part.state_dict() for name, part in self._parts().items()}
+        return {"step_number": self.step_number, **parts}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state; the steps to come are the same bytes.
+
+        Parameters
+        ----------
+        state : dict
+            Result of `state_dict`.
+        """
+        self.step_number = state["step_number"]
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "policy": self.policy,
+            "critic": self.critic,
+            "policy_optimizer": self.policy_optimizer,
+            "critic_optimizer": self.critic_optimizer,
+        }
+
+    def _batches(self, turn: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw real windows, windows to augment, and the labels, which both have."""
+        n_windows = len(self.task.x_train)
+        order = torch.randperm(n_windows, generator=self._cpu_stream("training batch", turn))
+        index = order[: self.settings.batch_size]
+        x, y = self.task.training_batch(index)
+        partner = partners(self.task.y_train.cpu(), index, self._cpu_stream("partners", turn))
+        return self.task.training_batch(partner)[0], x, y
+
+    def _train_critic(
+        self, real: Tensor, augmented: Tensor, y: Tensor, turn: int
+    ) -> tuple[float, float]:
+        """Train the critic for one step; give its cross entropy and D(augmented) − D(real)."""
+        logits, criticism = self._judge(torch.cat([real, augmented]), y.repeat(2))
+        n_real = len(real)
+        loss = cross_entropy(logits[:n_real], y)
+        difference = criticism[n_real:].mean() - criticism[:n_real].mean()
+        share = per_window(uniform(y.shape, real, self._stream("segments", turn)), real)
+        root = math.sqrt(real[0].numel())
+        penalty = gradient_penalty(
+            lambda between: root * self._judge(between, y)[1], torch.lerp(real, augmented, share)
+        )
+        self.critic_optimizer.zero_grad()
+        total = difference + self.settings.penalty * penalty + self.settings.classification * loss
+        if not math.isfinite(total.item()):
+            raise TrainingError(
+                f"the loss of the critic became {total.item()} in step {self.step_number} of the "
+                "search; try a smaller `critic_lr`, or standardise the windows."
+            )
+        torch.autograd.backward(total)
+        self.critic_optimizer.step()
+        return loss.item(), difference.item()
+
+    def _move_policy(self, augmented: Tensor, y: Tensor) -> None:
+        """Make augmented windows look more real, and more like their classes."""
+        logits, criticism = self._judge(augmented, y)
+        loss = self.settings.classification * cross_entropy(logits, y) - criticism.mean()
+        parameters = list(self.policy.parameters())
+        gradients = torch.autograd.grad(
+            loss, parameters, allow_unused=True, materialize_grads=True
+        )
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self.policy_optimizer.step()
+
+    def _judge(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Give logits and criticism, the latter by class if the policy is class-wise."""
+        logits, criticism = self.critic(x, y) if self.classwise else self.critic(x)
+        return logits, criticism
+
+    def _stream(self, name: str, turn: int) -> torch.Generator:
+        place = {"step": self.step_number, "turn": turn}
+        return self.seeds.stream(name, device=self.task.device, **place)
+
+    def _cpu_stream(self, name: str, turn: int) -> torch.Generator:
+        return self.seeds.stream(name, step=self.step_number, turn=turn)

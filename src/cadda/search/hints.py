@@ -1,0 +1,86 @@
+"""What a user should know about a search that would otherwise go unnoticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cadda.policies.summary import PolicySummary
+from cadda.search.events import SearchStep
+
+__all__ = ["hints_of", "rare_classes"]
+
+EDGE = 0.03
+"""How near to 0 or 1 a magnitude is at its edge."""
+
+LEADS = 1.5
+"""How much more often than by chance an operation is chosen that leads."""
+
+OFTEN_ABSENT = 0.3
+"""Share of batches without a class that is worth a word."""
+
+NOTHING = 1e-7
+"""Rewards smaller than this, with losses of about 1, are rounding errors."""
+
+
+def rare_classes(y: Tensor, class_names: tuple[str, ...], batch_size: int) -> tuple[str, ...]:
+    """Name classes that many batches lack, whose policy learns slowly.
+
+    Parameters
+    ----------
+    y : Tensor
+        Labels of the training windows.
+    class_names : tuple of str
+        Names of the classes.
+    batch_size : int
+        Windows per step.
+
+    Returns
+    -------
+    tuple of str
+        One sentence for each such class.
+    """
+    share = torch.bincount(y, minlength=len(class_names)) / len(y)
+    absent = (1 - share) ** batch_size
+    return tuple(
+        f"{name} is absent from {missing:.0%} of the batches, so its policy learns slowly; "
+        "take a larger batch_size"
+        for name, missing in zip(class_names, absent.tolist(), strict=True)
+        if missing > OFTEN_ABSENT
+    )
+
+
+def hints_of(table: PolicySummary, steps: list[SearchStep]) -> tuple[str, ...]:
+    """Say what is odd about an epoch.
+
+    Parameters
+    ----------
+    table : PolicySummary
+        The policy after it.
+    steps : list of SearchStep
+        What happened in it.
+
+    Returns
+    -------
+    tuple of str
+        One sentence each; most often none.
+    """
+    return (*_at_edge(table), *_without_effect(steps))
+
+
+def _at_edge(table: PolicySummary) -> list[str]:
+    """Name operations that are chosen often and whose magnitude would like to go further."""
+    often = table.share > LEADS / len(table.operations)
+    hints = []
+    for row, column in np.argwhere(often & (table.magnitude > 1 - EDGE)):
+        where = "" if table.rows[row] == "*" else f" for {table.rows[row]}"
+        hints.append(f"{table.operations[column]}{where} is at its largest magnitude")
+    return hints
+
+
+def _without_effect(steps: list[SearchStep]) -> list[str]:
+    rewards = [abs(one.reward) for one in steps if one.reward is not None]
+    if not rewards or max(rewards) > NOTHING:
+        return []
+    return ["no operation changes what the model learns"]

@@ -1,0 +1,127 @@
+"""How ADDA, CADDA and DADA search: our settings and the paper's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cadda._validation import check_positive
+from cadda.policies.dispatch import Granularity, check_granularity
+from cadda.search.reward import Hypergradient
+
+__all__ = ["PAPER", "BilevelSettings", "Estimator", "Sampling"]
+
+Estimator = Literal["relax", "straight-through"]
+Sampling = Literal["stage", "subpolicy", "mixture"]
+
+PAPER: dict[str, Any] = {
+    "betas": (0.0, 0.999),
+    "policy_lr": 5e-4,
+    "valid_memory": 0.0,
+    "warmup_epochs": 0,
+    "granularity": "batch",
+    "paired": False,
+    "calibrated": False,
+    "reuse_inner_gradient": False,
+}
+"""What the paper does otherwise than our defaults; it also doubles the batch for CADDA."""
+
+
+@dataclass(frozen=True)
+class BilevelSettings:
+    """How to search by the gradient of the validation loss.
+
+    Parameters
+    ----------
+    batch_size : int
+        Training windows per step.
+    valid_batch_size : int | None
+        Validation windows per step, drawn anew each time; None takes as many as for training.
+    valid_memory : float
+        How much of the validation gradient is kept from one step to the next, in [0, 1): the mean
+        over recent steps is less noisy, and a little out of date.
+    model_lr : float
+        Learning rate of Adam on the model.
+    betas : tuple of float
+        Decay rates of Adam on the model.
+    policy_lr : float
+        Learning rate of Adam on the policy.
+    control_lr : float
+        Learning rate of Adam on the control variate.
+    unroll_lr : float
+        Step size ξ of the unrolled training step.
+    warmup_epochs : int
+        Epochs before the policy starts to move: augmentation pays once a model begins to overfit.
+    hypergradient : 'finite-difference' | 'exact'
+        How rewards are computed.
+    estimator : 'relax' | 'straight-through'
+        How the weights of choices learn.
+    paired : bool
+        Whether to subtract from each reward that of the same window left as it is.
+    calibrated : bool
+        Whether validation logits are divided by their best temperature, so that an operation earns
+        nothing by only making an overfitted model less confident.
+    reuse_inner_gradient : bool
+        Whether the gradient of the unrolled step also updates the model.
+    sampling : 'stage' | 'subpolicy' | 'mixture'
+        What is drawn: an operation per stage (ADDA), one of all sequences of operations (DADA), or
+        nothing, each stage being the weighted mean of all operations (Faster AutoAugment).
+    n_subpolicies : int
+        Number L of subpolicies; the number of sequences if they are what is drawn.
+    n_stages : int
+        Number K of stages of a subpolicy.
+    granularity : 'window' | 'batch'
+        What makes choices of its own.
+    gate_temperature : float
+        Temperature of the relaxed Bernoulli variable behind p.
+    choice_temperature : float
+        Temperature of the softmax that carries the gradient of w.
+    seed : int
+        Decides everything that is random.
+    """
+
+    batch_size: int = 16
+    valid_batch_size: int | None = None
+    valid_memory: float = 0.8
+    model_lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    policy_lr: float = 0.05
+    control_lr: float = 0.01
+    unroll_lr: float = 1e-3
+    warmup_epochs: int = 5
+    hypergradient: Hypergradient = "finite-difference"
+    estimator: Estimator = "relax"
+    paired: bool = True
+    calibrated: bool = False
+    reuse_inner_gradient: bool = True
+    sampling: Sampling = "stage"
+    n_subpolicies: int = 5
+    n_stages: int = 2
+    granularity: Granularity = "window"
+    gate_temperature: float = 0.1
+    choice_temperature: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_positive("valid_batch_size", self.n_valid)
+        for name in ("batch_size", "n_subpolicies", "n_stages"):
+            check_positive(name, getattr(self, name))
+        for name in ("model_lr", "policy_lr", "control_lr", "unroll_lr"):
+            check_positive(name, getattr(self, name))
+        if self.warmup_epochs < 0:
+            raise ValueError(f"`warmup_epochs` must be 0 or more, got {self.warmup_epochs}.")
+        if not 0 <= self.valid_memory < 1:
+            raise ValueError(f"`valid_memory` must be in [0, 1), got {self.valid_memory}.")
+        check_granularity(self.granularity)
+        for name, allowed in (
+            ("hypergradient", ("finite-difference", "exact")),
+            ("estimator", ("relax", "straight-through")),
+            ("sampling", ("stage", "subpolicy", "mixture")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"`{name}` must be in {allowed}, got {getattr(self, name)!r}.")
+
+    @property
+    def n_valid(self) -> int:
+        """Validation windows per step."""
+        return self.batch_size if self.valid_batch_size is None else self.valid_batch_size

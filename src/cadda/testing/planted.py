@@ -1,0 +1,89 @@
+"""Windows whose right augmentation is known, class by class, because it was planted."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from cadda._random import Seeds
+from cadda.data.windows import Windows
+
+__all__ = ["DESTROYS", "HELPS", "planted_windows"]
+
+CLASS_NAMES = ("decay", "growth", "dip", "sweep")
+HELPS = {"decay": "sign_flip", "sweep": "time_reverse"}
+"""Operation that makes, from training windows of a class, what validation has and they lack."""
+
+DESTROYS = {
+    "decay": ("time_reverse",),
+    "growth": ("time_reverse", "sign_flip"),
+    "dip": ("time_reverse", "sign_flip"),
+}
+"""Operations that turn windows of a class into windows of another."""
+
+SFREQ = 100.0
+N_TIMES = 200
+TIME_CONSTANT = 0.25
+"""Of decay and growth, in seconds."""
+
+SWEEP_HZ = (4.0, 16.0)
+
+
+def planted_windows(n_windows: int, *, varied: bool, noise: float = 0.5, seed: int = 0) -> Windows:
+    """Make windows of four classes, each with invariances of its own.
+
+    A *decay* jumps and decays, with either sign. A *growth* is an upward decay in reversed time, a
+    *dip* the same downwards: reversed time makes one out of a decay, a turned sign makes one out
+    of the other. A *sweep* is an oscillation that gets faster or slower.
+
+    Parameters
+    ----------
+    n_windows : int
+        Number of windows, equally many of each class.
+    varied : bool
+        Whether decays come with both signs and sweeps in both directions of time; if not, all
+        decays go up and all sweeps get faster. A model trained on the latter and judged on the
+        former needs `HELPS`.
+    noise : float
+        Standard deviation of white noise; the patterns have an amplitude of about 2.
+    seed : int
+        Decides everything random.
+
+    Returns
+    -------
+    Windows
+        One channel of 2 s at 100 Hz, four subjects.
+    """
+    generator = Seeds(seed).stream("planted windows", varied=int(varied))
+    y = torch.arange(n_windows) % len(CLASS_NAMES)
+
+    def uniform() -> Tensor:
+        return torch.rand(n_windows, 1, generator=generator)
+
+    time = torch.arange(N_TIMES) / SFREQ
+    since = time - (0.4 + 1.2 * uniform())
+    decay = torch.where(since >= 0, torch.exp(-since / TIME_CONSTANT), 0.0)
+    growth = torch.where(since <= 0, torch.exp(since / TIME_CONSTANT), 0.0)
+    low, high = SWEEP_HZ
+    turns = low * time + (high - low) * time**2 / (2 * N_TIMES / SFREQ) + uniform()
+    sweep = torch.sin(2 * torch.pi * turns)
+    flipped, turned = (uniform() < 0.5) & varied, (uniform() < 0.5) & varied
+    patterns = torch.stack(
+        [
+            2 * torch.where(flipped, -decay, decay),
+            2 * growth,
+            -2 * growth,
+            torch.where(turned, sweep.flip(1), sweep),
+        ]
+    )
+    x = patterns[y, torch.arange(n_windows)]
+    x = x + noise * torch.randn(x.shape, generator=generator)
+    side = "varied" if varied else "plain"
+    return Windows(
+        x[:, None],
+        y,
+        subject=[f"{side} {i // len(CLASS_NAMES) % 4}" for i in range(n_windows)],
+        sfreq=SFREQ,
+        ch_names=["Cz"],
+        class_names=CLASS_NAMES,
+    )

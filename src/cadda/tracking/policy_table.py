@@ -1,0 +1,86 @@
+"""A policy as a table for the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from cadda.operations.catalogue import CATALOGUE
+from cadda.search.events import SearchEpoch, SearchStart
+
+__all__ = ["policy_table", "sparkline"]
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 40
+RISEN = 1.2
+"""How much more likely than at the start an operation must be to be marked as risen."""
+
+
+def policy_table(epoch: SearchEpoch, start: SearchStart) -> Table:
+    """Show how often and how strongly each operation is used now.
+
+    Parameters
+    ----------
+    epoch : SearchEpoch
+        State of the search.
+    start : SearchStart
+        Its beginning, which knows the names.
+
+    Returns
+    -------
+    Table
+        Operations by row, the most used first; classes by column.
+    """
+    columns = start.class_names if start.classwise else ("all classes",)
+    table = Table(title="policy so far: share of windows changed, magnitude", title_justify="left")
+    table.add_column("operation")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    order = sorted(
+        range(len(start.operations)), key=lambda n: -max(row[n] for row in epoch.applied)
+    )
+    uniform = 0.5 / len(start.operations)
+    for n in order:
+        cells = [
+            _cell(start.operations[n], applied[n], magnitude[n], share[n] * p[n] / uniform)
+            for applied, magnitude, share, p in zip(
+                epoch.applied, epoch.magnitude, epoch.share, epoch.probability, strict=True
+            )
+        ]
+        table.add_row(start.operations[n], *cells)
+    return table
+
+
+def _cell(operation: str, applied: float, magnitude: float, change: float) -> str:
+    entry = CATALOGUE.get(operation)
+    arrow = "▲" if change > RISEN else "▼" if change < 1 / RISEN else " "
+    strength = ""
+    if entry is not None and entry.has_magnitude and not math.isnan(magnitude):
+        strength = f" {magnitude * entry.full:.2g}{entry.unit}"
+    return f"{applied:.0%}{arrow}{strength}"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Draw numbers as a row of small bars.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The numbers; the last ones are drawn.
+
+    Returns
+    -------
+    str
+        One character each.
+
+    Examples
+    --------
+    >>> sparkline([0, 1, 2, 3])
+    '▁▃▅█'
+    """
+    shown = values[-WIDTH:]
+    low, high = min(shown), max(shown)
+    span = (high - low) or 1.0
+    return "".join(BARS[int((value - low) / span * (len(BARS) - 1))] for value in shown)

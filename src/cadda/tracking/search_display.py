@@ -1,0 +1,162 @@
+"""A search on the screen: a live picture in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from cadda.search.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, SearchStart
+from cadda.tracking.policy_table import policy_table, sparkline
+from cadda.training.events import EpochEnd, TrainingEvent
+
+__all__ = ["SearchDisplay"]
+
+LINES = 10
+"""Plain lines that a whole search prints, about."""
+
+
+class SearchDisplay:
+    """Shows a search while it runs; use it as a context and as the receiver of events.
+
+    Parameters
+    ----------
+    title : str
+        What is searched on, in a line.
+    console : Console | None
+        Where to show it; None takes standard error.
+    """
+
+    def __init__(self, title: str, console: Console | None = None) -> None:
+        self.title = title
+        self.console = console or Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self.console,
+        )
+        self._live = Live(console=self.console, refresh_per_second=4, transient=True)
+        self._tasks: dict[str, TaskID] = {}
+        self._start: SearchStart | None = None
+        self._epochs: list[SearchEpoch] = []
+        self._results: list[Retrained] = []
+
+    def __enter__(self) -> Self:
+        """Start to show."""
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the screen as it was."""
+        self._live.stop()
+
+    def __call__(self, event: SearchEvent | TrainingEvent) -> None:
+        """Show one event.
+
+        Parameters
+        ----------
+        event : event
+            What happened.
+        """
+        match event:
+            case SearchStart():
+                self._start = event
+                self._say(self._header(event))
+                for warning in event.warnings:
+                    self._say(f"Note: {warning}.")
+                self._advance("searching", event.epoch, event.n_epochs)
+            case SearchEpoch():
+                self._epochs.append(event)
+                self._advance("searching", event.epoch, event.n_epochs)
+                self._say_epoch(event)
+            case EpochEnd():
+                self._advance("retraining", event.epoch, event.max_epochs)
+            case Retrained():
+                self._results.append(event)
+                self._forget("retraining")
+                self._say(_in_words(event))
+            case SearchEnd():
+                self._forget("searching")
+        if self.console.is_terminal:
+            self._live.update(self._picture())
+
+    def _header(self, event: SearchStart) -> str:
+        kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")
+        return (
+            f"{self.title}\n{kind}: {len(event.operations)} operations, about "
+            f"10^{event.log10_policies:.0f} policies to choose from"
+        )
+
+    def _advance(self, name: str, done: int, total: int) -> None:
+        if not self.console.is_terminal:
+            return
+        if name not in self._tasks:
+            self._tasks[name] = self._progress.add_task(name, total=total, completed=done)
+        self._progress.update(self._tasks[name], completed=done, total=total)
+
+    def _forget(self, name: str) -> None:
+        if name in self._tasks:
+            self._progress.remove_task(self._tasks.pop(name))
+
+    def _say(self, words: str) -> None:
+        """Print a line that stays, above the live picture if there is one."""
+        self.console.print(words, highlight=False, markup=False)
+
+    def _say_epoch(self, event: SearchEpoch) -> None:
+        every = max(1, event.n_epochs // LINES)
+        if not self.console.is_terminal and (
+            event.epoch % every == 0 or event.epoch == event.n_epochs
+        ):
+            left = event.seconds / event.epoch * (event.n_epochs - event.epoch)
+            self._say(
+                f"epoch {event.epoch} of {event.n_epochs}: validation loss "
+                f"{event.valid_loss:.3f}, choices {event.entropy:.0%} undecided, "
+                f"about {left:.0f} s left"
+            )
+            for warning in event.warnings:
+                self._say(f"Note: {warning}.")
+
+    def _picture(self) -> Group:
+        parts: list[object] = [self._progress]
+        if self._epochs and self._start is not None:
+            last = self._epochs[-1]
+            losses = [event.valid_loss for event in self._epochs]
+            entropies = [event.entropy for event in self._epochs]
+            parts += [
+                Text(f"validation loss  {sparkline(losses)} {last.valid_loss:.3f}"),
+                Text(f"undecided        {sparkline(entropies)} {last.entropy:.0%}"),
+                policy_table(last, self._start),
+                *(Text(f"Note: {warning}.", style="yellow") for warning in last.warnings),
+            ]
+        return Group(*parts)  # type: ignore[arg-type]
+
+
+def _in_words(event: Retrained) -> str:
+    what = f"with the policy of epoch {event.epoch}" if event.epoch else "without augmentation"
+    best = ", the best so far" if event.is_best and event.epoch else ""
+    return (
+        f"trained from scratch {what}: validation loss {event.valid_loss:.3f}, balanced accuracy "
+        f"{event.valid_balanced_accuracy:.3f}{best} ({event.seconds:.0f} s)"
+    )

@@ -1,0 +1,122 @@
+"""The search on the command line, killed at random moments and resumed."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cadda import simulate_sleep
+
+CADDA = str(Path(sys.executable).parent / "cadda")
+QUICK = [
+    *("--model", "shallow", "--budget", "4", "--set", "warmup_epochs=1", "--retrain-every", "2"),
+    *("--no-baseline", "--set", "batch_size=32"),
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "sleep.npz"
+    simulate_sleep(n_subjects=6, n_windows=30).save(path)
+    return path
+
+
+def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [CADDA, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def results(folder: Path) -> dict[str, object]:
+    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    return {
+        "policy": (folder / "policy.json").read_bytes(),
+        "model": (folder / "model.safetensors").read_bytes(),
+        "scores": (folder / "scores.json").read_bytes(),
+        "events": [{k: v for k, v in one.items() if "seconds" not in k} for one in events],
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    shown = run("search", data, *QUICK, "--out", folder)
+    assert "balanced accuracy" in shown.stdout
+    assert "cadda policy show" in shown.stdout
+    assert re.search(r"cadda, a policy per class: \d+ operations, about\s10\^\d+", shown.stderr)
+    assert "trained from scratch with the policy of epoch 2" in shown.stderr
+    return folder
+
+
+def test_the_folder_can_be_used(whole: Path, data: Path) -> None:
+    assert (whole / "figures" / "operations.png").stat().st_size > 10_000
+    assert (whole / "figures" / "evolution.png").stat().st_size > 10_000
+    scores = json.loads(run("evaluate", whole, data, "--unseen-only", "--json").stdout)
+    kept = json.loads((whole / "scores.json").read_text())
+    assert scores["balanced_accuracy"] == kept["balanced_accuracy"]
+    assert (
+        "class-wise policy, found by cadda" in run("policy", "show", whole / "policy.json").stdout
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_killed_at_random_moments(data: Path, whole: Path, tmp_path: Path, seed: int) -> None:
+    """However often it is killed, it ends with the same bytes."""
+    chance, out = random.Random(seed), tmp_path / "killed"
+    command = [CADDA, *map(str, ["search", data, *QUICK, "--out", out])]
+    for _ in range(30):
+        again = ["--resume"] if (out / "config.json").exists() else []
+        process = subprocess.Popen([*command, *again], stderr=subprocess.DEVNULL)
+        try:
+            assert process.wait(timeout=4 + 6 * chance.random()) == 0
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    else:
+        pytest.skip("the machine is too slow to get anywhere between two kills")
+    assert {k: v == results(whole)[k] for k, v in results(out).items()} == dict.fromkeys(
+        results(whole), True
+    )
+
+
+def test_interrupt_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = list(map(str, ["search", data, *QUICK, "--budget", "500", "--out", out]))
+    process = subprocess.Popen([CADDA, *arguments], stderr=subprocess.PIPE, text=True)
+    while not (out / "checkpoint.pt").exists():
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"cadda {' '.join(arguments)} --resume" in said
+    assert "Traceback" not in said
+    refused = run(*arguments, code=2)
+    assert "go on with it by `resume` (--resume)" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "cada"], "unknown `method` 'cada' (did you mean `cadda`?)"),
+        (["--operations", "sign_flop,time_mask"], "did you mean `sign_flip`?"),
+        (["--set", "n_stages"], "`--set` must be name=value, got 'n_stages'"),
+        (["--set", "estimater=relax"], "did you mean `estimator`?"),
+        (["--preset", "cvpr"], "`preset` must be 'paper' or None, got 'cvpr'"),
+    ],
+)
+def test_mistakes(data: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
+    out = tmp_path / "run"
+    said = run("search", data, "--out", out, *arguments, code=2).stderr
+    assert message in said
+    assert not out.exists()

@@ -1,0 +1,275 @@
+"""Faster AutoAugment on windows of which some operations make what does not exist."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from cadda import OperationPool, image_pool
+from cadda.exceptions import TrainingError
+from cadda.models.critic import make_critic
+from cadda.operations.space import SignFlip
+from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
+from cadda.search.faster_autoaugment import FasterSearcher, FasterSettings
+from cadda.search.task import SearchTask
+from cadda.search.wasserstein import gradient_penalty, partners
+
+POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
+TIME = torch.linspace(-1, 1, 40)
+BUMP = torch.exp(-((TIME / 0.3) ** 2))
+WIDE = torch.exp(-((TIME / 0.6) ** 2))
+LEFT = torch.exp(-(((TIME + 0.5) / 0.3) ** 2))
+
+
+def task(*patterns: Tensor, noise: float = 0.2, pool: OperationPool = POOL) -> SearchTask:
+    """Make windows of one pattern per class and white noise."""
+    g = torch.Generator().manual_seed(len(patterns))
+    y = torch.arange(128) % len(patterns)
+    x = torch.stack(patterns)[y].unsqueeze(1)
+    x = x + noise * torch.randn(x.shape, generator=g)
+    names = tuple(f"class {i}" for i in range(len(patterns)))
+    shape = tuple(x.shape[1:])
+    return SearchTask(
+        x_train=x,
+        y_train=y,
+        x_valid=x[:8],
+        y_valid=y[:8],
+        class_names=names,
+        pool=pool,
+        make_model=lambda seed: nn.Identity(),
+        make_critic=lambda seed: make_critic(shape, len(names), seed),
+        device=torch.device("cpu"),
+    )
+
+
+def searcher(work: SearchTask, *, classwise: bool = False, **changes: object) -> FasterSearcher:
+    quick: dict[str, object] = {"n_stages": 1, "policy_lr": 0.03, "warmup_epochs": 4}
+    settings = FasterSettings(**(quick | changes))  # type: ignore[arg-type]
+    return FasterSearcher(work, settings, classwise=classwise)
+
+
+def change(search: FasterSearcher, n_steps: int) -> NDArray[np.float64]:
+    """Search, and say by which factor the use of each operation changed, by class."""
+    before = search.to_spec().operation_probabilities()
+    for _ in range(n_steps):
+        search.step()
+    after = search.to_spec().operation_probabilities()
+    return np.asarray(after) / np.asarray(before)
+
+
+class KnownCritic(nn.Module):
+    """Criticism and logits are given functions of how much of the bump a window holds."""
+
+    def __init__(self, slope: float, evidence: float) -> None:
+        super().__init__()
+        self.slope, self.evidence = slope, evidence
+        self.unused = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x: Tensor, y: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        amount = (x * BUMP).flatten(1).sum(1) / BUMP.square().sum()
+        logits = self.evidence * torch.stack([amount, -amount], 1)
+        return logits, self.slope * amount + 0 * self.unused
+
+
+@pytest.mark.parametrize("shape", [(2, 50), (1, 8, 8), (6, 1)])
+def test_penalty_of_a_linear_critic(shape: tuple[int, ...]) -> None:
+    """The slope is the same everywhere, so that the penalty has a closed form."""
+    g = torch.Generator().manual_seed(0)
+    weight = torch.randn(shape, generator=g, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(7, *shape, generator=g, dtype=torch.float64)
+    penalty = gradient_penalty(lambda x: (x * weight).flatten(1).sum(1), x)
+    length = weight.detach().norm()
+    assert penalty.item() == pytest.approx(((length - 1) ** 2).item())
+    (gradient,) = torch.autograd.grad(penalty, weight)
+    assert torch.allclose(gradient, 2 * (length - 1) * weight.detach() / length)
+
+
+def test_penalty_is_over_channels_and_time() -> None:
+    """A critic of slope 1 has none; with a norm over channels only, it would be near 1."""
+    weight = torch.full((2, 50), 0.1)
+    penalty = gradient_penalty(lambda x: (x * weight).flatten(1).sum(1), torch.randn(7, 2, 50))
+    assert penalty.item() == pytest.approx(0, abs=1e-10)
+    assert (weight.norm(dim=0) - 1).square().mean() > 0.7
+
+
+def test_penalty_is_of_each_window() -> None:
+    x = torch.randn(7, 2, 50)
+    penalty = gradient_penalty(lambda x: x.square().flatten(1).sum(1) / 2, x)
+    assert penalty.item() == pytest.approx((x.flatten(1).norm(dim=1) - 1).square().mean().item())
+
+
+def test_partners_are_others_of_the_same_class() -> None:
+    y = torch.tensor([2, 0, 0, 2, 0, 1, 2, 2])
+    index = torch.arange(8).repeat(500)
+    partner = partners(y, index, torch.Generator().manual_seed(0))
+    assert torch.equal(y[partner], y[index])
+    count = torch.zeros(8, 8).index_put_((index, partner), torch.ones(()), accumulate=True)
+    assert count.diagonal().tolist() == [0, 0, 0, 0, 0, 500, 0, 0]
+    assert count[0, [3, 6, 7]].min() > 130
+    assert count[1, [2, 4]].min() > 210
+
+
+@pytest.mark.parametrize(
+    ("patterns", "critic"),
+    [((BUMP, BUMP), KnownCritic(1.0, 0.0)), ((BUMP, -BUMP), KnownCritic(0.0, 1.0))],
+    ids=["criticism", "classification"],
+)
+def test_gradients_point_the_right_way(patterns: tuple[Tensor, ...], critic: nn.Module) -> None:
+    """Turning or masking the bump lowers criticism, or makes the other class likelier."""
+    pool = OperationPool([SignFlip(), TimeReverse(), TimeMask(40.0)])
+    search = searcher(task(*patterns, noise=0.0, pool=pool), warmup_epochs=0, batch_size=64)
+    search.critic = critic
+    search.step()
+    policy = search.policy
+    weight, probability, magnitude = (
+        parameter.grad
+        for parameter in (policy.weight, policy.probability_logit, policy.magnitude_logit)
+    )
+    assert weight is not None
+    assert probability is not None
+    assert magnitude is not None
+    assert (weight[..., 0] > 0).all()
+    assert (weight[..., 1] < 0).all()
+    assert (probability[..., [0, 2]] > 0).all()
+    assert (magnitude[..., 2] > 0).all()
+    assert (magnitude[..., :2] == 0).all()
+    assert (policy.weight[..., 0] < policy.weight[..., 1]).all()
+
+
+@pytest.mark.parametrize("classwise", [False, True])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_policy_moves_away_from_what_does_not_exist(seed: int, classwise: bool) -> None:
+    """All bumps go up, so that none is turned; reversed time changes nothing."""
+    factor = change(searcher(task(BUMP, WIDE), classwise=classwise, seed=seed), 80)
+    assert (factor[:, 0] < 0.5).all()
+    assert (factor[:, 1] > 0.9).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_classes_are_told_apart(seed: int) -> None:
+    """Reversed time moves only the bump that is not in the middle."""
+    factor = change(searcher(task(BUMP, LEFT), classwise=True, seed=seed), 80)
+    assert factor[0, 1] > 0.9
+    assert factor[1, 1] < 0.5
+    assert (factor[:, 0] < 0.5).all()
+
+
+def test_only_a_critic_that_knows_the_class_sees_classes_swapped() -> None:
+    """A turned bump of one class looks like the other class, which does exist."""
+    work = task(BUMP, -BUMP, pool=POOL.select(["sign_flip"]))
+    by_class = change(searcher(work, classwise=True, classification=0.0), 80)
+    together = change(searcher(work, classification=0.0), 80)
+    assert (by_class < 0.75).all()
+    assert (together > 0.9).all()
+
+
+def test_images() -> None:
+    """What is bright above must not be turned, only mirrored."""
+    rows = torch.linspace(1, -1, 12)[:, None].expand(12, 12)
+    factor = change(searcher(task(rows, 2 * rows, pool=image_pool())), 50)
+    assert factor[0, 0] > 1
+    assert (factor[0, 1:] < factor[0, 0] / 2).all()
+
+
+def test_one_choice_per_batch() -> None:
+    factor = change(searcher(task(BUMP, WIDE), classwise=True, granularity="batch"), 80)
+    assert (factor[:, 0] < factor[:, 1:].min(1)).all()
+
+
+def test_only_the_critic_learns_during_warmup() -> None:
+    work = task(BUMP, WIDE)
+    copy_of_windows = work.x_train.clone()
+    search = searcher(work, warmup_epochs=1)
+    policy, critic = copy.deepcopy((search.policy.state_dict(), search.critic.state_dict()))
+    assert search.steps_per_epoch == 8
+    for _ in range(8):
+        search.step()
+    assert all(torch.equal(policy[k], v) for k, v in search.policy.state_dict().items())
+    assert not torch.equal(critic["classes.weight"], search.critic.state_dict()["classes.weight"])
+    search.step()
+    assert not torch.equal(policy["weight"], search.policy.state_dict()["weight"])
+    assert torch.equal(work.x_train, copy_of_windows)
+
+
+def test_what_a_step_says() -> None:
+    """Augmented windows look worse than real ones, until the policy has moved."""
+    work = task(BUMP, WIDE)
+    search = searcher(work, warmup_epochs=8)
+    events = [search.step() for _ in range(130)]
+    assert [event.step for event in events] == list(range(1, 131))
+    assert events[0].reward == 0
+    assert events[63].entropy == pytest.approx(1)
+    assert events[129].entropy < 0.9
+    before, after = (
+        sum(event.reward for event in part) / 10 for part in (events[54:64], events[120:])
+    )
+    assert before < -0.02
+    assert after > before / 2
+    assert events[129].train_loss < events[0].train_loss
+    assert (search.model(work.x_train).argmax(1) == work.y_train).float().mean() > 0.8
+
+
+def test_the_critic_may_learn_more_often() -> None:
+    search = searcher(task(BUMP, WIDE), critic_steps=3, warmup_epochs=0)
+    for _ in range(4):
+        search.step()
+    steps = [
+        {int(state["step"]) for state in optimizer.state.values()}
+        for optimizer in (search.critic_optimizer, search.policy_optimizer)
+    ]
+    assert steps == [{12}, {4}]
+
+
+@pytest.mark.parametrize("classwise", [False, True])
+def test_resumes_to_the_same_bytes(classwise: bool) -> None:
+    work = task(BUMP, WIDE)
+    options: dict[str, object] = {"warmup_epochs": 1, "critic_steps": 2, "n_stages": 2}
+    whole = searcher(work, classwise=classwise, **options)
+    events = [whole.step() for _ in range(18)]
+    first = searcher(work, classwise=classwise, **options)
+    for _ in range(11):
+        first.step()
+    state = copy.deepcopy(first.state_dict())
+    torch.manual_seed(7)
+    second = searcher(work, classwise=classwise, **options)
+    second.load_state_dict(state)
+    run = second.run()
+    assert [next(run) for _ in range(7)] == events[11:]
+    for one, other in ((whole.policy, second.policy), (whole.critic, second.critic)):
+        expected = one.state_dict()
+        assert all(torch.equal(expected[k], v) for k, v in other.state_dict().items())
+
+
+def test_the_seed_decides() -> None:
+    work = task(BUMP, WIDE)
+    first, again, other = (
+        [search.step() for _ in range(3)]
+        for search in (searcher(work, seed=seed) for seed in (5, 5, 6))
+    )
+    assert first == again
+    assert first != other
+
+
+def test_a_critic_that_fails_is_named() -> None:
+    work = task(BUMP, WIDE)
+    work.x_train[:] = float("nan")
+    with pytest.raises(TrainingError, match="the loss of the critic became nan in step 1"):
+        searcher(work).step()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"critic_steps": 0}, "`critic_steps` must be a finite number above 0, got 0"),
+        ({"penalty": -1.0}, "`penalty` must be 0 or more, got -1.0"),
+        ({"granularity": "epoch"}, "`granularity` must be 'window' or 'batch', got 'epoch'"),
+    ],
+)
+def test_settings_that_cannot_be(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FasterSettings(**changes)  # type: ignore[arg-type]

@@ -1,0 +1,87 @@
+"""A search on windows whose truth is planted: short here, at length under ``benchmarks``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+import cadda
+from cadda import operation_pool
+from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_windows
+
+OPERATIONS = ("sign_flip", "time_reverse", "gaussian_noise", "time_mask")
+START = 1 - (1 - 0.5 / len(OPERATIONS)) ** 2
+
+
+def network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Conv1d(n_channels, 16, 25),
+        nn.ReLU(),
+        nn.MaxPool1d(4),
+        nn.Conv1d(16, 16, 9),
+        nn.ReLU(),
+        nn.AdaptiveMaxPool1d(4),
+        nn.Flatten(),
+        nn.Linear(64, n_classes),
+    )
+
+
+def found(method: str, **changes: object) -> NDArray[np.float64]:
+    result = cadda.search(
+        planted_windows(200, varied=False),
+        planted_windows(200, varied=True),
+        method=method,
+        model=network,
+        operations=OPERATIONS,
+        policy_lr=0.05,
+        **changes,  # type: ignore[arg-type]
+    )
+    return result.policy.operation_probabilities()
+
+
+def test_what_is_planted_is_there() -> None:
+    """Patterns without noise: the operations do to them what the tables say."""
+    plain, varied = (planted_windows(400, varied=v, noise=0.0) for v in (False, True))
+    pool = operation_pool(plain)
+
+    def distance(x: torch.Tensor, class_name: str) -> torch.Tensor:
+        """Give the distance of each window to the nearest one of a class."""
+        others = varied.x[varied.y == CLASS_NAMES.index(class_name)]
+        return torch.cdist(x.flatten(1), others.flatten(1)).min(1).values
+
+    for class_name, operation in HELPS.items():
+        windows = plain.x[plain.y == CLASS_NAMES.index(class_name)]
+        changed = pool[operation](windows)
+        assert distance(changed, class_name).median() < 1.5
+    for class_name, operations in DESTROYS.items():
+        windows = plain.x[plain.y == CLASS_NAMES.index(class_name)]
+        for operation in operations:
+            changed = pool[operation](windows)
+            others = [distance(changed, other) for other in CLASS_NAMES if other != class_name]
+            nearest = torch.stack(others).min(0).values
+            assert (nearest < distance(changed, class_name)).float().mean() > 0.9
+
+
+@pytest.mark.slow
+def test_class_wise_search_finds_what_was_planted() -> None:
+    applied = found("cadda", budget=40)
+    column = {name: i for i, name in enumerate(OPERATIONS)}
+    row = {name: i for i, name in enumerate(CLASS_NAMES)}
+    for class_name, operation in HELPS.items():
+        of_class = applied[row[class_name], column[operation]]
+        others = np.delete(applied[:, column[operation]], row[class_name])
+        assert of_class > START
+        assert of_class > others.max()
+    for class_name, operations in DESTROYS.items():
+        for operation in operations:
+            assert applied[row[class_name], column[operation]] < START
+
+
+@pytest.mark.slow
+def test_search_for_all_classes_avoids_what_destroys_any() -> None:
+    applied = found("adda", budget=40)[0]
+    assert applied[OPERATIONS.index("time_reverse")] < START
+    assert applied[OPERATIONS.index("sign_flip")] < START

@@ -1,0 +1,258 @@
+"""The search from windows to policy, its run folder, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import cadda
+from cadda import SearchResult, Windows, operation_pool
+from cadda.exceptions import LeakError, ModelError, RunError
+from cadda.search.events import Retrained, SearchEnd, SearchEpoch, SearchStart
+from cadda.search.methods import METHODS
+from cadda.search.space import PolicySpace
+from cadda.testing.planted import CLASS_NAMES, planted_windows
+from cadda.training import TrainingSettings
+
+OPERATIONS = ("sign_flip", "time_reverse", "time_mask")
+
+
+def small(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Conv1d(n_channels, 8, 25, stride=4),
+        nn.ReLU(),
+        nn.AdaptiveMaxPool1d(4),
+        nn.Flatten(),
+        nn.Linear(32, n_classes),
+    )
+
+
+def run(**changes: Any) -> SearchResult:
+    arguments: dict[str, Any] = {
+        "train": planted_windows(64, varied=False),
+        "valid": planted_windows(64, varied=True),
+        "model": small,
+        "operations": OPERATIONS,
+        "budget": 3,
+        "warmup_epochs": 1,
+    } | changes
+    return cadda.search(arguments.pop("train"), arguments.pop("valid"), **arguments)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("classwise", [False, True])
+def test_every_method_finds_a_policy(method: str, classwise: bool) -> None:
+    result = run(method=method, classwise=classwise)
+    classwise = classwise or method == "cadda"
+    assert result.policy.is_classwise == classwise
+    assert result.policy.operation_names == OPERATIONS
+    assert result.policy.provenance.method == method
+    assert [event.epoch for event in result.history] == [1, 2, 3]
+    assert result.fitted is None
+    # What was found can be used at once.
+    windows = planted_windows(8, varied=True)
+    policy = cadda.Policy(result.policy, operation_pool(windows))
+    assert policy(windows.x, windows.y)[0].shape == windows.x.shape
+
+
+def test_class_wise_policies_differ_by_class() -> None:
+    applied = run(method="cadda", budget=6).policy.operation_probabilities()
+    assert applied.shape == (len(CLASS_NAMES), len(OPERATIONS))
+    assert (applied.std(0) > 1e-3).all()
+
+
+def test_same_seed_same_policy() -> None:
+    one, again, other = (run(seed=seed).policy.to_json() for seed in (3, 3, 4))
+    assert one == again
+    assert one != other
+
+
+def test_images_too() -> None:
+    g = torch.Generator().manual_seed(0)
+    parts = [
+        Windows(
+            torch.randn(32, 12, 12, generator=g),
+            torch.arange(32) % 2,
+            subject=[f"{side} {i % 4}" for i in range(32)],
+            sfreq=1.0,
+            ch_names=[f"row {i}" for i in range(12)],
+            class_names=["4", "9"],
+        )
+        for side in ("train", "valid")
+    ]
+    flat = nn.Sequential(nn.Flatten(), nn.Linear(144, 2))
+    for method in ("cadda", "faster_autoaugment"):
+        result = cadda.search(
+            *parts, method=method, model=flat, operations=cadda.image_pool(), budget=2
+        )
+        assert result.policy.operation_names == cadda.image_pool().names
+
+
+def test_retrains_and_keeps_the_best() -> None:
+    events: list[Any] = []
+    result = run(
+        retrain_every=2,
+        baseline=True,
+        training=TrainingSettings(max_epochs=2),
+        on_event=events.append,
+    )
+    retrained = [event for event in result.history if isinstance(event, Retrained)]
+    assert [event.epoch for event in retrained] == [0, 2, 3]
+    best = min(retrained[1:], key=lambda event: event.valid_loss)
+    assert result.fitted is not None
+    assert result.fitted.history[result.fitted.best_epoch - 1].valid_loss == best.valid_loss
+    assert result.baseline is not None
+    assert isinstance(events[0], SearchStart)
+    assert isinstance(events[-1], SearchEnd)
+    assert events[-1].best_epoch == best.epoch
+    scores = cadda.evaluate(result.fitted, planted_windows(16, varied=True, seed=5))
+    assert 0 <= scores.balanced_accuracy <= 1
+
+
+def test_time_can_run_out() -> None:
+    result = run(
+        budget=1000, max_seconds=0.05, retrain_every=1000, training=TrainingSettings(max_epochs=1)
+    )
+    assert isinstance(result.history[-1], Retrained)
+    assert 1 <= result.history[-1].epoch < 1000
+
+
+def test_run_folder_holds_everything(tmp_path: Path) -> None:
+    result = run(
+        run_dir=tmp_path / "run", retrain_every=3, training=TrainingSettings(max_epochs=1)
+    )
+    names = {str(file.relative_to(tmp_path / "run")) for file in (tmp_path / "run").rglob("*.*")}
+    assert names == {
+        "config.json",
+        "checkpoint.pt",
+        "events.jsonl",
+        "figures/evolution.png",
+        "figures/operations.png",
+        "model.safetensors",
+        "policy.json",
+    }
+    assert cadda.PolicySpec.load(tmp_path / "run" / "policy.json") == result.policy
+    lines = (tmp_path / "run" / "events.jsonl").read_text().splitlines()
+    kinds = [json.loads(line)["event"] for line in lines]
+    assert kinds == ["SearchEpoch"] * 3 + ["Retrained", "SearchEnd"]
+
+
+class Killed(BaseException):
+    """Stops a search in the middle, as a signal would."""
+
+
+@pytest.mark.parametrize("when", ["searching", "retraining"])
+@pytest.mark.parametrize("method", ["cadda", "dada", "faster_autoaugment"])
+def test_resumes_to_the_same_bytes(method: str, when: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "method": method,
+        "retrain_every": 2,
+        "training": TrainingSettings(max_epochs=3),
+    }
+
+    def stop(event: object) -> None:
+        if when == "searching" and isinstance(event, SearchEpoch) and event.epoch == 3:
+            raise Killed
+        if when == "retraining" and type(event).__name__ == "EpochEnd" and event.epoch == 2:  # type: ignore[attr-defined]
+            raise Killed
+
+    run(run_dir=tmp_path / "whole", **options)
+    with pytest.raises(Killed):
+        run(run_dir=tmp_path / "cut", on_event=stop, **options)
+    with pytest.raises(RunError, match=r"holds a search already; go on with it by `resume`"):
+        run(run_dir=tmp_path / "cut", **options)
+    run(run_dir=tmp_path / "cut", resume=True, **options)
+    for name in ("policy.json", "model.safetensors"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    whole, cut = (
+        [
+            {key: value for key, value in json.loads(line).items() if "seconds" not in key}
+            for line in (tmp_path / folder / "events.jsonl").read_text().splitlines()
+        ]
+        for folder in ("whole", "cut")
+    )
+    assert cut == whole
+
+
+def test_run_folder_of_other_data(tmp_path: Path) -> None:
+    run(run_dir=tmp_path / "run")
+    with pytest.raises(RunError, match=r"holds a search with another `data.train`"):
+        run(run_dir=tmp_path / "run", resume=True, train=planted_windows(64, varied=False, seed=9))
+    with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, and now 1"):
+        run(run_dir=tmp_path / "run", resume=True, n_stages=1)
+
+
+def without_class(windows: Windows, label: int) -> Windows:
+    return windows[windows.y != label]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"method": "cada"}, ValueError, r"unknown `method` 'cada' \(did you mean `cadda`\?\)"),
+        ({"operations": ["sign_flop", "time_mask"]}, ValueError, r"did you mean `sign_flip`\?"),
+        ({"operations": ["sign_flip"]}, ValueError, "must name at least two operations"),
+        ({"operations": "sign_flip"}, TypeError, "`operations` must be a list of names"),
+        ({"estimater": "relax"}, ValueError, r"unknown setting `estimater` \(did you mean `estim"),
+        ({"batch_size": 100}, ValueError, "`batch_size` must be at most the number of training"),
+        ({"budget": 0}, ValueError, "`budget` must be a finite number above 0"),
+        ({"preset": "cvpr"}, ValueError, "`preset` must be 'paper' or None"),
+        (
+            {"train": without_class(planted_windows(64, varied=False), 3)},
+            ValueError,
+            "`train` must have windows of every class, but has none of 'sweep'",
+        ),
+        ({"valid": planted_windows(64, varied=False)}, LeakError, "subject"),
+        ({"model": nn.Flatten()}, ModelError, r"must give logits of shape \(4, 4\)"),
+    ],
+)
+def test_refuses_in_one_sentence(
+    changes: dict[str, Any], error: type[Exception], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=words):
+        run(run_dir=tmp_path / "run", **changes)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_gives_nan(tmp_path: Path) -> None:
+    def broken(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+        model = small(n_channels, n_times, n_classes)
+        with torch.no_grad():
+            model[-1].bias.fill_(torch.nan)
+        return model
+
+    with pytest.raises(ModelError, match="gives NaN or infinite logits before any training"):
+        run(model=broken, run_dir=tmp_path / "run")
+
+
+def test_rare_classes_are_named() -> None:
+    windows = planted_windows(64, varied=False)
+    keep = (windows.y != 2) | (torch.arange(64) < 4)
+    started: list[SearchStart] = []
+    run(
+        train=windows[keep],
+        method="cadda",
+        budget=1,
+        on_event=lambda event: started.append(event) if isinstance(event, SearchStart) else None,
+    )
+    assert len(started[0].warnings) == 1
+    assert started[0].warnings[0].startswith("dip is absent from")
+
+
+def test_size_of_the_space_is_the_papers_formula() -> None:
+    assert PolicySpace(12, 5, 2, 5, n_probabilities=11, n_magnitudes=10).size() == 1320**50
+    assert PolicySpace(3, 1, 1).log10_size == pytest.approx(2.4771, abs=1e-4)
+
+
+def test_presets_and_the_papers_operations() -> None:
+    paper = METHODS["cadda"].complete({}, preset="paper", seed=0)
+    assert paper["batch_size"] == 32
+    assert paper["betas"] == (0.0, 0.999)
+    assert paper["granularity"] == "batch"
+    result = run(operations=["paper"], budget=1, preset="paper", batch_size=16)
+    assert "bandstop" not in result.policy.operation_names
