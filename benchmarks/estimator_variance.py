@@ -24,8 +24,8 @@ from cadda.operations.space import SignFlip
 from cadda.operations.time import TimeReverse
 from cadda.policies.estimators import reinforce_gradient
 from cadda.policies.relaxed import RelaxedDraw
-from cadda.search.ascent import PolicyAscent
-from cadda.search.reward import loss_gradient, weights_of, window_rewards
+from cadda.searchers.ascent import PolicyAscent
+from cadda.searchers.reward import loss_gradient, weights_of, window_rewards
 from cadda.testing.planted import planted_windows
 
 N_TRAINING_STEPS = 150

@@ -18,8 +18,8 @@ from torch.nn.functional import cross_entropy
 
 import cadda
 from cadda._random import Seeds
-from cadda.search.methods import find_method
-from cadda.search.task import SearchTask
+from cadda.searchers.methods import find_method
+from cadda.searchers.task import SearchTask
 from cadda.searching import make_task
 
 MASS = ("C3", "C4", "F3", "F4", "O1", "O2")

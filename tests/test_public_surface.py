@@ -21,6 +21,7 @@ NAMES = [
     "Policy",
     "PolicySpec",
     "RelaxedPolicy",
+    "SearchResult",
     "StagedPolicy",
     "Windows",
     "__version__",
@@ -30,6 +31,7 @@ NAMES = [
     "load_model",
     "operation_pool",
     "read_windows",
+    "search",
     "simulate_sleep",
 ]
 

@@ -13,9 +13,9 @@ from torch import nn
 import cadda
 from cadda import SearchResult, Windows, operation_pool
 from cadda.exceptions import LeakError, ModelError, RunError
-from cadda.search.events import Retrained, SearchEnd, SearchEpoch, SearchStart
-from cadda.search.methods import METHODS
-from cadda.search.space import PolicySpace
+from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart
+from cadda.searchers.methods import METHODS
+from cadda.searchers.space import PolicySpace
 from cadda.testing.planted import CLASS_NAMES, planted_windows
 from cadda.training import TrainingSettings
 

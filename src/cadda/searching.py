@@ -21,14 +21,14 @@ from cadda.policies.spec import PolicySpec, Provenance
 from cadda.pools import operation_pool
 from cadda.reporting.policy import plot_evolution, plot_operation_use
 from cadda.run_folder import RunFolder, digest_of
-from cadda.search.base import Searcher
-from cadda.search.checks import check_task
-from cadda.search.driver import Plan, SearchDriver, Trained
-from cadda.search.events import Retrained, SearchEpoch, SearchEvent, SearchStart
-from cadda.search.hints import rare_classes
-from cadda.search.methods import find_method
-from cadda.search.space import PolicySpace
-from cadda.search.task import SearchTask
+from cadda.searchers.base import Searcher
+from cadda.searchers.checks import check_task
+from cadda.searchers.driver import Plan, SearchDriver, Trained
+from cadda.searchers.events import Retrained, SearchEpoch, SearchEvent, SearchStart
+from cadda.searchers.hints import rare_classes
+from cadda.searchers.methods import find_method
+from cadda.searchers.space import PolicySpace
+from cadda.searchers.task import SearchTask
 from cadda.tracking.jsonl import JsonlSink, both
 from cadda.training import TrainingEvent, TrainingSettings
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec import PolicySpec
 from cadda.policies.spec_text import ALL_CLASSES
 from cadda.policies.summary import PolicySummary, summarise
-from cadda.search.events import Retrained, SearchEpoch
+from cadda.searchers.events import Retrained, SearchEpoch
 
 __all__ = ["plot_evolution", "plot_operation_use"]
-
-LARGEST_MARK = 320.0
-"""Area in points² of the mark of magnitude 1."""
 
 PANELS = (
     ("applied", "probability that it changes a window"),
@@ -38,7 +38,7 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Rows are classes, columns operations; the area of a circle is the magnitude.
+        Rows are classes, columns operations; below each probability stands the magnitude.
     """
     table = summarise(policy)
     n_rows, n_columns = table.applied.shape
@@ -51,10 +51,6 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
     figure.colorbar(picture, label="probability of changing a window", shrink=0.9)
     method = policy.provenance.method
     axes.set_title("Operations used" + (f" by the policy that {method} found" if method else ""))
-    axes.text(
-        1.0, -0.02, "circle: magnitude, full cell = 1", transform=axes.transAxes, ha="right",
-        va="top", fontsize=7, color="#555555",
-    )  # fmt: skip
     return figure
 
 
@@ -90,7 +86,10 @@ def plot_evolution(history: Sequence[SearchEpoch | Retrained], policy: PolicySpe
                 axes.set_ylabel(_row_label(name))
     for axes in panels[-1]:
         axes.set_xlabel("epoch of the search")
-    figure.legend(lines, _labels(names), loc="outside right upper", fontsize=8, frameon=False)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.legend(
+        lines, _labels(names), loc="outside lower center", ncols=7, fontsize=8, frameon=False
+    )
     return figure
 
 
@@ -109,19 +108,17 @@ def _draw_lines(axes: Axes, number: list[int], values: NDArray[np.float64]) -> l
 
 
 def _write_cells(axes: Axes, table: PolicySummary) -> None:
+    """Write the probability into each cell, and below it the magnitude in its unit."""
     middle = table.applied.max() / 2
     for (row, column), value in np.ndenumerate(table.applied):
-        light = value > middle
-        axes.text(
-            column, row - 0.18, f"{value:.0%}", ha="center", va="center", fontsize=8,
-            color="white" if light else "black",
-        )  # fmt: skip
+        colour = "white" if value > middle else "black"
+        place: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
+        axes.text(column, row - 0.15, f"{value:.0%}", fontsize=9, **place)
+        entry = CATALOGUE.get(table.operations[column])
         magnitude = float(table.magnitude[row, column])
-        if np.isfinite(magnitude):
-            axes.scatter(
-                column, row + 0.2, s=max(LARGEST_MARK * magnitude / 4, 1.0), color="#e08214",
-                edgecolors="white", linewidths=0.5,
-            )  # fmt: skip
+        if entry is not None and entry.has_magnitude and np.isfinite(magnitude):
+            words = f"{magnitude * entry.full:.2g} {entry.unit}".strip()
+            axes.text(column, row + 0.22, words, fontsize=7, **place)
 
 
 def _labels(operations: Sequence[str]) -> list[str]:

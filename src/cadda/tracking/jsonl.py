@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cadda._files import write_text_atomically
-from cadda.search.events import SearchEvent
+from cadda.searchers.events import SearchEvent
 from cadda.training.events import TrainingEvent
 
 __all__ = ["JsonlSink", "both"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.search.events import SearchEpoch, SearchStart
+from cadda.searchers.events import SearchEpoch, SearchStart
 
 __all__ = ["policy_table", "sparkline"]
 

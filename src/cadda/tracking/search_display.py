@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from cadda.search.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, SearchStart
+from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, SearchStart
 from cadda.tracking.policy_table import policy_table, sparkline
 from cadda.training.events import EpochEnd, TrainingEvent
 
@@ -100,7 +100,7 @@ class SearchDisplay:
             case SearchEnd():
                 self._forget("searching")
         if self.console.is_terminal:
-            self._live.update(self._picture())
+            self._live.update(self._picture(), refresh=isinstance(event, SearchEpoch))
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")
@@ -122,7 +122,8 @@ class SearchDisplay:
 
     def _say(self, words: str) -> None:
         """Print a line that stays, above the live picture if there is one."""
-        self.console.print(words, highlight=False, markup=False)
+        wrap = not self.console.is_terminal
+        self.console.print(words, highlight=False, markup=False, soft_wrap=wrap)
 
     def _say_epoch(self, event: SearchEpoch) -> None:
         every = max(1, event.n_epochs // LINES)

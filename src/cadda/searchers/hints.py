@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from cadda.policies.summary import PolicySummary
-from cadda.search.events import SearchStep
+from cadda.searchers.events import SearchStep
 
 __all__ = ["hints_of", "rare_classes"]
 

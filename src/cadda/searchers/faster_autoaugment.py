@@ -22,6 +22,11 @@ a class, and :math:`\hat x` has a class too. A class-wise policy gets a critic t
 operation that turns one class into another would look harmless, since the windows that it makes do
 exist. There is one critic for all classes, with a term for each: what a real window looks like is
 learned from all of them, even where a class has few.
+
+**Blends.** At first a stage is the plain mean of all operations, and what the critic sees is that
+the mean of unlike windows is smaller than any of them. Operations that make windows unlike the
+given one, such as time reverse, sign flip or FT surrogate, lose their share to that, even where
+what they make is real. This is part of the method.
 """
 
 from __future__ import annotations
@@ -42,9 +47,9 @@ from cadda.policies.dispatch import Granularity, check_granularity, per_window
 from cadda.policies.relaxed import RelaxedPolicy
 from cadda.policies.spec import PolicySpec
 from cadda.policies.staged import MixturePolicy
-from cadda.search.events import SearchStep
-from cadda.search.task import SearchTask
-from cadda.search.wasserstein import Classifier, gradient_penalty, partners
+from cadda.searchers.events import SearchStep
+from cadda.searchers.task import SearchTask
+from cadda.searchers.wasserstein import Classifier, gradient_penalty, partners
 
 __all__ = ["FasterSearcher", "FasterSettings"]
 
@@ -112,9 +117,8 @@ class FasterSettings:
 class FasterSearcher:
     """Learns a policy and a critic together, a step at a time.
 
-    In each `SearchStep`, ``reward`` is the mean criticism of the augmented windows minus that of
-    the real ones, which rises to 0 as the critic cannot tell them apart any more, and
-    ``train_loss`` is the critic's cross entropy on real windows.
+    In each `SearchStep`, ``reward`` is the mean criticism of augmented windows minus that of real
+    ones, 0 if the critic cannot tell them apart; ``train_loss`` is its cross entropy on real ones.
 
     Parameters
     ----------
@@ -128,12 +132,10 @@ class FasterSearcher:
         Whether to learn one policy per class.
     """
 
-    policy: RelaxedPolicy
-
     def __init__(self, task: SearchTask, settings: FasterSettings, *, classwise: bool) -> None:
         self.task, self.settings, self.classwise = task, settings, classwise
         self.seeds = Seeds(settings.seed)
-        self.policy = MixturePolicy(
+        self.policy: RelaxedPolicy = MixturePolicy(
             task.pool,
             class_names=task.class_names if classwise else None,
             n_subpolicies=settings.n_subpolicies,
@@ -182,7 +184,8 @@ class FasterSearcher:
         for turn in range(last + 1):
             real, x, y = self._batches(turn)
             with torch.set_grad_enabled(learns and turn == last):
-                augmented, _ = self.policy(x, y, generator=self._stream("draws", turn))
+                draws = self._stream("draws", turn, self.task.device)
+                augmented, _ = self.policy(x, y, generator=draws)
             loss, reward = self._train_critic(real, augmented.detach(), y, turn)
         if learns:
             self._move_policy(augmented, y)
@@ -219,8 +222,9 @@ class FasterSearcher:
         dict
             Tensors and plain values.
         """
-        parts = {name: part.state_dict() for name, part in self._parts().items()}
-        return {"step_number": self.step_number, **parts}
+        return {"step_number": self.step_number} | {
+            name: part.state_dict() for name, part in self._parts().items()
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state; the steps to come are the same bytes.
@@ -244,11 +248,10 @@ class FasterSearcher:
 
     def _batches(self, turn: int) -> tuple[Tensor, Tensor, Tensor]:
         """Draw real windows, windows to augment, and the labels, which both have."""
-        n_windows = len(self.task.x_train)
-        order = torch.randperm(n_windows, generator=self._cpu_stream("training batch", turn))
-        index = order[: self.settings.batch_size]
+        order = self._stream("training batch", turn)
+        index = torch.randperm(len(self.task.x_train), generator=order)[: self.settings.batch_size]
         x, y = self.task.training_batch(index)
-        partner = partners(self.task.y_train.cpu(), index, self._cpu_stream("partners", turn))
+        partner = partners(self.task.y_train.cpu(), index, self._stream("partners", turn))
         return self.task.training_batch(partner)[0], x, y
 
     def _train_critic(
@@ -292,9 +295,5 @@ class FasterSearcher:
         logits, criticism = self.critic(x, y) if self.classwise else self.critic(x)
         return logits, criticism
 
-    def _stream(self, name: str, turn: int) -> torch.Generator:
-        place = {"step": self.step_number, "turn": turn}
-        return self.seeds.stream(name, device=self.task.device, **place)
-
-    def _cpu_stream(self, name: str, turn: int) -> torch.Generator:
-        return self.seeds.stream(name, step=self.step_number, turn=turn)
+    def _stream(self, name: str, turn: int, device: torch.device | str = "cpu") -> torch.Generator:
+        return self.seeds.stream(name, device=device, step=self.step_number, turn=turn)

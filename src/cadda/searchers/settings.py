@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from cadda._validation import check_positive
 from cadda.policies.dispatch import Granularity, check_granularity
-from cadda.search.reward import Hypergradient
+from cadda.searchers.reward import Hypergradient
 
 __all__ = ["PAPER", "BilevelSettings", "Estimator", "Sampling"]
 

@@ -15,9 +15,9 @@ from cadda.exceptions import TrainingError
 from cadda.models.critic import make_critic
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
-from cadda.search.faster_autoaugment import FasterSearcher, FasterSettings
-from cadda.search.task import SearchTask
-from cadda.search.wasserstein import gradient_penalty, partners
+from cadda.searchers.faster_autoaugment import FasterSearcher, FasterSettings
+from cadda.searchers.task import SearchTask
+from cadda.searchers.wasserstein import gradient_penalty, partners
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
 TIME = torch.linspace(-1, 1, 40)
@@ -146,15 +146,15 @@ def test_gradients_point_the_right_way(patterns: tuple[Tensor, ...], critic: nn.
 def test_the_policy_moves_away_from_what_does_not_exist(seed: int, classwise: bool) -> None:
     """All bumps go up, so that none is turned; reversed time changes nothing."""
     factor = change(searcher(task(BUMP, WIDE), classwise=classwise, seed=seed), 80)
-    assert (factor[:, 0] < 0.5).all()
-    assert (factor[:, 1] > 0.9).all()
+    assert (factor[:, 0] < 0.4).all()
+    assert (factor[:, 1] > 0.7).all()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_classes_are_told_apart(seed: int) -> None:
     """Reversed time moves only the bump that is not in the middle."""
     factor = change(searcher(task(BUMP, LEFT), classwise=True, seed=seed), 80)
-    assert factor[0, 1] > 0.9
+    assert factor[0, 1] > 0.8
     assert factor[1, 1] < 0.5
     assert (factor[:, 0] < 0.5).all()
 
@@ -164,7 +164,7 @@ def test_only_a_critic_that_knows_the_class_sees_classes_swapped() -> None:
     work = task(BUMP, -BUMP, pool=POOL.select(["sign_flip"]))
     by_class = change(searcher(work, classwise=True, classification=0.0), 80)
     together = change(searcher(work, classification=0.0), 80)
-    assert (by_class < 0.75).all()
+    assert (by_class < 0.8).all()
     assert (together > 0.9).all()
 
 

@@ -16,11 +16,11 @@ from cadda.policies.enumerated import EnumeratedPolicy
 from cadda.policies.relaxed import RelaxedPolicy
 from cadda.policies.spec import PolicySpec
 from cadda.policies.staged import MixturePolicy, StagedPolicy
-from cadda.search.ascent import PolicyAscent
-from cadda.search.events import SearchStep
-from cadda.search.reward import Weights, loss_gradient, unrolled, weights_of, window_rewards
-from cadda.search.settings import BilevelSettings
-from cadda.search.task import SearchTask
+from cadda.searchers.ascent import PolicyAscent
+from cadda.searchers.events import SearchStep
+from cadda.searchers.reward import Weights, loss_gradient, unrolled, weights_of, window_rewards
+from cadda.searchers.settings import BilevelSettings
+from cadda.searchers.task import SearchTask
 
 __all__ = ["BilevelSearcher", "make_policy"]
 

@@ -15,9 +15,9 @@ from cadda import EnumeratedPolicy, MixturePolicy, OperationPool, StagedPolicy
 from cadda.exceptions import TrainingError
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.search.bilevel import BilevelSearcher
-from cadda.search.settings import BilevelSettings
-from cadda.search.task import SearchTask
+from cadda.searchers.bilevel import BilevelSearcher
+from cadda.searchers.settings import BilevelSettings
+from cadda.searchers.task import SearchTask
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
 CLASSES = ("up", "down")

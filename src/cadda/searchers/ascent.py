@@ -11,7 +11,7 @@ from cadda._random import Seeds, seeded, uniform
 from cadda.policies.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed import RelaxedDraw, RelaxedPolicy
 from cadda.policies.staged import MixturePolicy
-from cadda.search.settings import Estimator
+from cadda.searchers.settings import Estimator
 
 __all__ = ["PolicyAscent"]
 

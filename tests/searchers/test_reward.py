@@ -8,8 +8,8 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from cadda.search import reward
-from cadda.search.reward import (
+from cadda.searchers import reward
+from cadda.searchers.reward import (
     best_sharpness,
     loss_gradient,
     unrolled,

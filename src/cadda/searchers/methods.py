@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cadda._validation import did_you_mean
-from cadda.search.base import Searcher
-from cadda.search.bilevel import BilevelSearcher
-from cadda.search.faster_autoaugment import FasterSearcher, FasterSettings
-from cadda.search.settings import PAPER, BilevelSettings
-
-from cadda.search.task import SearchTask
+from cadda.searchers.base import Searcher
+from cadda.searchers.bilevel import BilevelSearcher
+from cadda.searchers.faster_autoaugment import FasterSearcher, FasterSettings
+from cadda.searchers.settings import PAPER, BilevelSettings
+from cadda.searchers.task import SearchTask
 
 __all__ = ["METHODS", "Method", "find_method"]
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from torch import nn
 
 from cadda.policies.spec import PolicySpec
-from cadda.search.events import SearchStep
+from cadda.searchers.events import SearchStep
 
 __all__ = ["Searcher"]
 

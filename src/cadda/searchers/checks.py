@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from cadda.exceptions import ModelError
-from cadda.search.task import SearchTask
+from cadda.searchers.task import SearchTask
 from cadda.training.predict import check_logits
 
 __all__ = ["check_task"]

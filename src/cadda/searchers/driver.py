@@ -17,10 +17,10 @@ from torch.nn.functional import cross_entropy
 from cadda.policies.policy import Policy
 from cadda.policies.spec import PolicySpec
 from cadda.policies.summary import summarise
-from cadda.search.base import Searcher
-from cadda.search.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, SearchStep
-from cadda.search.hints import hints_of
-from cadda.search.task import SearchTask
+from cadda.searchers.base import Searcher
+from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, SearchStep
+from cadda.searchers.hints import hints_of
+from cadda.searchers.task import SearchTask
 from cadda.training import (
     EpochEnd,
     TrainingEvent,

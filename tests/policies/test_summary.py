@@ -1,0 +1,47 @@
+"""The table of a policy against sums done by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from cadda import EnumeratedPolicy, OperationPool, PolicySpec, StagedPolicy
+from cadda.policies.summary import summarise
+
+
+def test_by_hand() -> None:
+    """Two subpolicies drawn 3 : 1; in the first, two alternatives drawn 1 : 3."""
+    table = summarise(
+        PolicySpec.from_text(
+            "w=3: sign_flip p=0.4 w=1 | time_mask p=0.8 m=0.5 w=3\nw=1: time_mask p=0.2 m=1.0"
+        )
+    )
+    assert table.operations == ("sign_flip", "time_mask")
+    assert table.share.tolist() == pytest.approx(np.array([[0.1875, 0.8125]]))
+    applied = 0.75 * 0.75 * 0.8 + 0.25 * 0.2
+    assert table.probability[0] == pytest.approx([0.4, applied / 0.8125])
+    assert table.magnitude[0, 1] == pytest.approx(
+        (0.75 * 0.75 * 0.8 * 0.5 + 0.25 * 0.2 * 1.0) / applied
+    )
+    assert np.isnan(table.magnitude[0, 0])
+    assert table.applied[0] == pytest.approx([0.75 * 0.25 * 0.4, applied])
+
+
+@pytest.mark.parametrize("kind", [StagedPolicy, EnumeratedPolicy])
+def test_start_of_a_search(kind: type, pool: OperationPool) -> None:
+    table = summarise(kind(pool, class_names=["a", "b"]).to_spec())
+    assert table.rows == ("a", "b")
+    assert np.allclose(table.share, 1 / len(pool))
+    assert np.allclose(table.probability, 0.5)
+    with_magnitude = [operation.has_magnitude for operation in pool]
+    assert np.allclose(table.magnitude[:, with_magnitude], 0.5)
+
+
+def test_what_is_never_chosen(pool: OperationPool) -> None:
+    policy = StagedPolicy(pool)
+    with torch.no_grad():
+        policy.weight[..., 0] = -1e9
+    table = summarise(policy.to_spec())
+    assert table.share[0, 0] == 0
+    assert table.probability[0, 0] == 0

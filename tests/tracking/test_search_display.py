@@ -1,0 +1,104 @@
+"""The search on the screen: plain lines in a file, a live table in a terminal."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart
+from cadda.tracking import SearchDisplay
+from cadda.tracking.policy_table import sparkline
+from cadda.training import EpochEnd
+
+START = SearchStart(
+    method="cadda",
+    classwise=True,
+    n_epochs=20,
+    epoch=0,
+    operations=("sign_flip", "frequency_shift"),
+    class_names=("W", "N2"),
+    log10_policies=46.2,
+    warnings=("N2 is rare",),
+)
+
+
+def epoch(number: int) -> SearchEpoch:
+    return SearchEpoch(
+        epoch=number,
+        n_epochs=20,
+        train_loss=1.0,
+        valid_loss=1.5 - number / 20,
+        valid_balanced_accuracy=0.5,
+        reward=None,
+        entropy=0.9,
+        applied=((0.6, 0.1), (0.05, 0.3)),
+        share=((0.8, 0.2), (0.1, 0.9)),
+        probability=((0.6, 0.5), (0.5, 0.4)),
+        magnitude=((float("nan"), 0.2), (float("nan"), 0.5)),
+        seconds=2.0 * number,
+        warnings=("frequency_shift is at its largest magnitude",) if number == 20 else (),
+    )
+
+
+def retrained(number: int, *, is_best: bool) -> Retrained:
+    return Retrained(
+        epoch=number,
+        valid_loss=1.2,
+        valid_balanced_accuracy=0.55,
+        is_best=is_best,
+        search_seconds=2.0 * number,
+        seconds=3.0,
+        train_losses=(1.0,),
+        valid_losses=(1.2,),
+    )
+
+
+EVENTS = [
+    START,
+    EpochEnd(1, 30, 1.0, 1.0, 0.5, is_best=True),
+    retrained(0, is_best=False),
+    *(epoch(number) for number in range(1, 21)),
+    retrained(20, is_best=True),
+    SearchEnd(20, 20, 40.0),
+]
+
+
+def shown(*, terminal: bool) -> str:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=terminal, width=100, height=40)
+    with SearchDisplay("12 windows", console) as display:
+        for event in EVENTS:
+            display(event)
+    return file.getvalue()
+
+
+def test_plain_lines_elsewhere() -> None:
+    lines = shown(terminal=False).splitlines()
+    assert lines[0] == "12 windows"
+    assert lines[1].startswith("cadda, a policy per class: 2 operations, about 10^46 policies")
+    assert lines[2] == "Note: N2 is rare."
+    assert "without augmentation" in lines[3]
+    assert [line.split(":")[0] for line in lines if line.startswith("epoch")][:2] == [
+        "epoch 2 of 20",
+        "epoch 4 of 20",
+    ]
+    assert "about 36 s left" in lines[4]
+    assert "Note: frequency_shift is at its largest magnitude." in lines
+    assert "with the policy of epoch 20" in lines[-1]
+    assert "the best so far" in lines[-1]
+    assert "\x1b" not in shown(terminal=False)
+
+
+def test_live_table_in_a_terminal() -> None:
+    text = shown(terminal=True)
+    assert "searching" in text
+    # Share of windows, an arrow for what has risen or fallen, the magnitude in hertz.
+    assert "60%▲" in text
+    assert "5%▼" in text
+    assert "30%▲ 2.5Hz" in text
+    assert "▇" in text
+
+
+def test_sparkline_of_equal_numbers() -> None:
+    assert sparkline([2.0, 2.0]) == "▁▁"
