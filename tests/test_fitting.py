@@ -162,7 +162,7 @@ def test_run_folder_holds_everything_and_goes_on(tmp_path: Path) -> None:
     with pytest.raises(
         RunError, match=r"holds a training with another `settings\.seed`: 0, and now 1"
     ):
-        run(tmp_path / "run", settings=QUICK | {"seed": 1})
+        run(tmp_path / "run", settings=QUICK | {"seed": 1, "max_epochs": 3})
 
 
 def test_folder_with_other_files(tmp_path: Path) -> None:
@@ -173,7 +173,9 @@ def test_folder_with_other_files(tmp_path: Path) -> None:
 
 def test_evaluate_refuses_who_was_seen(tmp_path: Path) -> None:
     run(tmp_path / "run")
-    with pytest.raises(LeakError, match="5 subjects were used to train this model"):
+    with pytest.raises(
+        LeakError, match="5 subjects have the names of subjects that were used to train this"
+    ):
         evaluate_run(tmp_path / "run", make(), unseen_only=False)
     scores, n_subjects = evaluate_run(tmp_path / "run", make(), unseen_only=True)
     assert n_subjects == 1

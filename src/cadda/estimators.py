@@ -178,9 +178,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = len(self.history_)
         return self
 
-    def _find_policy(
-        self, train: Windows, valid: Windows, seed: int
-    ) -> PolicySpec | str | None:
+    def _find_policy(self, train: Windows, valid: Windows, seed: int) -> PolicySpec | str | None:
         if self.method is None:
             return self.policy
         if self.policy is not None:

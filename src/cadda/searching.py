@@ -16,6 +16,7 @@ from cadda.exceptions import RunError
 from cadda.fitting import Device, Fitted, check_pair, description_of, model_for, pick_device
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource
+from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec import PolicySpec, Provenance
 from cadda.pools import operation_pool
@@ -213,15 +214,20 @@ def make_task(
         Tensors, names and ways to make models.
     """
     check_pair(train, valid)
+    pool = _pool(train, operations)
+    domains = {CATALOGUE[name].domain for name in pool.names if name in CATALOGUE}
+    images = domains == {"image"}
     return SearchTask(
         x_train=train.x,
         y_train=train.y,
         x_valid=valid.x,
         y_valid=valid.y,
         class_names=train.class_names,
-        pool=_pool(train, operations),
+        pool=pool,
         make_model=lambda seed: model_for(model, train, seed=seed),
-        make_critic=lambda seed: make_critic(tuple(train.x.shape[1:]), train.n_classes, seed=seed),
+        make_critic=lambda seed: make_critic(
+            tuple(train.x.shape[1:]), train.n_classes, seed, images=images
+        ),
         device=pick_device(device),
     )
 

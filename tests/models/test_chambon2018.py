@@ -16,6 +16,21 @@ def test_parameters_and_shapes(n_channels: int, n_times: int, features: int) -> 
     assert model(torch.zeros(3, n_channels, n_times)).shape == (3, 5)
 
 
+def test_weights_saved_before_can_be_loaded() -> None:
+    shapes = {
+        name: tuple(value.shape) for name, value in Chambon2018(2, 512, 3).state_dict().items()
+    }
+    assert shapes == {
+        "mix.weight": (2, 2),
+        "first.weight": (8, 1, 64),
+        "first.bias": (8,),
+        "second.weight": (8, 8, 64),
+        "second.bias": (8,),
+        "dense.weight": (3, 32),
+        "dense.bias": (3,),
+    }
+
+
 def test_convolutions_keep_the_length() -> None:
     """The last pool of 16 × 16 samples still sees the end of the window."""
     model = Chambon2018(1, 512, 2, dropout=0.0).eval()

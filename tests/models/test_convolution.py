@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
+from torch.func import functional_call, jvp, vmap
 
-from cadda.models import Chambon2018
+from cadda.models import Chambon2018, convolution
 from cadda.models.convolution import PooledConvolution
 
-SHAPES = [(1, 8, 64, 16, 3000), (8, 8, 64, 16, 187), (3, 5, 7, 4, 33), (2, 3, 5, 1, 20)]
+SHAPES = [
+    (1, 8, 64, 16, 3000),
+    (8, 8, 64, 16, 187),
+    (3, 5, 7, 4, 33),
+    (2, 3, 5, 1, 20),
+    (2, 3, 3, 7, 30),
+    (2, 3, 1, 4, 11),
+]
+forward_mode = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+"""Torch compiles a few formulas with what it has deprecated when forward mode is first used."""
 
 
 @pytest.mark.parametrize(("n_in", "n_out", "kernel", "pool", "n_times"), SHAPES)
@@ -31,10 +42,58 @@ def test_same_values_and_gradients(
         torch.testing.assert_close(plain, fused, rtol=1e-9, atol=1e-9)
 
 
-def test_gradients_agree_with_finite_differences() -> None:
+def test_same_values_and_gradients_in_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = PooledConvolution(2, 3, 5, 4).double()
+    x = torch.randn(5, 2, 33, dtype=torch.float64, requires_grad=True)
+
+    def results() -> list[Tensor]:
+        result = layer.fused(x)
+        return [result, *torch.autograd.grad(result.square().sum(), [x, *layer.parameters()])]
+
+    whole = results()
+    monkeypatch.setattr(convolution, "MOST_BLOCKS", 20)
+    for one, parts in zip(whole, results(), strict=True):
+        torch.testing.assert_close(one, parts, rtol=0, atol=1e-12)
+
+
+def test_single_precision_has_the_same_gradients() -> None:
+    """Torch has kernels of its own for it."""
+    torch.manual_seed(0)
+    layer = PooledConvolution(2, 8, 64, 16)
+    x = torch.randn(3, 2, 400, requires_grad=True)
+    single = torch.autograd.grad(layer.fused(x).square().sum(), [x, *layer.parameters()])
+    double = torch.autograd.grad(
+        layer.double().plain(x.double()).square().sum(), [x, *layer.parameters()]
+    )
+    for one, other in zip(single, double, strict=True):
+        torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-4, atol=1e-4)
+
+
+@forward_mode
+def test_derivatives_agree_with_finite_differences() -> None:
     layer = PooledConvolution(2, 3, 5, 4).double()
     x = torch.randn(2, 2, 17, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(layer.fused, x)
+
+    def pooled(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        result: Tensor = functional_call(layer, {"weight": weight, "bias": bias}, (x,))
+        return result
+
+    inputs = (x, layer.weight, layer.bias)
+    assert torch.autograd.gradcheck(pooled, inputs, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(pooled, inputs, fast_mode=True)
+
+
+def test_several_weights_at_once() -> None:
+    layer = PooledConvolution(2, 3, 5, 4).double()
+    x = torch.randn(2, 2, 17, dtype=torch.float64)
+    weights = torch.randn(4, *layer.weight.shape, dtype=torch.float64)
+
+    def pooled(weight: Tensor) -> Tensor:
+        result: Tensor = functional_call(layer, {"weight": weight}, (x,))
+        return result
+
+    one_by_one = torch.stack([pooled(weight) for weight in weights])
+    torch.testing.assert_close(vmap(pooled)(weights), one_by_one, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n_channels", "n_times"), [(2, 3000), (6, 3840)])
@@ -45,3 +104,33 @@ def test_whole_network_is_the_same_in_both_forms(n_channels: int, n_times: int) 
     for layer in (model.first, model.second):
         layer.forward = layer.plain  # type: ignore[method-assign]
     torch.testing.assert_close(model(x), fused, rtol=1e-5, atol=1e-5)
+
+
+@forward_mode
+@pytest.mark.parametrize(("n_channels", "n_times"), [(2, 3000), (6, 3840)])
+def test_whole_network_has_the_same_derivatives_in_both_forms(
+    n_channels: int, n_times: int
+) -> None:
+    """Logits, their slope along a change of all weights, and the gradients of both."""
+    model = Chambon2018(n_channels, n_times, 5).double().eval()
+    x = torch.randn(4, n_channels, n_times, dtype=torch.float64, requires_grad=True)
+    weights = {name: value.detach() for name, value in model.named_parameters()}
+    direction = {name: torch.randn_like(value) for name, value in weights.items()}
+
+    def logits_with(weights: dict[str, Tensor]) -> Tensor:
+        logits: Tensor = functional_call(model, weights, (x,))
+        return logits
+
+    def results() -> list[Tensor]:
+        logits, slope = jvp(logits_with, (weights,), (direction,))[:2]
+        gradients = [
+            torch.autograd.grad(of.square().sum(), x, retain_graph=True)[0]
+            for of in (logits, slope)
+        ]
+        return [logits, slope, *gradients]
+
+    all_fused = results()
+    for layer in (model.first, model.second):
+        layer.forward = layer.plain  # type: ignore[method-assign]
+    for plain, fused in zip(results(), all_fused, strict=True):
+        torch.testing.assert_close(plain, fused, rtol=0, atol=1e-10)

@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from cadda._version import __version__
-from cadda.cli import cache, demo, doctor, evaluate, operations, policy, search, simulate, train
+from cadda.cli import (
+    cache,
+    demo,
+    doctor,
+    evaluate,
+    operations,
+    policy,
+    screen,
+    search,
+    simulate,
+    train,
+)
 from cadda.cli.data import data_app
 from cadda.exceptions import CaddaError
 
@@ -27,6 +38,7 @@ data_app.command("simulate")(simulate.simulate)
 data_app.command("cache")(cache.cache)
 app.add_typer(data_app, name="data")
 app.command("operations")(operations.operations)
+app.command("screen")(screen.screen)
 app.command("search")(search.search)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)

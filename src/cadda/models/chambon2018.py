@@ -61,7 +61,8 @@ class Chambon2018(nn.Module):
         Tensor
             Logits of shape (n_windows, n_classes).
         """
-        mixed = self.mix.weight @ x
+        # Expanded it is one small product per window, without transposing the windows.
+        mixed = self.mix.weight.expand(len(x), -1, -1) @ x
         features = self.second(self.first(mixed.flatten(0, 1).unsqueeze(1)))
         logits: Tensor = self.dense(self.dropout(features.reshape(len(x), -1)))
         return logits

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 __all__ = ["PooledConvolution"]
+
+MOST_BLOCKS = 2**15
+"""Pools computed at once: beyond some 32 MB memory is given back and cleared in every step."""
 
 
 class PooledConvolution(nn.Conv1d):
@@ -13,7 +20,8 @@ class PooledConvolution(nn.Conv1d):
 
     The convolution keeps the length. On a CPU it is not followed by pooling: convolving with
     ``pool`` shifted copies of each filter at every ``pool``-th sample and taking the maximum over
-    the copies is the same, but one well-shaped matrix product instead of a thin convolution.
+    the copies is the same, but one well-shaped matrix product instead of a thin convolution. Its
+    gradient is that of one copy in ``pool``, which is next to nothing to compute.
 
     Parameters
     ----------
@@ -79,20 +87,101 @@ class PooledConvolution(nn.Conv1d):
             Shape (n, n_filters, n_times // pool).
         """
         filters = self._shifted_filters()
-        pieces = functional.pad(x, self.margin).unfold(-1, filters.shape[-1], self.pool)
-        rows = pieces.transpose(1, 2).flatten(2)
-        weight = filters.permute(1, 3, 0, 2).flatten(0, 1)
-        products = rows @ weight.flatten(1)
-        strongest = products.view(*rows.shape[:2], -1, self.pool).max(-1).values
-        return functional.relu(strongest + self.bias).transpose(1, 2)
+        n_blocks = x.shape[-1] // self.pool + filters.shape[2] - 1
+        before = self.margin[0]
+        after = n_blocks * self.pool - before - x.shape[-1]
+        blocks = functional.pad(x.mT, (0, 0, before, after)).reshape(len(x), n_blocks, -1)
+        parts = [
+            _StrongestProduct.apply(part, filters)[0]  # type: ignore[no-untyped-call]
+            for part in torch.split(blocks, max(1, MOST_BLOCKS // n_blocks))
+        ]
+        return functional.relu(torch.cat(parts) + self.bias).mT
 
     def _shifted_filters(self) -> Tensor:
-        """Give each filter at all shifts, (n_filters, in_features, pool, kernel + pool − 1).
+        """Give each filter at all shifts, (pool, n_filters, n_blocks, pool · in_features).
 
-        A filter followed by as many zeros as there are shifts, repeated and cut into rows that are
-        one sample shorter than the period, moves on by one sample from row to row.
+        A filter with zeros behind it, one more than fill the blocks, repeated and cut into rows
+        that are one sample shorter than this period, moves on by one sample from row to row.
         """
-        length = self.weight.shape[-1] + self.pool - 1
-        period = functional.pad(self.weight, (0, self.pool))
-        cut = period.repeat(1, 1, self.pool)[..., : self.pool * length]
-        return cut.view(*self.weight.shape[:2], self.pool, length)
+        n_filters, _, kernel = self.weight.shape
+        n_blocks = 1 + math.ceil((kernel - 1) / self.pool)
+        length = n_blocks * self.pool
+        period = functional.pad(self.weight.mT, (0, 0, 0, length + 1 - kernel))
+        cut = period.repeat(1, self.pool, 1)[:, : self.pool * length]
+        return cut.reshape(n_filters, self.pool, n_blocks, -1).transpose(0, 1)
+
+
+class _StrongestProduct(torch.autograd.Function):
+    """Multiply signals with all shifts of each filter and keep the largest product of a filter.
+
+    Takes signals as blocks of one pool each, (n, n_pools + n_blocks − 1, width), and filters of
+    shape (pool, n_filters, n_blocks, width). Gives the products, (n, n_pools, n_filters), and
+    which shift of which filter each one is of. Only these have a gradient, so that going
+    backward takes sums of a few rows, which `embedding_bag` is made for, and no matrix product.
+    Since that has no forward mode, a second derivative can be had by going backward over backward
+    or backward over forward, not forward over backward.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(blocks: Tensor, filters: Tensor) -> tuple[Tensor, Tensor]:
+        pool, n_filters = filters.shape[:2]
+        products = _products(blocks, filters)
+        # With the filters last this is the layout for which pooling has a fast kernel.
+        images = products.reshape(-1, 1, pool, n_filters).permute(0, 3, 1, 2)
+        strongest, shift = functional.max_pool2d(images, (1, pool), return_indices=True)
+        shape = (*products.shape[:2], n_filters)
+        chosen = shift.reshape(shape).int() * n_filters
+        return strongest.reshape(shape), chosen + torch.arange(n_filters, dtype=torch.int32)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(*inputs, output[1])
+        ctx.save_for_forward(*inputs, output[1])
+
+    @staticmethod
+    def jvp(ctx: Any, blocks_slope: Tensor, filters_slope: Tensor) -> tuple[Tensor, None]:
+        blocks, filters, chosen = ctx.saved_tensors
+        slope = _products(blocks_slope, filters) + _products(blocks, filters_slope)
+        return slope.gather(-1, chosen.long()), None
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor, _: None) -> tuple[Tensor | None, Tensor | None]:
+        blocks, filters, chosen = ctx.saved_tensors
+        of_blocks, of_filters = None, None
+        if ctx.needs_input_grad[0]:
+            of_rows = functional.embedding_bag(
+                chosen.flatten(0, 1),
+                filters.flatten(0, 1).flatten(1),
+                per_sample_weights=gradient.flatten(0, 1),
+                mode="sum",
+            )
+            parts = of_rows.view(*chosen.shape[:2], *filters.shape[2:]).unbind(2)
+            of_blocks = torch.zeros_like(blocks)
+            for start, part in enumerate(parts):
+                of_blocks[:, start : start + chosen.shape[1]] += part
+        if ctx.needs_input_grad[1]:
+            ordered, order = chosen.flatten().sort(stable=True)
+            of_filters = functional.embedding_bag(
+                order // filters.shape[1],
+                _rows(blocks, filters),
+                torch.searchsorted(ordered, torch.arange(filters[..., 0, 0].numel()).int()),
+                per_sample_weights=gradient.flatten().index_select(0, order),
+                mode="sum",
+            ).view_as(filters)
+        return of_blocks, of_filters
+
+
+def _rows(blocks: Tensor, filters: Tensor) -> Tensor:
+    """Lay out what each product needs, (n · n_pools, n_blocks · width)."""
+    n_blocks, width = filters.shape[2:]
+    return blocks.flatten(1).unfold(1, n_blocks * width, width).flatten(0, 1)
+
+
+def _products(blocks: Tensor, filters: Tensor) -> Tensor:
+    """Multiply signals with filters, (n, n_pools, pool · n_filters)."""
+    # As an image with the samples of a block for channels: no row is copied for its neighbours.
+    images, kernels = blocks.mT.unsqueeze(2), filters.flatten(0, 1).mT.unsqueeze(2)
+    return functional.conv2d(images, kernels).squeeze(2).mT
