@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check 
 
 .PHONY: demo test test-all lint bench docs pictures clean
 
-demo: $(VENV)/.core  ## the main job on built-in signals
+demo: $(VENV)/.core  ## search, train and compare on simulated sleep
 	@$(BIN)/cadda demo --out demo
 
 test: lint  ## lint, types, import contracts and tests
@@ -24,6 +24,7 @@ lint: $(VENV)/.test
 bench: $(VENV)/.test  ## speed, as ratios to peers and limits
 	@$(BIN)/python -W ignore benchmarks/speed.py
 	@$(BIN)/python -W ignore benchmarks/training.py
+	@$(BIN)/python -W ignore benchmarks/search_cost.py
 
 docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build
 	@$(BIN)/sphinx-build -n -W --keep-going -q -b html docs docs/_build/html

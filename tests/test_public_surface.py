@@ -21,7 +21,6 @@ NAMES = [
     "Policy",
     "PolicySpec",
     "RelaxedPolicy",
-    "Screening",
     "SearchResult",
     "StagedPolicy",
     "Windows",
@@ -32,7 +31,6 @@ NAMES = [
     "load_model",
     "operation_pool",
     "read_windows",
-    "screen",
     "search",
     "simulate_sleep",
 ]

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
         StagedPolicy,
     )
     from cadda.pools import operation_pool
-    from cadda.screening import Screening, screen
     from cadda.searching import SearchResult, search
 
 __all__ = [
@@ -64,7 +63,6 @@ __all__ = [
     "Policy",
     "PolicySpec",
     "RelaxedPolicy",
-    "Screening",
     "SearchResult",
     "StagedPolicy",
     "Windows",
@@ -75,7 +73,6 @@ __all__ = [
     "load_model",
     "operation_pool",
     "read_windows",
-    "screen",
     "search",
     "simulate_sleep",
 ]
@@ -91,7 +88,6 @@ _HOMES = {
     "Policy": "cadda.policies",
     "PolicySpec": "cadda.policies",
     "RelaxedPolicy": "cadda.policies",
-    "Screening": "cadda.screening",
     "SearchResult": "cadda.searching",
     "StagedPolicy": "cadda.policies",
     "Fitted": "cadda.fitting",
@@ -102,7 +98,6 @@ _HOMES = {
     "load_model": "cadda.models.files",
     "operation_pool": "cadda.pools",
     "read_windows": "cadda.data.readers",
-    "screen": "cadda.screening",
     "search": "cadda.searching",
     "simulate_sleep": "cadda.data.simulate",
 }

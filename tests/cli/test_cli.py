@@ -66,11 +66,20 @@ def test_operations_picture(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_demo_says_where_its_picture_is(tmp_path: Path) -> None:
-    text = run("demo", "--out", str(tmp_path / "demo")).stdout
-    picture = tmp_path / "demo" / "operations.png"
-    assert str(picture) in text
-    assert picture.stat().st_size > 50_000
+def test_demo_tells_the_whole_story(tmp_path: Path) -> None:
+    """In small: two epochs on five people. What it measures is what it has written down."""
+    out = tmp_path / "demo"
+    small = ("--people", "5", "--epochs", "2", "--training-epochs", "1")
+    text = run("demo", "--out", str(out), *small).stdout
+    for picture in (out / "operations.png", out / "run" / "figures" / "operations.png"):
+        assert str(picture) in text
+        assert picture.stat().st_size > 10_000
+    scores = json.loads((out / "run" / "scores.json").read_text())
+    with_policy = scores["balanced_accuracy"]
+    without = scores["without_augmentation"]["balanced_accuracy"]
+    kind = "higher" if with_policy > without else "lower"
+    assert f"balanced accuracy is {abs(with_policy - without):.3f} {kind}" in text
+    assert "cadda search night-epo.fif.gz" in text
 
 
 def test_doctor() -> None:

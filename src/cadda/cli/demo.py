@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-N_SUBJECTS = 14
 N_WINDOWS = 60
-N_EPOCHS = 20
-N_TRAINING_EPOCHS = 100
 PATIENCE = 15
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what comes out.")] = Path("demo"),
+    people: Annotated[int, typer.Option(help="Number of simulated people.", min=5)] = 14,
+    epochs: Annotated[int, typer.Option(help="Epochs of the search.", min=1)] = 20,
+    training_epochs: Annotated[int, typer.Option(help="Most epochs of a training.", min=1)] = 100,
 ) -> None:
     """Find augmentation for simulated sleep: search, train with and without, compare.
 
@@ -36,10 +36,10 @@ def demo(
     from cadda.training import TrainingSettings
 
     typer.echo(
-        f"Simulating the sleep of {N_SUBJECTS} people: two channels, five stages, each person "
+        f"Simulating the sleep of {people} people: two channels, five stages, each person "
         "with rhythms and noise of their own …"
     )
-    windows = simulate_sleep(N_SUBJECTS, N_WINDOWS, seed=0)
+    windows = simulate_sleep(people, N_WINDOWS, seed=0)
     typer.echo(
         "CADDA now looks for augmentation, stage by stage of sleep, that makes a small network "
         "read other people's sleep better …"
@@ -55,8 +55,8 @@ def demo(
             baseline=True,
             arguments={
                 "method": "cadda",
-                "budget": N_EPOCHS,
-                "training": TrainingSettings(max_epochs=N_TRAINING_EPOCHS, patience=PATIENCE),
+                "budget": epochs,
+                "training": TrainingSettings(max_epochs=training_epochs, patience=PATIENCE),
                 "seed": 0,
                 "resume": True,
                 "data": "simulated sleep",

@@ -38,6 +38,10 @@ def search(
     retrain_every: Annotated[
         int | None, typer.Option(help="Epochs between retrainings; none: at the end.", min=1)
     ] = None,
+    max_epochs: Annotated[int, typer.Option(help="Most epochs of a training.", min=1)] = 300,
+    patience: Annotated[
+        int, typer.Option(help="Epochs of a training without improvement.", min=1)
+    ] = 30,
     baseline: Annotated[bool, typer.Option(help="Train without augmentation too.")] = True,
     preset: Annotated[str | None, typer.Option(help="`paper`: the paper's settings.")] = None,
     settings: Annotated[
@@ -68,6 +72,7 @@ def search(
     """
     from cadda.runs import search_in_folder
     from cadda.tracking import SearchDisplay
+    from cadda.training import TrainingSettings
 
     chosen = parse_settings(settings or [])
     windows = read(data, subject, channels, classes, drop_bad=drop_bad)
@@ -86,6 +91,9 @@ def search(
                     "model": model,
                     "operations": None if operations is None else operations.split(","),
                     "budget": budget,
+                    "training": TrainingSettings(
+                        max_epochs=max_epochs, patience=patience, seed=seed
+                    ),
                     "max_seconds": max_seconds,
                     "preset": preset,
                     "seed": seed,
