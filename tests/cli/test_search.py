@@ -95,7 +95,13 @@ def test_killed_at_random_moments(data: Path, whole: Path, tmp_path: Path) -> No
 def test_interrupt_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = list(map(str, ["search", data, *QUICK, "--budget", "500", "--out", out]))
-    process = subprocess.Popen([CADDA, *arguments], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [CADDA, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts background jobs deaf to interrupts, and the deafness is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     while not (out / "checkpoint.pt").exists():
         time.sleep(0.05)
         assert process.poll() is None
