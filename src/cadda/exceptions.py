@@ -14,6 +14,7 @@ __all__ = [
     "PolicyFileError",
     "RunError",
     "TrainingError",
+    "WorkerError",
 ]
 
 
@@ -43,3 +44,7 @@ class LeakError(CaddaError):
 
 class RunError(CaddaError):
     """A run folder that cannot be used."""
+
+
+class WorkerError(CaddaError):
+    """Work that another process could not finish."""

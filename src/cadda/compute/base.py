@@ -1,0 +1,96 @@
+"""What every engine offers, and the one that works here and now."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from types import TracebackType
+from typing import Any
+
+__all__ = ["Engine", "SerialEngine"]
+
+
+class Engine(Executor):
+    """Something that does independent work, as a ``concurrent.futures.Executor`` does.
+
+    Leaving its context gives up what is not finished.
+
+    Parameters
+    ----------
+    n_workers : int
+        How many tasks are worked on at the same time.
+    """
+
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers = n_workers
+
+    @abstractmethod
+    def share(self, value: object) -> Any:
+        """Make a big value known to the workers, so that it reaches each of them once.
+
+        Parameters
+        ----------
+        value : object
+            Anything that can be pickled; functions and classes may be local.
+
+        Returns
+        -------
+        object
+            To be given to `submit` among the arguments; the function gets the value.
+        """
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the workers."""
+        self.shutdown(wait=False, cancel_futures=True)
+
+
+class SerialEngine(Engine):
+    """Does each task in this process at the moment when it is submitted."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def share(self, value: object) -> Any:
+        """Give the value itself: there is nowhere to send it.
+
+        Parameters
+        ----------
+        value : object
+            Anything.
+
+        Returns
+        -------
+        object
+            The same.
+        """
+        return value
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Do a task.
+
+        Parameters
+        ----------
+        function : callable
+            What to call.
+        *args : object
+            Its arguments.
+        **kwargs : object
+            Its named arguments.
+
+        Returns
+        -------
+        Future
+            Done already.
+        """
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
