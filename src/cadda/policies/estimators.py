@@ -129,8 +129,8 @@ def relax_gradient(
     """
     leaf = weight.detach().requires_grad_()
     log_probability = leaf.log_softmax(-1)
-    of_z: Tensor = control(log_probability + gumbel, context)
-    of_conditional: Tensor = control(conditional_gumbel(log_probability, choice, uniform), context)
+    both = [log_probability + gumbel, conditional_gumbel(log_probability, choice, uniform)]
+    of_z, of_conditional = control(torch.cat(both), context.repeat(2)).chunk(2)
     (difference,) = torch.autograd.grad((of_z - of_conditional).sum(), leaf, create_graph=True)
     return (reward - of_conditional)[:, None, None] * _score(weight, choice) + difference
 

@@ -74,7 +74,12 @@ class PolicyAscent:
         """
         gain = rewards.detach() - baseline
         scale = self._update_scale(gain)
-        parameters = list(self.policy.parameters())
+        # RELAX has its own way to w, and the pathwise one is not free.
+        parameters = [
+            one
+            for one in self.policy.parameters()
+            if not (self.uses_relax and one is self.policy.weight)
+        ]
         gradients = torch.autograd.grad(
             -rewards.mean() / scale, parameters, allow_unused=True, materialize_grads=True
         )
