@@ -65,6 +65,14 @@ def test_lenet1_has_the_published_size() -> None:
         LeNet1(8, 8, 10)
 
 
+def test_shallow_convolves_as_two_layers_would() -> None:
+    network, x = Shallow(8, 400, 2).eval(), torch.randn(3, 8, 400)
+    apart = network.spatial(network.temporal(x.unsqueeze(1))).squeeze(2)
+    power = torch.nn.functional.avg_pool1d(network.norm(apart).square(), 75, 15)
+    expected = network.dense(power.clamp_min(1e-6).log().flatten(1))
+    torch.testing.assert_close(network(x), expected)
+
+
 def test_shallow_takes_short_windows() -> None:
     assert Shallow(8, 40, 2)(torch.randn(3, 8, 40)).shape == (3, 2)
     with pytest.raises(ValueError, match="`n_times` must be at least 40, got 30"):

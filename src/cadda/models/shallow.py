@@ -62,8 +62,17 @@ class Shallow(nn.Module):
         Tensor
             Logits of shape (n_windows, n_classes).
         """
-        filtered = self.spatial(self.temporal(x.unsqueeze(1))).squeeze(2)
+        filtered = functional.conv1d(x, self._kernels())
         power = functional.avg_pool1d(self.norm(filtered).square(), self.pool, STRIDE)
         features = torch.log(power.clamp_min(1e-6)).flatten(1)
         logits: Tensor = self.dense(self.dropout(features))
         return logits
+
+    def _kernels(self) -> Tensor:
+        """Give both filters as one, (n_filters, n_channels, kernel).
+
+        Nothing stands between them, and to convolve once takes half the time.
+        """
+        return torch.einsum(
+            "ofc,ft->oct", self.spatial.weight.squeeze(-1), self.temporal.weight.flatten(1)
+        )
