@@ -39,20 +39,26 @@ def run(**changes: Any) -> SearchResult:
         "model": small,
         "operations": OPERATIONS,
         "budget": 3,
-        "warmup_epochs": 1,
     } | changes
+    if METHODS.get(arguments.get("method", "adda"), METHODS["adda"]).by_trials:
+        arguments.setdefault("training", TrainingSettings(max_epochs=2))
+    else:
+        arguments.setdefault("warmup_epochs", 1)
     return cadda.search(arguments.pop("train"), arguments.pop("valid"), **arguments)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("classwise", [False, True])
 def test_every_method_finds_a_policy(method: str, classwise: bool) -> None:
-    result = run(method=method, classwise=classwise)
+    own = {"n_members": 3} if method == "population" else {}
+    result = run(method=method, classwise=classwise, **own)
     classwise = classwise or method == "cadda"
     assert result.policy.is_classwise == classwise
     assert result.policy.operation_names == OPERATIONS
     assert result.policy.provenance.method == method
-    assert [event.epoch for event in result.history] == [1, 2, 3]
+    numbers = [getattr(event, "number", None) or event.epoch for event in result.history]
+    assert numbers == [1, 2, 3]
+    assert (result.schedule is not None) == (method == "population")
     assert result.fitted is None
     # What was found can be used at once.
     windows = planted_windows(8, varied=True)

@@ -17,9 +17,11 @@ from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
 from cadda.fitting import Device, fit
 from cadda.models.registry import ModelSource
+from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
+from cadda.searchers.methods import find_method
 from cadda.searching import search
-from cadda.training import predict_logits
+from cadda.training import TrainingSettings, predict_logits
 
 __all__ = ["AugmentedClassifier"]
 
@@ -36,13 +38,13 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     model : str | nn.Module | callable
         See `cadda.fit`.
-    policy : PolicySpec | path | None
+    policy : PolicySpec | PolicySchedule | path | None
         What to augment with; None trains without augmentation.
     method : str | None
         Method that searches for a policy first, such as ``"cadda"``; see `cadda.search`. Not
         together with ``policy``.
     search_budget : int
-        Epochs of that search.
+        Epochs of that search, or trials.
     sfreq : float
         Sampling rate in Hz, where the windows do not know it.
     ch_names : sequence of str | None
@@ -75,7 +77,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The trained network.
     history_ : list of EpochEnd
         Losses and validation accuracy of each epoch.
-    policy_ : PolicySpec | path | None
+    policy_ : PolicySpec | PolicySchedule | path | None
         What it was augmented with: ``policy``, or what the search found.
 
     Examples
@@ -94,7 +96,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         model: ModelSource = "chambon2018",
         *,
-        policy: PolicySpec | str | None = None,
+        policy: PolicySpec | PolicySchedule | str | None = None,
         method: str | None = None,
         search_budget: int = 50,
         sfreq: float = 100.0,
@@ -166,33 +168,39 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             valid,
             model=self.model,
             policy=self.policy_,
-            max_epochs=self.max_epochs,
-            patience=self.patience,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            class_weights=self.class_weights,
-            seed=seed,
             device=self.device,
+            **self._training(seed),
         )
         self.model_, self.history_ = fitted.model, fitted.history
         self.n_iter_ = len(self.history_)
         return self
 
-    def _find_policy(self, train: Windows, valid: Windows, seed: int) -> PolicySpec | str | None:
+    def _find_policy(
+        self, train: Windows, valid: Windows, seed: int
+    ) -> PolicySpec | PolicySchedule | str | None:
         if self.method is None:
             return self.policy
         if self.policy is not None:
             raise ValueError("give `policy` or `method`, not both.")
-        return search(
+        own: dict[str, Any] = {}
+        if not find_method(self.method).by_trials:
+            own["batch_size"] = self.batch_size
+        result = search(
             train,
             valid,
             method=self.method,
             model=self.model,
             budget=self.search_budget,
-            batch_size=self.batch_size,
+            training=TrainingSettings(**self._training(seed)),
             seed=seed,
             device=self.device,
-        ).policy
+            **own,
+        )
+        return result.policy if result.schedule is None else result.schedule
+
+    def _training(self, seed: int) -> dict[str, Any]:
+        names = ("max_epochs", "patience", "batch_size", "lr", "class_weights")
+        return {name: getattr(self, name) for name in names} | {"seed": seed}
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Give the probability of each class.

@@ -17,6 +17,7 @@ from cadda.data.windows import Windows
 from cadda.models.files import ModelDescription, save_model
 from cadda.models.registry import ModelSource, make_model
 from cadda.policies.policy import Policy
+from cadda.policies.schedule import PolicySchedule, load_policy, runnable
 from cadda.policies.spec import PolicySpec
 from cadda.pools import pool_for_policy
 from cadda.training import (
@@ -81,7 +82,7 @@ def fit(
     valid: Windows,
     *,
     model: ModelSource = "chambon2018",
-    policy: PolicySpec | Augmentation | str | os.PathLike[str] | None = None,
+    policy: PolicySpec | PolicySchedule | Augmentation | str | os.PathLike[str] | None = None,
     max_epochs: int = 300,
     patience: int = 30,
     batch_size: int = 16,
@@ -107,8 +108,9 @@ def fit(
     model : str | nn.Module | callable
         ``"chambon2018"``, ``"shallow"``, ``"lenet1"``, ``"braindecode:NAME"``, a module (a copy of
         it is trained), or a function ``make_model(n_channels, n_times, n_classes)``.
-    policy : PolicySpec | Policy | path-like | callable | None
-        Augmentation: a spec, a policy file, or anything that maps (x, y) to augmented (x, y).
+    policy : PolicySpec | PolicySchedule | Policy | path-like | callable | None
+        Augmentation: a spec, a schedule of them, a file with either, or anything that maps (x, y)
+        to augmented (x, y).
     max_epochs : int
         Most epochs.
     patience : int
@@ -242,13 +244,14 @@ def model_for(source: ModelSource, windows: Windows, *, seed: int) -> nn.Module:
 
 
 def augmentation_for(
-    policy: PolicySpec | Augmentation | str | os.PathLike[str] | None, windows: Windows
+    policy: PolicySpec | PolicySchedule | Augmentation | str | os.PathLike[str] | None,
+    windows: Windows,
 ) -> Augmentation | None:
     """Turn what a user gave as a policy into something that augments batches.
 
     Parameters
     ----------
-    policy : PolicySpec | Policy | path-like | callable | None
+    policy : PolicySpec | PolicySchedule | Policy | path-like | callable | None
         See `fit`.
     windows : Windows
         What it will augment.
@@ -258,14 +261,15 @@ def augmentation_for(
     Policy | callable | None
         What `train` takes.
     """
-    spec = PolicySpec.load(policy) if isinstance(policy, str | os.PathLike) else policy
+    spec = load_policy(policy) if isinstance(policy, str | os.PathLike) else policy
     if isinstance(spec, Policy):
         _check_classes(spec.spec, windows)
-    if not isinstance(spec, PolicySpec):
+    if not isinstance(spec, PolicySpec | PolicySchedule):
         return spec
-    _check_classes(spec, windows)
+    last = spec.last if isinstance(spec, PolicySchedule) else spec
+    _check_classes(last, windows)
     _check_scale(windows)
-    return Policy(spec, pool_for_policy(spec, windows))
+    return runnable(spec, pool_for_policy(last, windows))
 
 
 def _check_classes(spec: PolicySpec, windows: Windows) -> None:

@@ -51,6 +51,11 @@ class RunFolder:
         return self.folder / "policy.json"
 
     @property
+    def schedule(self) -> Path:
+        """Policies by epoch, if it is a schedule that augments it."""
+        return self.folder / "schedule.json"
+
+    @property
     def events(self) -> Path:
         """One line for everything that happened."""
         return self.folder / "events.jsonl"

@@ -14,6 +14,7 @@ from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, ModelError, RunError
 from cadda.fitting import Device, Fitted, augmentation_for, evaluate, fit, model_for, pick_device
 from cadda.models.files import ModelDescription, load_model
+from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
 from cadda.run_folder import RunFolder, digest_of
 from cadda.searching import SearchResult, search
@@ -53,7 +54,7 @@ def train_in_folder(
     folder: Path,
     *,
     data: str,
-    policy: PolicySpec | None,
+    policy: PolicySpec | PolicySchedule | None,
     valid: float,
     test: float,
     settings: dict[str, Any],
@@ -70,7 +71,7 @@ def train_in_folder(
         Where results go.
     data : str
         Where the windows come from, for the record.
-    policy : PolicySpec | None
+    policy : PolicySpec | PolicySchedule | None
         What to augment with.
     valid : float
         Fraction of subjects for validation.
@@ -103,7 +104,7 @@ def train_in_folder(
             "data": data,
             "data_digest": digest_of(windows),
             "settings": settings,
-            "policy": None if policy is None else policy.model_dump(mode="json"),
+            "policy": _plain(policy),
             "split": {name: part.subjects for name, part in parts.items()},
         }
     )
@@ -169,7 +170,7 @@ def search_in_folder(
     test : float
         Fraction of subjects for testing, which neither search nor training sees.
     retrain_every : int | None
-        Epochs between retrainings; None retrains at the end only.
+        Epochs or trials between retrainings; None retrains at the end only.
     baseline : bool
         Whether to train without augmentation too.
     arguments : dict
@@ -242,6 +243,12 @@ def evaluate_run(
     if not unseen:
         raise LeakError("every subject was used to train this model; nobody is left to test it.")
     return evaluate(model, windows.of_subjects(unseen)), len(unseen)
+
+
+def _plain(policy: PolicySpec | PolicySchedule | None) -> dict[str, Any] | None:
+    if isinstance(policy, PolicySchedule):
+        return policy.to_dict()
+    return None if policy is None else policy.model_dump(mode="json")
 
 
 def _check_fits(description: ModelDescription, windows: Windows) -> None:

@@ -21,7 +21,11 @@ def search(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for policy, model, scores and pictures.")],
     method: Annotated[
-        str, typer.Option(help="adda, cadda, dada or faster_autoaugment.")
+        str,
+        typer.Option(
+            help="adda, cadda, dada, faster_autoaugment, autoaugment, fast_autoaugment, "
+            "randaugment, random or population."
+        ),
     ] = "cadda",
     classwise: Annotated[bool, typer.Option(help="Find a policy for each class.")] = False,
     model: Annotated[
@@ -31,12 +35,13 @@ def search(
         str | None,
         typer.Option(help="Operations to choose from, separated by commas, or `paper`."),
     ] = None,
-    budget: Annotated[int, typer.Option(help="Epochs of the search.", min=1)] = 50,
+    budget: Annotated[int, typer.Option(help="Epochs of the search, or trials.", min=1)] = 50,
     max_seconds: Annotated[
         float | None, typer.Option(help="Stop searching after this time.")
     ] = None,
     retrain_every: Annotated[
-        int | None, typer.Option(help="Epochs between retrainings; none: at the end.", min=1)
+        int | None,
+        typer.Option(help="Epochs or trials between retrainings; none: at the end.", min=1),
     ] = None,
     max_epochs: Annotated[int, typer.Option(help="Most epochs of a training.", min=1)] = 300,
     patience: Annotated[
@@ -58,6 +63,10 @@ def search(
     device: Annotated[
         Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
     ] = "auto",
+    engine: Annotated[
+        str,
+        typer.Option(help="Where trials are done: serial, processes:N or dask:ADDRESS."),
+    ] = "serial",
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted search.")
     ] = False,
@@ -98,6 +107,7 @@ def search(
                     "preset": preset,
                     "seed": seed,
                     "device": device,
+                    "engine": engine,
                     "resume": resume,
                     "data": str(data),
                     "on_event": display,
@@ -107,7 +117,8 @@ def search(
     except KeyboardInterrupt:
         command = " ".join(["cadda", *(one for one in sys.argv[1:] if one != "--resume")])
         typer.echo(
-            f"Interrupted; every finished epoch is saved. Go on with:\n  {command} --resume",
+            "Interrupted; every finished epoch or trial is saved. Go on with:\n"
+            f"  {command} --resume",
             err=True,
         )
         raise

@@ -26,7 +26,8 @@ def train(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the model and its scores.")],
     policy: Annotated[
-        Path | None, typer.Option(help="Policy file to augment with; none: no augmentation.")
+        Path | None,
+        typer.Option(help="Policy or schedule to augment with; none: no augmentation."),
     ] = None,
     model: Annotated[
         str, typer.Option(help="chambon2018, shallow, lenet1 or braindecode:NAME.")
@@ -64,11 +65,11 @@ def train(
     Example: cadda train night-epo.fif.gz --policy policy.json --out run
     """
     from cadda.cli.tables import print_scores
-    from cadda.policies.spec import PolicySpec
+    from cadda.policies.schedule import load_policy
     from cadda.runs import train_in_folder
     from cadda.tracking import TrainingDisplay
 
-    spec = None if policy is None else PolicySpec.load(policy)
+    spec = None if policy is None else load_policy(policy)
     windows = read(
         data,
         subject,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -40,39 +41,9 @@ class Engine(Executor):
             To be given to `submit` among the arguments; the function gets the value.
         """
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the workers."""
-        self.shutdown(wait=False, cancel_futures=True)
-
-
-class SerialEngine(Engine):
-    """Does each task in this process at the moment when it is submitted."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-
-    def share(self, value: object) -> Any:
-        """Give the value itself: there is nowhere to send it.
-
-        Parameters
-        ----------
-        value : object
-            Anything.
-
-        Returns
-        -------
-        object
-            The same.
-        """
-        return value
-
+    @abstractmethod
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Do a task.
+        """Have a task done.
 
         Parameters
         ----------
@@ -86,11 +57,44 @@ class SerialEngine(Engine):
         Returns
         -------
         Future
-            Done already.
+            Its result; `WorkerError` if workers died over it again and again.
         """
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the workers."""
+        self.shutdown(wait=False, cancel_futures=True)
+
+
+class _Later(Future[Any]):
+    """A task that is done when somebody asks for its result."""
+
+    def __init__(self, task: Callable[[], Any]) -> None:
+        super().__init__()
+        self._task = task
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Do the task, unless it was done before."""
+        if not self.done():
+            try:
+                self.set_result(self._task())
+            except Exception as error:
+                self.set_exception(error)
+        return super().result(timeout)
+
+
+class SerialEngine(Engine):
+    """Does each task in this process, at the moment when its result is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def share(self, value: object) -> Any:
+        return value
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return _Later(partial(function, *args, **kwargs))

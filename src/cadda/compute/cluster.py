@@ -81,39 +81,11 @@ class DaskEngine(Engine):
         self._client, self._cluster = client, cluster
 
     def share(self, value: object) -> Any:
-        """Send a value to every worker.
-
-        Parameters
-        ----------
-        value : object
-            Anything that can be pickled; functions and classes may be local.
-
-        Returns
-        -------
-        object
-            To be given to `submit` among the arguments.
-        """
         shared = _Scattered(value)
         self._scatter(shared)
         return shared
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a task done.
-
-        Parameters
-        ----------
-        function : callable
-            What to call.
-        *args : object
-            Its arguments.
-        **kwargs : object
-            Its named arguments.
-
-        Returns
-        -------
-        Future
-            Its result; `WorkerError` if workers died over it again and again.
-        """
         answer: Future[Any] = Future()
         self._begin(answer, (function, args, kwargs), ATTEMPTS)
         return answer

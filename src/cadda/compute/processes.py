@@ -111,40 +111,12 @@ class ProcessEngine(Engine):
             return sorted(one.process.pid for one in self._workers)
 
     def share(self, value: object) -> Any:
-        """Write a value to a file, from which each worker reads it once.
-
-        Parameters
-        ----------
-        value : object
-            Anything that can be pickled; functions and classes may be local.
-
-        Returns
-        -------
-        object
-            To be given to `submit` among the arguments.
-        """
         path = Path(self._folder.name) / f"{self._n_shared}.pickle"
         self._n_shared += 1
         path.write_bytes(cloudpickle.dumps(value))
         return SharedFile(path)
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a task done.
-
-        Parameters
-        ----------
-        function : callable
-            What to call.
-        *args : object
-            Its arguments.
-        **kwargs : object
-            Its named arguments.
-
-        Returns
-        -------
-        Future
-            Its result; `WorkerError` if workers died over it again and again.
-        """
         return self._threads.submit(self._have_done, cloudpickle.dumps((function, args, kwargs)))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002

@@ -16,7 +16,7 @@ from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec import PolicySpec
 from cadda.policies.spec_text import ALL_CLASSES
 from cadda.policies.summary import PolicySummary, summarise
-from cadda.searchers.events import Retrained, SearchEpoch
+from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 
 __all__ = ["plot_evolution", "plot_operation_use"]
 
@@ -54,12 +54,14 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
     return figure
 
 
-def plot_evolution(history: Sequence[SearchEpoch | Retrained], policy: PolicySpec) -> Figure:
+def plot_evolution(
+    history: Sequence[SearchEpoch | TrialEnd | Retrained], policy: PolicySpec
+) -> Figure:
     """Draw how a policy changed during the search.
 
     Parameters
     ----------
-    history : sequence of SearchEpoch and Retrained
+    history : sequence of SearchEpoch, TrialEnd and Retrained
         What happened.
     policy : PolicySpec
         The policy found, which gives names to rows and columns.
@@ -67,13 +69,15 @@ def plot_evolution(history: Sequence[SearchEpoch | Retrained], policy: PolicySpe
     Returns
     -------
     matplotlib.figure.Figure
-        A row of panels per class: use, p and µ of each operation over the epochs.
+        A row of panels per class: use, p and µ of each operation over the epochs, or those of the
+        best policy so far over the trials.
     """
-    epochs = [event for event in history if isinstance(event, SearchEpoch)]
+    epochs = [event for event in history if not isinstance(event, Retrained)]
     rows, names = policy.rows, policy.operation_names
     figure = Figure(figsize=(11, 1.3 + 2.2 * len(rows)), layout="constrained")
     panels = figure.subplots(len(rows), len(PANELS), sharex=True, squeeze=False)
-    number = [event.epoch for event in epochs]
+    number = [one.number if isinstance(one, TrialEnd) else one.epoch for one in epochs]
+    by_trials = bool(epochs) and isinstance(epochs[0], TrialEnd)
     lines: list[Line2D] = []
     for column, (field, title) in enumerate(PANELS):
         values = np.array([getattr(event, field) for event in epochs], dtype=float)
@@ -85,7 +89,7 @@ def plot_evolution(history: Sequence[SearchEpoch | Retrained], policy: PolicySpe
             if column == 0:
                 axes.set_ylabel(_row_label(name))
     for axes in panels[-1]:
-        axes.set_xlabel("epoch of the search")
+        axes.set_xlabel("trial, best policy so far" if by_trials else "epoch of the search")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(
         lines, _labels(names), loc="outside lower center", ncols=7, fontsize=8, frameon=False

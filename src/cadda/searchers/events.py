@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 __all__ = [
     "Retrained",
@@ -12,6 +12,8 @@ __all__ = [
     "SearchEvent",
     "SearchStart",
     "SearchStep",
+    "Table",
+    "TrialEnd",
 ]
 
 Table = tuple[tuple[float, ...], ...]
@@ -63,6 +65,8 @@ class SearchStart:
         Number of policies to choose from, as a power of ten.
     warnings : tuple of str
         What the user should know.
+    unit : 'epoch' | 'trial'
+        What is counted.
     """
 
     method: str
@@ -73,6 +77,7 @@ class SearchStart:
     class_names: tuple[str, ...]
     log10_policies: float
     warnings: tuple[str, ...]
+    unit: Literal["epoch", "trial"] = "epoch"
 
 
 @dataclass(frozen=True)
@@ -125,13 +130,57 @@ class SearchEpoch:
 
 
 @dataclass(frozen=True)
+class TrialEnd:
+    """One policy was tried.
+
+    Parameters
+    ----------
+    number : int
+        Number of the trial, from 1; an Optuna study counts from 0.
+    n_trials : int
+        How many there will be.
+    value : float | None
+        Validation loss that the policy was judged by; None if the trial failed.
+    is_best : bool
+        Whether it is the lowest so far.
+    failure : str | None
+        Why the trial failed; None if it did not.
+    applied : tuple of tuple of float
+        Of the best policy so far: probability that an operation changes a window at all, by class
+        and operation.
+    share : tuple of tuple of float
+        How often an operation is chosen.
+    probability : tuple of tuple of float
+        Probability of applying it once it is chosen.
+    magnitude : tuple of tuple of float
+        Magnitude in [0, 1].
+    trial_seconds : float
+        Time that the trial took, on its worker.
+    seconds : float
+        Time spent on searching so far.
+    """
+
+    number: int
+    n_trials: int
+    value: float | None
+    is_best: bool
+    failure: str | None
+    applied: Table
+    share: Table
+    probability: Table
+    magnitude: Table
+    trial_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Retrained:
     """A model was trained from scratch with the policy found so far.
 
     Parameters
     ----------
     epoch : int
-        Epoch of the search; 0 is the training without augmentation.
+        Epoch of the search, or number of trials; 0 is the training without augmentation.
     valid_loss : float
         Loss on the validation windows.
     valid_balanced_accuracy : float
@@ -165,9 +214,9 @@ class SearchEnd:
     Parameters
     ----------
     epoch : int
-        Number of epochs that were done.
+        Number of epochs or trials that were done.
     best_epoch : int
-        Epoch of the policy that was kept.
+        Epoch or trial of the policy that was kept.
     seconds : float
         Time spent on searching.
     """
@@ -177,4 +226,4 @@ class SearchEnd:
     seconds: float
 
 
-SearchEvent: TypeAlias = SearchStart | SearchEpoch | Retrained | SearchEnd
+SearchEvent: TypeAlias = SearchStart | SearchEpoch | TrialEnd | Retrained | SearchEnd

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,7 +12,7 @@ from torch import Tensor
 from cadda.policies.summary import PolicySummary
 from cadda.searchers.events import SearchStep
 
-__all__ = ["hints_of", "rare_classes"]
+__all__ = ["hints_of", "idle_workers", "rare_classes"]
 
 EDGE = 0.03
 """How near to 0 or 1 a magnitude is at its edge."""
@@ -48,6 +51,30 @@ def rare_classes(y: Tensor, class_names: tuple[str, ...], batch_size: int) -> tu
         "take a larger batch_size"
         for name, missing in zip(class_names, absent.tolist(), strict=True)
         if missing > OFTEN_ABSENT
+    )
+
+
+def idle_workers(n_workers: int, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say if there are more workers than the search has work for.
+
+    Parameters
+    ----------
+    n_workers : int
+        Number of workers.
+    settings : mapping of str to object
+        Settings of the method.
+
+    Returns
+    -------
+    tuple of str
+        One sentence, or none.
+    """
+    name = "trials_at_once" if "trials_at_once" in settings else "n_members"
+    if n_workers <= settings[name]:
+        return ()
+    return (
+        f"{n_workers} workers, but `{name}` is {settings[name]}, so that some have nothing to do; "
+        f"take {name}={n_workers}",
     )
 
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
-from cadda._validation import did_you_mean
-from cadda.searchers.base import Searcher
+from cadda._validation import check_positive, did_you_mean
+from cadda.compute import Engine
 from cadda.searchers.bilevel import BilevelSearcher
+from cadda.searchers.driver import Driver, SearchDriver
 from cadda.searchers.faster_autoaugment import FasterSearcher, FasterSettings
+from cadda.searchers.population import PopulationSearch
+from cadda.searchers.retraining import Plan
 from cadda.searchers.settings import PAPER, BilevelSettings
+from cadda.searchers.space import PolicySpace
+from cadda.searchers.study_search import StudySearch
 from cadda.searchers.task import SearchTask
+from cadda.searchers.trial_driver import TrialDriver
+from cadda.searchers.trial_settings import PopulationSettings, TrialSettings
 
 __all__ = ["METHODS", "Method", "find_method"]
 
@@ -27,7 +35,10 @@ class Method:
     settings : type
         Dataclass of its settings.
     make : callable
-        Makes a searcher from a task, settings and ``classwise``.
+        Makes what searches from a task, settings and ``classwise``, and for a method by trials
+        also from a plan and a folder.
+    by_trials : bool
+        Whether it tries one policy after the other, each by itself.
     classwise : bool
         Whether it is class-wise even if not asked for.
     fixed : mapping of str to object
@@ -38,15 +49,25 @@ class Method:
 
     summary: str
     settings: type
-    make: Callable[..., Searcher]
+    make: Callable[..., Any]
+    by_trials: bool = False
     classwise: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
     paper: Mapping[str, Any] = field(default_factory=dict)
 
-    def searcher(
-        self, task: SearchTask, settings: Mapping[str, Any], *, classwise: bool
-    ) -> Searcher:
-        """Make a searcher.
+    def driver(
+        self,
+        task: SearchTask,
+        settings: Mapping[str, Any],
+        plan: Plan,
+        engine: Engine,
+        *,
+        classwise: bool,
+        folder: Path | None = None,
+        resume: bool = False,
+        **receivers: Any,
+    ) -> Driver:
+        """Make what runs a search.
 
         Parameters
         ----------
@@ -54,15 +75,76 @@ class Method:
             What to search on.
         settings : mapping of str to object
             Result of `complete`.
+        plan : Plan
+            How long, and what else.
+        engine : Engine
+            Where trials are done.
         classwise : bool
             Whether each class gets a policy of its own.
+        folder : Path | None
+            Where to keep checkpoints; None keeps none.
+        resume : bool
+            Whether to go on with what an earlier process has begun.
+        **receivers : callable
+            ``on_event`` and ``on_training`` of the driver.
 
         Returns
         -------
-        Searcher
+        Driver
             Ready to run.
         """
-        return self.make(task, self.settings(**settings), classwise=classwise)
+        chosen = self.settings(**settings)
+        if self.by_trials:
+            search = self.make(
+                task, chosen, classwise=classwise, plan=plan, folder=folder, resume=resume
+            )
+            return TrialDriver(task, search, plan, engine, folder=folder, **receivers)
+        searcher = self.make(task, chosen, classwise=classwise)
+        return SearchDriver(task, searcher, plan, folder=folder, **receivers)
+
+    def check_budget(self, budget: int, settings: Mapping[str, Any]) -> int:
+        """Refuse a budget that is not enough for anything.
+
+        Parameters
+        ----------
+        budget : int
+            Epochs or trials.
+        settings : mapping of str to object
+            Result of `complete`.
+
+        Returns
+        -------
+        int
+            The budget.
+        """
+        n_members = settings.get("n_members", 1)
+        if check_positive("budget", budget) < n_members:
+            raise ValueError(
+                f"`budget` must be at least `n_members`, {n_members} trials, got {budget}."
+            )
+        return int(budget)
+
+    def log10_policies(self, driver: Driver, settings: Mapping[str, Any], n_rows: int) -> float:
+        """Say how many policies there are to choose from.
+
+        Parameters
+        ----------
+        driver : Driver
+            Result of `driver`.
+        settings : mapping of str to object
+            Result of `complete`.
+        n_rows : int
+            How many classes have a policy of their own.
+
+        Returns
+        -------
+        float
+            Their number as a power of ten.
+        """
+        if isinstance(driver, TrialDriver):
+            return driver.search.log10_policies
+        shape = (settings["n_subpolicies"], settings["n_stages"], n_rows)
+        return PolicySpace(len(driver.task.pool), *shape).log10_size
 
     def complete(
         self, options: Mapping[str, Any], *, preset: str | None, seed: int
@@ -97,6 +179,9 @@ class Method:
         return {one.name: getattr(made, one.name) for one in fields(self.settings)}
 
 
+BY_TRAINING = {"judge": "training", "n_folds": 5}
+"""Without folds, their number means nothing and cannot be set."""
+
 METHODS: dict[str, Method] = {
     "adda": Method(
         "bilevel gradient, one operation drawn per stage", BilevelSettings, BilevelSearcher,
@@ -114,6 +199,34 @@ METHODS: dict[str, Method] = {
     ),
     "faster_autoaugment": Method(
         "augmented windows shall look like real ones to a critic", FasterSettings, FasterSearcher,
+    ),
+    "autoaugment": Method(
+        "each policy is judged by a training; TPE proposes", TrialSettings, StudySearch,
+        by_trials=True,
+        fixed={"sampler": "tpe", **BY_TRAINING},
+        paper={"trials_at_once": 1},
+    ),
+    "fast_autoaugment": Method(
+        "models without augmentation judge augmented windows; TPE proposes",
+        TrialSettings, StudySearch,
+        by_trials=True,
+        fixed={"sampler": "tpe", "judge": "folds"},
+        paper={"trials_at_once": 1},
+    ),
+    "random": Method(
+        "each policy is judged by a training; chance proposes", TrialSettings, StudySearch,
+        by_trials=True,
+        fixed={"sampler": "random", "multivariate": False, **BY_TRAINING},
+    ),
+    "randaugment": Method(
+        "grid over the number of operations and one magnitude", TrialSettings, StudySearch,
+        by_trials=True,
+        fixed={"sampler": "grid", "multivariate": False, "n_subpolicies": 1, **BY_TRAINING},
+    ),
+    "population": Method(
+        "trainings side by side that copy and change the best policies",
+        PopulationSettings, PopulationSearch,
+        by_trials=True,
     ),
 }  # fmt: skip
 

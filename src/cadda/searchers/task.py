@@ -37,6 +37,8 @@ class SearchTask:
         Makes an untrained critic from a seed, for methods that compare distributions.
     device : torch.device
         Where to compute.
+    subject : tuple of str
+        Subject of each training window, for methods that split them; empty if nobody knows.
     """
 
     x_train: Tensor
@@ -48,6 +50,7 @@ class SearchTask:
     make_model: Callable[[int], nn.Module]
     make_critic: Callable[[int], nn.Module]
     device: torch.device
+    subject: tuple[str, ...] = ()
 
     def training_batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Take some training windows.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.searchers.events import SearchEpoch, SearchStart
+from cadda.searchers.events import SearchEpoch, SearchStart, TrialEnd
 
 __all__ = ["policy_table", "sparkline"]
 
@@ -18,12 +18,12 @@ RISEN = 1.2
 """How much more likely than at the start an operation must be to be marked as risen."""
 
 
-def policy_table(epoch: SearchEpoch, start: SearchStart) -> Table:
+def policy_table(epoch: SearchEpoch | TrialEnd, start: SearchStart) -> Table:
     """Show how often and how strongly each operation is used now.
 
     Parameters
     ----------
-    epoch : SearchEpoch
+    epoch : SearchEpoch | TrialEnd
         State of the search.
     start : SearchStart
         Its beginning, which knows the names.
@@ -34,7 +34,9 @@ def policy_table(epoch: SearchEpoch, start: SearchStart) -> Table:
         Operations by row, the most used first; classes by column.
     """
     columns = start.class_names if start.classwise else ("all classes",)
-    table = Table(title="policy so far: share of windows changed, magnitude", title_justify="left")
+    which = "best policy" if start.unit == "trial" else "policy"
+    title = f"{which} so far: share of windows changed, magnitude"
+    table = Table(title=title, title_justify="left")
     table.add_column("operation")
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)

@@ -18,7 +18,14 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, SearchStart
+from cadda.searchers.events import (
+    Retrained,
+    SearchEnd,
+    SearchEpoch,
+    SearchEvent,
+    SearchStart,
+    TrialEnd,
+)
 from cadda.tracking.policy_table import policy_table, sparkline
 from cadda.training.events import EpochEnd, TrainingEvent
 
@@ -55,7 +62,7 @@ class SearchDisplay:
         self._tasks: dict[str, TaskID] = {}
         self._start: SearchStart | None = None
         self._epochs: list[SearchEpoch] = []
-        self._results: list[Retrained] = []
+        self._trials: list[TrialEnd] = []
 
     def __enter__(self) -> Self:
         """Start to show."""
@@ -91,16 +98,19 @@ class SearchDisplay:
                 self._epochs.append(event)
                 self._advance("searching", event.epoch, event.n_epochs)
                 self._say_epoch(event)
+            case TrialEnd():
+                self._trials.append(event)
+                self._advance("searching", event.number, event.n_trials)
+                self._say_trial(event)
             case EpochEnd():
                 self._advance("retraining", event.epoch, event.max_epochs)
             case Retrained():
-                self._results.append(event)
                 self._forget("retraining")
-                self._say(_in_words(event))
+                self._say(_in_words(event, "epoch" if self._start is None else self._start.unit))
             case SearchEnd():
                 self._forget("searching")
         if self.console.is_terminal:
-            self._live.update(self._picture(), refresh=isinstance(event, SearchEpoch))
+            self._live.update(self._picture(), refresh=isinstance(event, SearchEpoch | TrialEnd))
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")
@@ -139,8 +149,34 @@ class SearchDisplay:
             for warning in event.warnings:
                 self._say(f"Note: {warning}.")
 
+    def _say_trial(self, event: TrialEnd) -> None:
+        """Print failures always, in plain lines also what is best, and a line now and then."""
+        if event.failure is not None:
+            self._say(f"trial {event.number} failed: {event.failure}")
+        every = max(1, event.n_trials // LINES)
+        if self.console.is_terminal or (event.number % every and event.number < event.n_trials):
+            return
+        left = event.seconds / event.number * (event.n_trials - event.number)
+        self._say(
+            f"trial {event.number} of {event.n_trials}: {self._best_in_words()}, "
+            f"about {left:.0f} s left"
+        )
+
+    def _best_in_words(self) -> str:
+        best = [one for one in self._trials if one.is_best]
+        if not best:
+            return "none has succeeded yet"
+        return f"best validation loss {best[-1].value:.3f}, by trial {best[-1].number}"
+
     def _picture(self) -> Group:
         parts: list[object] = [self._progress]
+        if self._trials and self._start is not None:
+            losses = [one.value for one in self._trials if one.value is not None]
+            parts += [
+                Text(f"validation loss  {sparkline(losses)} {losses[-1]:.3f}" if losses else ""),
+                Text(self._best_in_words()),
+                policy_table(self._trials[-1], self._start),
+            ]
         if self._epochs and self._start is not None:
             last = self._epochs[-1]
             losses = [event.valid_loss for event in self._epochs]
@@ -154,8 +190,11 @@ class SearchDisplay:
         return Group(*parts)  # type: ignore[arg-type]
 
 
-def _in_words(event: Retrained) -> str:
-    what = f"with the policy of epoch {event.epoch}" if event.epoch else "without augmentation"
+def _in_words(event: Retrained, unit: str) -> str:
+    policy = f"best policy of {event.epoch} trials"
+    if unit == "epoch":
+        policy = f"policy of epoch {event.epoch}"
+    what = f"with the {policy}" if event.epoch else "without augmentation"
     best = ", the best so far" if event.is_best and event.epoch else ""
     return (
         f"trained from scratch {what}: validation loss {event.valid_loss:.3f}, balanced accuracy "

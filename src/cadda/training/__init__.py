@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
-from cadda.training.loop import TrainingResult, TrainingSettings, train
+from cadda.training.loop import Trainer, TrainingResult, train
 from cadda.training.metrics import Scores, score
 from cadda.training.predict import predict_logits
+from cadda.training.settings import TrainingSettings
 
 __all__ = [
     "EpochEnd",
     "Scores",
+    "Trainer",
     "TrainingEnd",
     "TrainingEvent",
     "TrainingResult",

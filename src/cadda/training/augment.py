@@ -25,8 +25,18 @@ class Replayable(Protocol):
         """Name the operations that transform a window."""
 
 
-Augmentation: TypeAlias = Replayable | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""A `cadda.Policy`, or anything that maps (x, y) to augmented (x, y)."""
+@runtime_checkable
+class Scheduled(Protocol):
+    """A policy that changes from epoch to epoch."""
+
+    def at_epoch(self, epoch: int) -> Replayable:
+        """Give what to apply in an epoch, counted from 1."""
+
+
+Augmentation: TypeAlias = (
+    Replayable | Scheduled | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+)
+"""A `cadda.Policy`, a schedule of them, or anything that maps (x, y) to augmented (x, y)."""
 
 
 class Augmenter:
@@ -41,9 +51,21 @@ class Augmenter:
     """
 
     def __init__(self, policy: Augmentation | None, copies: int = 0) -> None:
-        self.policy = policy
+        self.source = policy
+        self.policy = policy.at_epoch(1) if isinstance(policy, Scheduled) else policy
         self.copies = copies
         self._last_draw: Any = None
+
+    def start_epoch(self, epoch: int) -> None:
+        """Take the policy of an epoch, if it changes from one to the next.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch, from 1.
+        """
+        if isinstance(self.source, Scheduled):
+            self.policy = self.source.at_epoch(epoch)
 
     def __call__(self, x: Tensor, y: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
         """Augment one batch.
@@ -94,7 +116,11 @@ class Augmenter:
         return f"window {window} of the batch is not finite{after}"
 
     def _augment(
-        self, policy: Augmentation, x: Tensor, y: Tensor, generator: Generator
+        self,
+        policy: Replayable | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+        x: Tensor,
+        y: Tensor,
+        generator: Generator,
     ) -> tuple[Tensor, Tensor]:
         if not isinstance(policy, Replayable):
             return policy(x, y)

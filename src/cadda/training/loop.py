@@ -6,74 +6,24 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from cadda._random import Seeds, seeded
-from cadda._validation import check_positive
 from cadda.exceptions import TrainingError
 from cadda.training.augment import Augmentation, Augmenter
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
 from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
 from cadda.training.metrics import score
 from cadda.training.predict import check_logits, device_of, predict_logits
+from cadda.training.settings import TrainingSettings
 
-__all__ = ["TrainingResult", "TrainingSettings", "train"]
+__all__ = ["Trainer", "TrainingResult", "train"]
 
 Labelled = tuple[Tensor, Tensor]
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How to train.
-
-    Parameters
-    ----------
-    max_epochs : int
-        Most epochs.
-    patience : int
-        Epochs without a better validation before training stops.
-    batch_size : int
-        Windows per step.
-    lr : float
-        Learning rate of Adam.
-    betas : tuple of float
-        Decay rates of Adam. The paper's (0.0, 0.999) is a setting from the training of GANs.
-    weight_decay : float
-        Weight decay of Adam.
-    class_weights : bool
-        Whether rare classes count more in the loss, by the inverse of their frequency.
-    copies : int
-        0 replaces each window by an augmented one; k keeps it and adds k augmented copies.
-    monitor : 'loss' | 'balanced_accuracy'
-        What validation looks at.
-    seed : int
-        Decides order, augmentation and dropout.
-    """
-
-    max_epochs: int = 300
-    patience: int = 30
-    batch_size: int = 16
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: float = 0.0
-    class_weights: bool = False
-    copies: int = 0
-    monitor: Literal["loss", "balanced_accuracy"] = "loss"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("max_epochs", "patience", "batch_size", "lr"):
-            check_positive(name, getattr(self, name))
-        if self.copies < 0:
-            raise ValueError(f"`copies` must be 0 or more, got {self.copies}.")
-        if self.monitor not in ("loss", "balanced_accuracy"):
-            raise ValueError(
-                f"`monitor` must be 'loss' or 'balanced_accuracy', got {self.monitor!r}."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +87,7 @@ def train(
         The model and its history.
     """
     report = on_event or (lambda event: None)
-    trainer = _Trainer(model, training, validation, class_names, settings, policy)
+    trainer = Trainer(model, training, validation, class_names, settings, policy)
     if checkpoint is not None and checkpoint.exists():
         trainer.restore(load_checkpoint(checkpoint, trainer.fingerprint()))
     while trainer.goes_on():
@@ -151,8 +101,24 @@ def train(
     return TrainingResult(model.eval(), trainer.history, trainer.best_epoch, stopped_early)
 
 
-class _Trainer:
-    """One training: what it works on, and what it must remember between epochs."""
+class Trainer:
+    """One training, an epoch at a time: what it works on, and what it must remember.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model; trained where it is.
+    training : tuple of Tensor
+        Windows and labels to learn from.
+    validation : tuple of Tensor
+        Windows and labels to judge by.
+    class_names : tuple of str
+        Names of the classes, in the order of the labels.
+    settings : TrainingSettings
+        How to train.
+    policy : Policy | callable | None
+        Augmentation of every training batch.
+    """
 
     def __init__(
         self,
@@ -180,13 +146,25 @@ class _Trainer:
         self.best_weights = _copied(model)
 
     def goes_on(self) -> bool:
-        """Say whether there is an epoch left, and patience for it."""
+        """Say whether there is an epoch left, and patience for it.
+
+        Returns
+        -------
+        bool
+            Whether to run another epoch.
+        """
         epochs_since_best = len(self.history) - self.best_epoch
         has_patience = epochs_since_best < self.settings.patience
         return len(self.history) < self.settings.max_epochs and has_patience
 
     def run_epoch(self) -> EpochEnd:
-        """Train for one epoch, validate, and keep the weights if they are the best so far."""
+        """Train for one epoch, validate, and keep the weights if they are the best so far.
+
+        Returns
+        -------
+        EpochEnd
+            What came of it.
+        """
         epoch = len(self.history) + 1
         train_loss = self._train(epoch)
         valid_loss, accuracy = self._validate()
@@ -206,6 +184,7 @@ class _Trainer:
         # Streams start anew in every epoch, so a resumed training needs no saved random state.
         order = torch.randperm(len(x), generator=self.seeds.stream("order", epoch=epoch))
         draws = self.seeds.stream("augmentation", device=self.device, epoch=epoch)
+        self.augment.start_epoch(epoch)
         losses = []
         self.model.train()
         with seeded(self.seeds.integer("dropout", epoch=epoch), self.device):
@@ -235,7 +214,13 @@ class _Trainer:
         return loss, score(y, logits.argmax(1), self.class_names).balanced_accuracy
 
     def fingerprint(self) -> dict[str, Any]:
-        """Say what this training is, so that it is not resumed as another one."""
+        """Say what this training is, so that it is not resumed as another one.
+
+        Returns
+        -------
+        dict
+            Plain values.
+        """
         return asdict(self.settings) | {
             "betas": list(self.settings.betas),
             "class_names": list(self.class_names),
@@ -245,7 +230,13 @@ class _Trainer:
         }
 
     def state(self) -> dict[str, Any]:
-        """Give all that a later process needs to go on."""
+        """Give all that a later process needs to go on.
+
+        Returns
+        -------
+        dict
+            Tensors and plain values.
+        """
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -256,7 +247,13 @@ class _Trainer:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from where `state` was taken."""
+        """Go on from where a state was taken.
+
+        Parameters
+        ----------
+        state : dict
+            Result of `state`.
+        """
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.history = [EpochEnd(**event) for event in state["history"]]

@@ -1,0 +1,125 @@
+"""What a search gives, and what it leaves in its folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cadda._files import replace_atomically
+from cadda.data.windows import Windows
+from cadda.fitting import Fitted, description_of, model_for
+from cadda.models.registry import ModelSource
+from cadda.policies.schedule import PolicySchedule
+from cadda.policies.spec import PolicySpec, Provenance
+from cadda.reporting.policy import plot_evolution, plot_operation_use
+from cadda.run_folder import RunFolder
+from cadda.searchers.driver import Driver
+from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
+from cadda.searchers.retraining import Trained
+
+__all__ = ["SearchResult", "result_of", "write_result"]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """A policy and how it was found.
+
+    Parameters
+    ----------
+    policy : PolicySpec
+        The policy found: that of the best retraining if there were any, else the best trial's or
+        the last one; of a schedule, the policy at its end.
+    schedule : PolicySchedule | None
+        Which policy to apply in which epoch, from the method ``"population"``.
+    history : list of SearchEpoch, TrialEnd and Retrained
+        What happened, in order.
+    seconds : float
+        Time spent on searching, without retrainings.
+    fitted : Fitted | None
+        The model trained from scratch with the policy, if there were retrainings.
+    baseline : Fitted | None
+        The model trained without augmentation, if that was asked for.
+    """
+
+    policy: PolicySpec
+    schedule: PolicySchedule | None
+    history: list[SearchEpoch | TrialEnd | Retrained]
+    seconds: float
+    fitted: Fitted | None
+    baseline: Fitted | None
+
+
+def result_of(
+    driver: Driver, train: Windows, model: ModelSource, provenance: Provenance
+) -> SearchResult:
+    """Give what a search has found.
+
+    Parameters
+    ----------
+    driver : Driver
+        The search, which has run.
+    train : Windows
+        What it worked on.
+    model : str | nn.Module | callable
+        See `cadda.fit`.
+    provenance : Provenance
+        Where the policy comes from.
+
+    Returns
+    -------
+    SearchResult
+        The policy and how it was found.
+    """
+
+    def fitted(trained: Trained | None) -> Fitted | None:
+        if trained is None:
+            return None
+        network = model_for(model, train, seed=0)
+        network.load_state_dict(trained.weights)
+        return Fitted(
+            network.eval(), trained.history, trained.best_epoch, description_of(model, train)
+        )
+
+    best = driver.retrainings.best()
+    found = driver.found() if best is None or best.policy is None else best.policy
+    schedule = None
+    if isinstance(found, PolicySchedule):
+        schedule = PolicySchedule(
+            tuple(replace(one, policy=_signed(one.policy, provenance)) for one in found.segments)
+        )
+        found = schedule.last
+    return SearchResult(
+        policy=_signed(found, provenance),
+        schedule=schedule,
+        history=driver.history,
+        seconds=driver.seconds,
+        fitted=fitted(best),
+        baseline=fitted(driver.retrainings.done.get(0)),
+    )
+
+
+def write_result(folder: RunFolder, result: SearchResult) -> None:
+    """Write policy, model and pictures of a finished search.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where to.
+    result : SearchResult
+        What was found.
+    """
+    result.policy.save(folder.policy)
+    if result.schedule is not None:
+        result.schedule.save(folder.schedule)
+    if result.fitted is not None:
+        result.fitted.save(folder.model)
+    folder.figures.mkdir(exist_ok=True)
+    for name, figure in (
+        ("operations.png", plot_operation_use(result.policy)),
+        ("evolution.png", plot_evolution(result.history, result.policy)),
+    ):
+        with replace_atomically(folder.figures / name) as temporary:
+            figure.savefig(temporary, format="png", dpi=150)
+
+
+def _signed(policy: PolicySpec, provenance: Provenance) -> PolicySpec:
+    return policy.model_copy(update={"provenance": provenance})

@@ -1,0 +1,275 @@
+"""An Optuna study as the memory of a search, and its samplers as the source of proposals."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cadda._files import reason_of
+from cadda.exceptions import RunError
+from cadda.searchers.encoding import Choice
+from cadda.searchers.trials import Outcome
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler
+    from optuna.storages import BaseStorage
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+__all__ = ["Sampling", "StudyMemory", "quiet_optuna"]
+
+LARGEST_SEED = 2**32
+
+
+@contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """Keep Optuna from printing; its log level is as before afterwards.
+
+    Yields
+    ------
+    None
+        Inside, only errors are logged, and nothing is said of experimental features.
+    """
+    from optuna.exceptions import ExperimentalWarning
+
+    logger = logging.getLogger("optuna")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+class StudyMemory:
+    """An Optuna study in which trials are written down, so that another process can go on.
+
+    Parameters
+    ----------
+    storage : Path | str | None
+        File, or address of a database; None remembers nothing beyond this process.
+    name : str
+        Name of the study.
+    choices : mapping of str to tuple
+        What a trial chooses, and what from.
+    resume : bool
+        Whether to go on with a study that is there already.
+    """
+
+    def __init__(
+        self,
+        storage: Path | str | None,
+        name: str,
+        choices: Mapping[str, Choice],
+        *,
+        resume: bool,
+    ) -> None:
+        from optuna.distributions import CategoricalDistribution
+        from optuna.samplers import RandomSampler
+        from optuna.study import create_study
+
+        self._distributions: dict[str, BaseDistribution] = {
+            key: _distribution(choice) or CategoricalDistribution(choice)
+            for key, choice in choices.items()
+        }
+        with quiet_optuna():
+            self._storage = _open(storage)
+            known = [one.study_name for one in self._storage.get_all_studies()]
+            if name in known and not resume:
+                raise RunError(
+                    f"{storage} holds a study {name!r} already; go on with it by `resume`, or "
+                    "choose another `study_name`."
+                )
+            self.study: Study = create_study(
+                storage=self._storage,
+                # Proposals are made elsewhere.
+                sampler=RandomSampler(),
+                study_name=name,
+                load_if_exists=True,
+            )
+        self._study_id = self._storage.get_study_id_from_name(name)
+        self._trials = self.study.trials
+        self.past = self._finished()
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """What a trial chooses, as Optuna knows it."""
+        return self._distributions
+
+    @property
+    def trials(self) -> list[FrozenTrial]:
+        """Trials of an earlier process, finished or not."""
+        return self._trials
+
+    def begin(self, values: Mapping[str, Any]) -> None:
+        """Write down that a trial runs; all of it in one step, so that none is ever half there.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            What it chose.
+        """
+        from optuna.trial import TrialState, create_trial
+
+        with quiet_optuna():
+            self.study.add_trial(
+                create_trial(
+                    state=TrialState.RUNNING,
+                    params=dict(values),
+                    distributions=self._distributions,
+                )
+            )
+
+    def finish(self, number: int, outcome: Outcome) -> None:
+        """Write down what came of a trial.
+
+        Parameters
+        ----------
+        number : int
+            Number of the trial, from 0.
+        outcome : Outcome
+            What came of it.
+        """
+        from optuna.trial import TrialState
+
+        trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._study_id, number)
+        with quiet_optuna():
+            self._storage.set_trial_user_attr(trial_id, "seconds", outcome.seconds)
+            if outcome.value is None:
+                self._storage.set_trial_user_attr(trial_id, "failure", outcome.failure)
+                self.study.tell(number, state=TrialState.FAIL)
+            else:
+                self.study.tell(number, outcome.value)
+        self.past.append(outcome)
+
+    def _finished(self) -> list[Outcome]:
+        past = []
+        for trial in self._trials:
+            if not trial.state.is_finished():
+                break
+            kept = trial.user_attrs
+            past.append(Outcome(trial.value, kept.get("failure"), kept.get("seconds", 0.0)))
+        return past
+
+
+class Sampling:
+    """Proposes by one of Optuna's samplers, as a function of seeds and of what is told.
+
+    Parameters
+    ----------
+    memory : StudyMemory
+        Trials so far.
+    kind : 'tpe' | 'random'
+        Tree-structured Parzen estimator, or pure chance.
+    multivariate : bool
+        Whether the estimator looks at all values of a policy together.
+    trials_at_once : int
+        How many trials run at the same time.
+    """
+
+    def __init__(
+        self, memory: StudyMemory, kind: str, *, multivariate: bool, trials_at_once: int
+    ) -> None:
+        from optuna.study import create_study
+
+        self._memory, self._kind, self._multivariate = memory, kind, multivariate
+        self._constant_liar = trials_at_once > 1
+        # A study of its own in memory: a killed process must leave no half proposal behind.
+        with quiet_optuna():
+            self._study = create_study()
+            self._study.add_trials(memory.trials)
+
+    def propose(self, seed: int) -> dict[str, Any]:
+        """Choose the values of the next trial.
+
+        Parameters
+        ----------
+        seed : int
+            Decides everything that is random.
+
+        Returns
+        -------
+        dict of str to object
+            Values by name.
+        """
+        with quiet_optuna():
+            self._study.sampler = self._sampler(seed % LARGEST_SEED)
+            values = self._study.ask(self._memory.distributions).params
+        return {
+            key: round(value, 6) if isinstance(value, float) else value
+            for key, value in values.items()
+        }
+
+    def tell(self, number: int, outcome: Outcome) -> None:
+        """Learn what came of a trial.
+
+        Parameters
+        ----------
+        number : int
+            Number of the trial, from 0.
+        outcome : Outcome
+            What came of it.
+        """
+        from optuna.trial import TrialState
+
+        with quiet_optuna():
+            if outcome.value is None:
+                self._study.tell(number, state=TrialState.FAIL)
+            else:
+                self._study.tell(number, outcome.value)
+
+    def _sampler(self, seed: int) -> BaseSampler:
+        from optuna.samplers import RandomSampler, TPESampler
+
+        if self._kind == "random":
+            return RandomSampler(seed=seed)
+        return TPESampler(
+            seed=seed, multivariate=self._multivariate, constant_liar=self._constant_liar
+        )
+
+
+def _distribution(choice: Choice) -> BaseDistribution | None:
+    """Give the distribution of numbers in equal steps; None if the values are no such numbers."""
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    if all(isinstance(value, int) for value in choice):
+        return IntDistribution(choice[0], choice[-1])
+    if all(isinstance(value, float) for value in choice):
+        return FloatDistribution(choice[0], choice[-1], step=round(choice[1] - choice[0], 6))
+    return None
+
+
+def _open(storage: Path | str | None) -> BaseStorage:
+    from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    if storage is None:
+        return InMemoryStorage()
+    if isinstance(storage, str):
+        try:
+            return RDBStorage(storage)
+        # SQLAlchemy and the drivers of databases have errors of their own.
+        except Exception as error:
+            raise RunError(
+                f"`storage` {storage!r} cannot be opened ({reason_of(error)}); it must be an "
+                "address such as sqlite:///trials.db."
+            ) from error
+    _cut_half_line(storage)
+    return JournalStorage(JournalFileBackend(str(storage)))
+
+
+def _cut_half_line(path: Path) -> None:
+    """Remove what a killed process had not finished writing."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        path.write_bytes(whole)

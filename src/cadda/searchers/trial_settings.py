@@ -1,0 +1,91 @@
+"""How methods search that try one policy after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cadda._validation import check_positive
+
+__all__ = ["PopulationSettings", "TrialSettings"]
+
+
+@dataclass(frozen=True)
+class TrialSettings:
+    """How to search by trials that an Optuna study keeps.
+
+    Parameters
+    ----------
+    sampler : 'tpe' | 'random' | 'grid'
+        Where policies come from: a tree-structured Parzen estimator that learns from earlier
+        trials, pure chance, or RandAugment's grid.
+    judge : 'training' | 'folds'
+        What a policy is judged by: a training from scratch with it, or what models that were
+        trained once without augmentation make of augmented windows that they have not seen.
+    n_folds : int
+        Number of these models; each is trained on all training subjects but some.
+    multivariate : bool
+        Whether the estimator looks at all values of a policy together; the paper's does not.
+    n_subpolicies : int
+        Number L of subpolicies.
+    n_stages : int
+        Number K of stages of a subpolicy; in the grid, the largest number of operations in a row.
+    trials_at_once : int
+        How many trials are under way when the next policy is proposed. It belongs to the search
+        and not to the engine, so that the same policies are found by any number of workers; more
+        workers than this have nothing to do.
+    storage : str | None
+        Address of the database of the study; None keeps it in the run folder, or in memory.
+    study_name : str
+        Name of the study.
+    seed : int
+        Decides everything that is random.
+    """
+
+    sampler: Literal["tpe", "random", "grid"] = "tpe"
+    judge: Literal["training", "folds"] = "training"
+    n_folds: int = 5
+    multivariate: bool = False
+    n_subpolicies: int = 5
+    n_stages: int = 2
+    trials_at_once: int = 4
+    storage: str | None = None
+    study_name: str = "cadda"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_subpolicies", "n_stages", "trials_at_once"):
+            check_positive(name, getattr(self, name))
+        if self.n_folds < 2:
+            raise ValueError(f"`n_folds` must be at least 2, got {self.n_folds}.")
+
+
+@dataclass(frozen=True)
+class PopulationSettings:
+    """How to search by a population of trainings.
+
+    Parameters
+    ----------
+    n_members : int
+        Number of models that are trained side by side, each with a policy of its own.
+    segment_epochs : int
+        Epochs after which the members are compared. A trial is one member for so many epochs.
+    n_subpolicies : int
+        Number L of subpolicies.
+    n_stages : int
+        Number K of stages of a subpolicy.
+    seed : int
+        Decides everything that is random.
+    """
+
+    n_members: int = 8
+    segment_epochs: int = 5
+    n_subpolicies: int = 5
+    n_stages: int = 2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("segment_epochs", "n_subpolicies", "n_stages"):
+            check_positive(name, getattr(self, name))
+        if self.n_members < 2:
+            raise ValueError(f"`n_members` must be at least 2, got {self.n_members}.")

@@ -1,0 +1,301 @@
+"""Methods that try one policy after the other: same result on every engine, kills, failures."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+import torch
+from torch import nn
+
+import cadda
+from cadda import SearchResult
+from cadda.exceptions import RunError, TrainingError
+from cadda.policies.schedule import PolicySchedule, load_policy
+from cadda.searchers.events import Retrained, SearchStart, TrialEnd
+from cadda.searchers.methods import METHODS
+from cadda.testing.planted import planted_windows
+from cadda.training import TrainingSettings
+
+OPERATIONS = ("sign_flip", "time_reverse", "time_mask")
+BY_TRIALS = [name for name, method in METHODS.items() if method.by_trials]
+SMALL: dict[str, dict[str, Any]] = {
+    "fast_autoaugment": {"n_folds": 2},
+    "population": {"n_members": 3, "segment_epochs": 1},
+}
+DISPLAYED = ("number", "value", "is_best", "failure", "applied", "magnitude")
+
+
+# A lambda cannot be imported by a worker; it must be sent as it is.
+network: Callable[[int, int, int], nn.Module] = lambda n_channels, n_times, n_classes: (  # noqa: E731
+    nn.Sequential(
+        nn.Conv1d(n_channels, 4, 25, stride=4),
+        nn.ReLU(),
+        nn.Dropout(0.2),
+        nn.AdaptiveMaxPool1d(4),
+        nn.Flatten(),
+        nn.Linear(16, n_classes),
+    )
+)
+
+
+def run(method: str = "autoaugment", **changes: Any) -> SearchResult:
+    arguments: dict[str, Any] = {
+        "model": network,
+        "operations": OPERATIONS,
+        "budget": 7,
+        "training": TrainingSettings(max_epochs=2, batch_size=32),
+        **SMALL.get(method, {}),
+        **changes,
+    }
+    train, valid = (planted_windows(64, varied=varied) for varied in (False, True))
+    return cadda.search(train, valid, method=method, **arguments)
+
+
+def trials_of(result: SearchResult) -> list[tuple[Any, ...]]:
+    return [
+        tuple(repr(getattr(event, name)) for name in DISPLAYED)
+        for event in result.history
+        if isinstance(event, TrialEnd)
+    ]
+
+
+def plain_events(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    return [
+        {key: value for key, value in json.loads(line).items() if "seconds" not in key}
+        for line in lines
+    ]
+
+
+def check_same(one: SearchResult, other: SearchResult) -> None:
+    assert trials_of(one) == trials_of(other)
+    assert one.policy == other.policy
+    assert one.schedule == other.schedule
+
+
+@pytest.mark.parametrize("engine", ["processes:2", "dask:local:2"])
+def test_every_engine_finds_the_same(engine: str) -> None:
+    check_same(run(), run(engine=engine))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", BY_TRIALS)
+@pytest.mark.parametrize("engine", ["processes:1", "processes:3", "dask:local:2"])
+def test_every_method_finds_the_same_on_every_engine(method: str, engine: str) -> None:
+    check_same(run(method), run(method, engine=engine))
+
+
+def test_proposals_differ_between_seeds_and_learn_from_the_past() -> None:
+    one, again, other = (trials_of(run(seed=seed)) for seed in (0, 0, 1))
+    assert one == again
+    assert one != other
+
+
+class Killed(BaseException):
+    """Stops a search in the middle, as a signal would."""
+
+
+@pytest.mark.parametrize(
+    ("method", "engine"),
+    [
+        *((method, "serial") for method in BY_TRIALS),
+        pytest.param("autoaugment", "processes:2", marks=pytest.mark.slow),
+        pytest.param("population", "processes:2", marks=pytest.mark.slow),
+    ],
+)
+def test_resumes_to_the_same_bytes(method: str, engine: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"retrain_every": 3, "baseline": True, "engine": engine}
+
+    def stop_at(number: int) -> Callable[[object], None]:
+        def stop(event: object) -> None:
+            if isinstance(event, TrialEnd) and event.number == number:
+                raise Killed
+
+        return stop
+
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    run(method, run_dir=whole, **options)
+    for number in (2, 4):
+        with pytest.raises(Killed):
+            run(method, run_dir=cut, on_event=stop_at(number), resume=number > 2, **options)
+    run(method, run_dir=cut, resume=True, **options)
+    names = ["policy.json", "model.safetensors"]
+    for name in [*names, "schedule.json"] if method == "population" else names:
+        assert (cut / name).read_bytes() == (whole / name).read_bytes()
+    assert plain_events(cut) == plain_events(whole)
+
+
+def test_a_trial_that_was_told_but_not_saved_is_not_repeated(tmp_path: Path) -> None:
+    """Killed between the study and the checkpoint: the study is the memory."""
+    run(run_dir=tmp_path / "whole")
+    cut = tmp_path / "cut"
+    events: list[TrialEnd] = []
+
+    def stop(event: object) -> None:
+        if isinstance(event, TrialEnd) and event.number == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(run_dir=cut, on_event=stop)
+    with (cut / "study.log").open("ab") as file:
+        file.write(b'{"op_code": 4, "work')
+    result = run(run_dir=cut, resume=True, on_event=lambda event: events.append(event))  # type: ignore[arg-type]
+    told = [event.number for event in events if isinstance(event, TrialEnd)]
+    assert told == [4, 5, 6, 7]
+    assert plain_events(cut) == plain_events(tmp_path / "whole")
+    assert len(trials_of(result)) == 7
+
+
+def test_a_killed_worker_costs_a_retry(tmp_path: Path) -> None:
+    driver, marker = os.getpid(), tmp_path / "killed"
+
+    def fragile(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+        if os.getpid() != driver and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return network(n_channels, n_times, n_classes)
+
+    result = run(model=fragile, engine="processes:2")
+    assert marker.exists()
+    assert trials_of(result) == trials_of(run())
+
+
+def test_failures_are_told_and_do_not_end_the_search(tmp_path: Path) -> None:
+    calls = iter(range(100))
+
+    def sometimes_broken(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+        model = network(n_channels, n_times, n_classes)
+        # The first call is a check before the search.
+        if next(calls) in (2, 4):
+            with torch.no_grad():
+                model[-1].bias.fill_(torch.nan)  # type: ignore[index, union-attr, operator]
+        return model
+
+    result = run(model=sometimes_broken, run_dir=tmp_path / "run")
+    trials = [event for event in result.history if isinstance(event, TrialEnd)]
+    failed = [event for event in trials if event.failure is not None]
+    assert [event.number for event in failed] == [2, 4]
+    assert all("the loss became nan in epoch 1" in str(event.failure) for event in failed)
+    assert all(event.value is None and not event.is_best for event in failed)
+    storage = optuna.storages.JournalStorage(
+        optuna.storages.journal.JournalFileBackend(str(tmp_path / "run" / "study.log"))
+    )
+    states = [trial.state.name for trial in storage.get_all_trials(0)]
+    assert states == ["COMPLETE", "FAIL", "COMPLETE", "FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
+    assert "nan" in storage.get_all_trials(0)[1].user_attrs["failure"]
+
+
+def test_nothing_but_failures() -> None:
+    calls = iter(range(100))
+
+    def broken(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+        if next(calls):
+            raise MemoryError("no room")
+        return network(n_channels, n_times, n_classes)
+
+    with pytest.raises(TrainingError, match="no trial has succeeded; the last one: MemoryError"):
+        run(model=broken, budget=2)
+
+
+def test_the_study_is_a_normal_one(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'trials.db'}"
+    result = run(storage=address, study_name="mine", budget=3)
+    study = optuna.load_study(storage=address, study_name="mine")
+    assert [trial.value for trial in study.trials] == [
+        event.value for event in result.history if isinstance(event, TrialEnd)
+    ]
+    assert set(study.best_params) == {
+        f"*/{i}/{k}/{name}"
+        for i in range(5)
+        for k in range(2)
+        for name in ("operation", "probability", "magnitude")
+    }
+    with pytest.raises(RunError, match=r"holds a study 'mine' already"):
+        run(storage=address, study_name="mine", budget=3)
+    with pytest.raises(RunError, match=r"`storage` 'nowhere' cannot be opened"):
+        run(storage="nowhere")
+
+
+def test_nothing_is_printed_and_no_log_level_changed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    level = logging.getLogger("optuna").level
+    run(budget=6, multivariate=True)
+    assert capfd.readouterr() == ("", "")
+    assert logging.getLogger("optuna").level == level
+
+
+def test_time_can_run_out() -> None:
+    result = run(budget=1000, max_seconds=0.5, engine="processes:2")
+    assert 1 <= len(result.history) < 1000
+
+
+def test_equal_policies_are_not_trained_twice() -> None:
+    trained: list[object] = []
+    result = run(retrain_every=1, baseline=True, on_event=trained.append)
+    retrained = [event for event in result.history if isinstance(event, Retrained)]
+    assert [event.epoch for event in retrained] == list(range(8))
+    n_best = sum(event.is_best for event in result.history if isinstance(event, TrialEnd))
+    assert sum(type(event).__name__ == "TrainingEnd" for event in trained) == n_best + 1
+    # A trial and the retraining with its policy are the same training.
+    best = [event for event in result.history if isinstance(event, TrialEnd) and event.is_best][-1]
+    assert retrained[-1].valid_loss == pytest.approx(best.value, abs=1e-4)
+
+
+def test_a_schedule_is_saved_and_used(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    result = run("population", run_dir=folder, retrain_every=6)
+    assert result.schedule is not None
+    assert result.policy == result.schedule.last
+    assert load_policy(folder / "schedule.json") == result.schedule
+    assert load_policy(folder / "policy.json") == result.policy
+    assert result.fitted is not None
+    train, valid = (planted_windows(64, varied=varied) for varied in (False, True))
+    options: dict[str, Any] = {"model": network, "max_epochs": 2, "batch_size": 32}
+    for source in (result.schedule, folder / "schedule.json"):
+        fitted = cadda.fit(train, valid, policy=source, **options)
+        assert fitted.history == result.fitted.history
+    one = PolicySchedule(result.schedule.segments[:1])
+    assert cadda.fit(train, valid, policy=one, **options).history[0] == fitted.history[0]
+
+
+def test_the_start_says_what_is_counted() -> None:
+    started: list[SearchStart] = []
+
+    def note(event: object) -> None:
+        if isinstance(event, SearchStart):
+            started.append(event)
+
+    run(budget=1, on_event=note, engine="processes:2", trials_at_once=1)
+    run("randaugment", budget=1, on_event=note, classwise=True)
+    assert started[0].unit == "trial"
+    assert started[0].log10_policies == pytest.approx(10 * 2.5185, abs=1e-3)
+    assert started[0].warnings[0].startswith("2 workers, but `trials_at_once` is 1")
+    assert started[1].log10_policies == pytest.approx(4 * 1.3010, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "words"),
+    [
+        ("cadda", {"engine": "processes:2"}, "`engine` must be 'serial' for cadda, which goes"),
+        ("random", {"engine": "threads"}, "`engine` must be 'serial', 'processes:N'"),
+        ("population", {"budget": 2}, "`budget` must be at least `n_members`, 3 trials, got 2"),
+        ("random", {"multivariate": True}, "unknown setting `multivariate`"),
+        ("fast_autoaugment", {"n_folds": 1}, "`n_folds` must be at least 2, got 1"),
+        ("autoaugment", {"trials_at_once": 0}, "`trials_at_once` must be a finite number above"),
+    ],
+)
+def test_refuses_in_one_sentence(
+    method: str, changes: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        run(method, run_dir=tmp_path / "run", **changes)
+    assert not (tmp_path / "run").exists()
