@@ -21,6 +21,7 @@ NAMES = [
     "Policy",
     "PolicySpec",
     "RelaxedPolicy",
+    "Screening",
     "SearchResult",
     "StagedPolicy",
     "Windows",
@@ -31,6 +32,7 @@ NAMES = [
     "load_model",
     "operation_pool",
     "read_windows",
+    "screen",
     "search",
     "simulate_sleep",
 ]

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         StagedPolicy,
     )
     from cadda.pools import operation_pool
+    from cadda.screening import screen
+    from cadda.searchers.screening_result import Screening
     from cadda.searching import SearchResult, search
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "Policy",
     "PolicySpec",
     "RelaxedPolicy",
+    "Screening",
     "SearchResult",
     "StagedPolicy",
     "Windows",
@@ -73,6 +76,7 @@ __all__ = [
     "load_model",
     "operation_pool",
     "read_windows",
+    "screen",
     "search",
     "simulate_sleep",
 ]
@@ -88,6 +92,7 @@ _HOMES = {
     "Policy": "cadda.policies",
     "PolicySpec": "cadda.policies",
     "RelaxedPolicy": "cadda.policies",
+    "Screening": "cadda.searchers.screening_result",
     "SearchResult": "cadda.searching",
     "StagedPolicy": "cadda.policies",
     "Fitted": "cadda.fitting",
@@ -98,6 +103,7 @@ _HOMES = {
     "load_model": "cadda.models.files",
     "operation_pool": "cadda.pools",
     "read_windows": "cadda.data.readers",
+    "screen": "cadda.screening",
     "search": "cadda.searching",
     "simulate_sleep": "cadda.data.simulate",
 }

@@ -15,6 +15,7 @@ from cadda.cli import (
     evaluate,
     operations,
     policy,
+    screen,
     search,
     simulate,
     train,
@@ -37,6 +38,7 @@ data_app.command("simulate")(simulate.simulate)
 data_app.command("cache")(cache.cache)
 app.add_typer(data_app, name="data")
 app.command("operations")(operations.operations)
+app.command("screen")(screen.screen)
 app.command("search")(search.search)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)

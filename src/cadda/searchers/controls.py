@@ -1,0 +1,90 @@
+"""Operations that destroy a window: what a helpful operation must be better than.
+
+A model that begins to overfit is too sure of itself, and whatever makes it less sure lowers its
+validation loss, noise included. These controls show how much of a reward comes from that alone.
+They are no augmentations, so neither the catalogue nor any pool has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor
+
+from cadda._random import normal, uniform
+from cadda._types import Draw
+from cadda.operations.base import Operation
+
+__all__ = ["BlockShuffle", "WhiteNoise", "destructive_controls"]
+
+BLOCK_SECONDS = 0.1
+FEWEST_BLOCKS = 4
+"""Blocks that a window is cut into, however short it is."""
+
+
+class WhiteNoise(Operation):
+    """Put white noise in the place of the signal, with the power that each channel has."""
+
+    name = "white_noise"
+    has_magnitude = False
+
+    def sample(self, x: Tensor, generator: Generator | None) -> Draw:
+        return {"noise": normal(x.shape, x, generator)}
+
+    def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
+        power = x.square().mean(-1, keepdim=True)
+        # The square root of 0 has no derivative.
+        return power.clamp_min(torch.finfo(x.dtype).tiny).sqrt() * draw["noise"]
+
+
+@dataclass(frozen=True)
+class BlockShuffle(Operation):
+    """Cut the window into short blocks and put them together in random order.
+
+    All channels share the order. What is left over at the end, shorter than a block, stays there.
+
+    Parameters
+    ----------
+    sfreq : float
+        Sampling rate in Hz.
+    seconds : float
+        Length of a block; shorter where a window would have fewer than four of them.
+    """
+
+    name: ClassVar[str] = "block_shuffle"
+    has_magnitude: ClassVar[bool] = False
+    sfreq: float
+    seconds: float = BLOCK_SECONDS
+
+    def sample(self, x: Tensor, generator: Generator | None) -> Draw:
+        n_blocks = x.shape[-1] // self._length(x)
+        return {"order": uniform((len(x), n_blocks), x, generator).argsort(1)}
+
+    def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
+        length, order = self._length(x), draw["order"]
+        inside = torch.arange(length, device=x.device)
+        source = (order[:, :, None] * length + inside).flatten(1)
+        rest = torch.arange(source.shape[1], x.shape[-1], device=x.device)
+        index = torch.cat([source, rest.expand(len(x), -1)], 1)
+        return x.gather(-1, index[:, None].expand_as(x))
+
+    def _length(self, x: Tensor) -> int:
+        return max(1, min(round(self.seconds * self.sfreq), x.shape[-1] // FEWEST_BLOCKS))
+
+
+def destructive_controls(sfreq: float) -> tuple[Operation, ...]:
+    """Make the controls that every screening runs beside the operations.
+
+    Parameters
+    ----------
+    sfreq : float
+        Sampling rate in Hz.
+
+    Returns
+    -------
+    tuple of Operation
+        White noise of the same power, and blocks of 0.1 s in random order.
+    """
+    return WhiteNoise(), BlockShuffle(sfreq)

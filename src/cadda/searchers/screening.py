@@ -1,0 +1,268 @@
+r"""Which operations help, do nothing or hurt, seen in one training without augmentation.
+
+The model is trained until it begins to overfit, because before that nothing is better than the
+window itself. From then on, every few steps, training stands still for a round: v, the gradient
+of the loss on some validation windows, says which way they would like the weights to go, and the
+paired reward
+
+.. math:: \rho_i(O) - \rho_i(\text{identity}) = \langle \nabla_\theta \ell(O(x_i), y_i)
+          - \nabla_\theta \ell(x_i, y_i), v \rangle
+
+says how much more the window does for them after an operation than before (see
+`cadda.searchers.reward`). Beside it stands what the window would do with a label drawn at random.
+
+- Each round takes another **part of the validation windows**, in turn. Of a model that generalises
+  well, v is mostly noise; with the parts kept apart, standard errors know how much.
+- Rounds look at the **running mean of the weights** over a few epochs. The weights themselves
+  swing around it, each batch agrees with validation on the way back, and a window that looks
+  unlike the others takes no part in that: whatever is unfamiliar would seem harmful.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from cadda._random import Seeds, seeded
+from cadda.exceptions import TrainingError
+from cadda.operations.base import Operation
+from cadda.operations.pool import OperationPool
+from cadda.policies.dispatch import draw_groups, transform_groups
+from cadda.searchers.allotment import allot, cut_into_parts
+from cadda.searchers.inference import Trials
+from cadda.searchers.label_rewards import label_rewards
+from cadda.searchers.reward import Weights, loss_gradient, unrolled, weights_of
+from cadda.searchers.screening_settings import ScreeningProgress, ScreeningSettings
+from cadda.searchers.task import SearchTask
+from cadda.training.predict import check_logits
+
+__all__ = ["collect_trials"]
+
+
+def collect_trials(
+    task: SearchTask,
+    controls: tuple[Operation, ...],
+    settings: ScreeningSettings,
+    *,
+    valid_cluster: Tensor,
+    on_event: Callable[[ScreeningProgress], None] | None = None,
+) -> tuple[Trials, float]:
+    """Train a model, and try the operations on training windows while it overfits.
+
+    Parameters
+    ----------
+    task : SearchTask
+        Windows, model and operations.
+    controls : tuple of Operation
+        Operations that must not help, tried beside those of the task.
+    settings : ScreeningSettings
+        How to screen.
+    valid_cluster : Tensor
+        What each validation window shares with others, such as the number of its subject, shape
+        (n_valid,): a part has all windows of a cluster or none.
+    on_event : callable | None
+        Called after every epoch and every round.
+
+    Returns
+    -------
+    trials : Trials
+        Paired rewards; 1 is the root mean square of those of the controls, over as many rounds as
+        there are parts.
+    accuracy : float
+        Accuracy on the training windows in the epoch before the first round.
+    """
+    screener = _Screener(task, controls, valid_cluster, settings, on_event or (lambda event: None))
+    screener.warm_up()
+    accuracy = screener.accuracy
+    slot, window, label, number, reward, relabelled = (
+        torch.cat(column) for column in zip(*screener.rounds(), strict=True)
+    )
+    is_control = slot >= screener.first_control
+    n_magnitudes, n_parts = len(settings.magnitudes), len(screener.parts)
+    turn = (number // n_parts).clamp(max=settings.n_rounds // n_parts - 1)
+    size = _size(reward, is_control, turn)[turn]
+    return Trials(
+        screener.pool.names,
+        len(controls),
+        tuple(operation.has_magnitude for operation in screener.pool),
+        settings.magnitudes,
+        slot // n_magnitudes,
+        slot % n_magnitudes,
+        window,
+        label,
+        number % n_parts,
+        reward / size,
+        relabelled / size,
+    ), accuracy
+
+
+def _size(reward: Tensor, is_control: Tensor, turn: Tensor) -> Tensor:
+    """Give the root mean square of the rewards of controls in each turn through all parts."""
+    square = torch.where(is_control, reward.double().square(), 0.0)
+    total = torch.bincount(turn, square) / torch.bincount(turn, is_control.double())
+    return total.sqrt().clamp_min(1e-30).to(reward.dtype)
+
+
+class _Screener:
+    """One screening: a model in training, the running mean of its weights, and what is planned."""
+
+    def __init__(
+        self,
+        task: SearchTask,
+        controls: tuple[Operation, ...],
+        valid_cluster: Tensor,
+        settings: ScreeningSettings,
+        report: Callable[[ScreeningProgress], None],
+    ) -> None:
+        self.task, self.settings, self.report = task, settings, report
+        self.pool = OperationPool([*task.pool, *controls])
+        self.first_control = len(task.pool) * len(settings.magnitudes)
+        self.seeds = Seeds(settings.seed)
+        counts = torch.bincount(task.y_train, minlength=len(task.class_names))
+        self.share = (counts / len(task.y_train)).to(task.device, task.x_train.dtype)
+        self.windows, self.slots = allot(
+            task.y_train,
+            len(self.pool) * len(settings.magnitudes),
+            n_rounds=settings.n_rounds,
+            n_windows=settings.windows_per_round,
+            draws=settings.draws,
+            seeds=self.seeds,
+        )
+        part = cut_into_parts(
+            valid_cluster,
+            task.y_valid,
+            min(settings.n_parts, settings.n_rounds),
+            self.seeds.stream("parts"),
+        )
+        self.parts = [(part == i).nonzero().flatten() for i in range(int(part.max()) + 1)]
+        self.model = task.make_model(self.seeds.integer("model")).to(task.device)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
+        # In evaluation mode each window is judged by itself: no dropout, no batch statistics.
+        self.mean_model = copy.deepcopy(self.model).eval()
+        self.n_steps = math.ceil(len(task.x_train) / settings.batch_size)
+        self.warmup, self.epoch, self.step, self.accuracy = settings.max_warmup, 0, 0, 0.0
+
+    def warm_up(self) -> None:
+        """Train until the model knows most of its training windows."""
+        while self.accuracy < self.settings.min_accuracy and self.epoch < self.warmup:
+            for _ in self.train_epoch():
+                pass
+            self.tell(0)
+        self.warmup = self.epoch
+
+    def rounds(self) -> Iterator[tuple[Tensor, ...]]:
+        """Train on, and stop for a round every now and then."""
+        n_rounds, n_epochs, n_done = self.settings.n_rounds, self.settings.n_epochs, 0
+        for epoch in range(n_epochs):
+            for step in self.train_epoch():
+                due = n_rounds * (epoch * self.n_steps + step) // (n_epochs * self.n_steps)
+                for number in range(n_done, due):
+                    yield self.round(number)
+                    self.tell(number + 1)
+                n_done = due
+
+    def round(self, number: int) -> tuple[Tensor, ...]:
+        """Try the planned operations on the planned windows, all with the same weights."""
+        index, slots = self.windows[number], self.slots[number]
+        x, y = self.task.training_batch(index)
+        direction = self._direction(x, y, number)
+        draws = self.seeds.stream("draws", device=x.device, round=number)
+        (before, _), *after = (
+            self._rewards(direction, one, y)
+            for one in (x, *(self._transformed(x, slot, draws) for slot in slots.to(x.device)))
+        )
+        paired, relabelled = (torch.stack(one) - before for one in zip(*after, strict=True))
+        rounds = torch.full_like(slots, number)
+        about = (slots, index.expand_as(slots), y.expand_as(slots), rounds)
+        return tuple(column.cpu().flatten() for column in (*about, paired, relabelled))
+
+    def train_epoch(self) -> Iterator[int]:
+        """Go once through the training windows; yields the number of steps done."""
+        self.epoch += 1
+        stream = self.seeds.stream("order", epoch=self.epoch)
+        order = torch.randperm(len(self.task.x_train), generator=stream)
+        n_right = 0
+        for step, index in enumerate(torch.split(order, self.settings.batch_size), 1):
+            n_right += self._train(*self.task.training_batch(index))
+            yield step
+        self.accuracy = n_right / len(order)
+
+    def tell(self, n_rounds: int) -> None:
+        """Report how far this is, an epoch counted as three passes of each of its windows."""
+        epoch, s = 3 * len(self.task.x_train), self.settings
+        n_valid = min(s.valid_batch_size, len(self.task.x_valid) // len(self.parts))
+        per_round = self.windows.shape[1] * (2 * s.draws + 5) + 3 * n_valid
+        self.report(
+            ScreeningProgress(
+                self.epoch * epoch + n_rounds * per_round,
+                (self.warmup + s.n_epochs) * epoch + s.n_rounds * per_round,
+                n_rounds,
+                self.epoch,
+                self.accuracy,
+            )
+        )
+
+    def _train(self, x: Tensor, y: Tensor) -> int:
+        """Take one step of Adam, follow the weights, and count the windows that were right."""
+        self.step += 1
+        self.model.train()
+        with seeded(self.seeds.integer("dropout", step=self.step), x.device):
+            logits = check_logits(self.model(x), len(x), len(self.task.class_names))
+        loss = cross_entropy(logits, y)
+        if not math.isfinite(loss.item()):
+            raise TrainingError(
+                f"the loss became {loss.item()} in epoch {self.epoch}: try a lower `lr`."
+            )
+        self.optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        self.optimizer.step()
+        # Until it is as long as it shall be, the running mean is a plain one.
+        rate = 1 / max(1.0, min(self.step, self.settings.smoothing * self.n_steps))
+        _follow(self.mean_model, self.model, rate)
+        return int((logits.argmax(1) == y).sum())
+
+    def _direction(self, x: Tensor, y: Tensor, number: int) -> Weights:
+        """Give the gradient of a part of validation, after a step on training windows.
+
+        Parts count by their size, so that the mean over parts is the gradient of all windows.
+        """
+        s, part = self.settings, self.parts[number % len(self.parts)]
+        stream = self.seeds.stream("validation batch", round=number)
+        chosen = part[torch.randperm(len(part), generator=stream)[: s.valid_batch_size]]
+        noise_seed = self.seeds.integer("noise", round=number)
+        model, weights = self.mean_model, weights_of(self.mean_model)
+        _, inner = loss_gradient(model, weights, x, y, noise_seed=noise_seed)
+        after = unrolled(weights, inner, s.unroll_lr)
+        batch = self.task.validation_batch(chosen)
+        _, outer = loss_gradient(
+            model, after, *batch, noise_seed=noise_seed, calibrated=s.calibrate
+        )
+        weight = len(part) * len(self.parts) / len(self.task.x_valid)
+        return {name: weight * value for name, value in outer.items()}
+
+    def _rewards(self, direction: Weights, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Give the rewards of windows with their labels, and their mean over random labels."""
+        rewards = label_rewards(self.mean_model, weights_of(self.mean_model), direction, x)
+        return rewards.gather(1, y[:, None]).squeeze(1), rewards @ self.share
+
+    def _transformed(self, x: Tensor, slot: Tensor, generator: torch.Generator) -> Tensor:
+        """Send each window to the operation of its slot, with the magnitude of its slot."""
+        n_magnitudes = len(self.settings.magnitudes)
+        groups = draw_groups(self.pool, x, slot // n_magnitudes, generator)
+        magnitudes = torch.tensor(self.settings.magnitudes, dtype=x.dtype, device=x.device)
+        return transform_groups(self.pool, x, groups, magnitudes[slot % n_magnitudes])
+
+
+def _follow(mean: nn.Module, model: nn.Module, rate: float) -> None:
+    """Move a running mean of models, weights and buffers alike, towards a model."""
+    now = model.state_dict()
+    for name, value in mean.state_dict().items():
+        if value.is_floating_point():
+            value.lerp_(now[name], rate)
+        else:
+            value.copy_(now[name])
