@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from cadda._files import reason_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Sampling", "StudyMemory", "quiet_optuna"]
 
 LARGEST_SEED = 2**32
+LONGEST_LOCK = 2.0
+"""Seconds that a process holds the lock of a study for at the most."""
 
 
 @contextmanager
@@ -261,8 +264,20 @@ def _open(storage: Path | str | None) -> BaseStorage:
                 f"`storage` {storage!r} cannot be opened ({reason_of(error)}); it must be an "
                 "address such as sqlite:///trials.db."
             ) from error
-    _cut_half_line(storage)
-    return JournalStorage(JournalFileBackend(str(storage)))
+    # Optuna cannot tell the age of a lock beside a relative path, and would wait for ever.
+    path = storage.resolve()
+    _remove_stale_lock(Path(f"{path}.lock"))
+    _cut_half_line(path)
+    return JournalStorage(JournalFileBackend(str(path)))
+
+
+def _remove_stale_lock(path: Path) -> None:
+    """Remove the lock of a process that was killed while it wrote; a living one is quick."""
+    end = monotonic() + LONGEST_LOCK
+    while path.is_symlink():
+        if monotonic() > end:
+            path.unlink(missing_ok=True)
+        sleep(0.01)
 
 
 def _cut_half_line(path: Path) -> None:
