@@ -25,7 +25,7 @@ from accuracy import N_SPLITS, N_TRAINING_WINDOWS, Split
 from records import Records
 from rich.console import Console
 from rich.table import Table
-from scipy.stats import spearmanr
+from scipy.stats import spearmanr, t
 
 import cadda
 from cadda.data.splits import split_subjects, stratified_subset
@@ -160,24 +160,26 @@ def report(study: str, folds: list[dict[str, dict[str, Any]]], console: Console)
     console.print(table)
     tried = (verdict != "control")[0]
     reward, gain, verdict = reward[:, tried], gain[:, tried], verdict[:, tried]
-    each = [float(spearmanr(r, g).statistic) for r, g in zip(reward, gain, strict=True)]
+    each = np.array([spearmanr(r, g).statistic for r, g in zip(reward, gain, strict=True)])
     console.print("Spearman per fold:", *(f"{one:+.2f}" for one in each))
-    low, high = interval(np.array(each))
-    console.print(f"mean over folds: {np.mean(each):+.2f} (95 % {low:+.2f} to {high:+.2f})")
+    low, high = t.interval(0.95, len(each) - 1, each.mean(), each.std(ddof=1) / len(each) ** 0.5)
+    console.print(f"mean over folds: {each.mean():+.2f} (95 % {low:+.2f} to {high:+.2f})")
     low, high = interval_of_means(reward, gain)
     whole = float(spearmanr(reward.mean(0), gain.mean(0)).statistic)
     console.print(f"of the means over folds: {whole:+.2f} (95 % {low:+.2f} to {high:+.2f})")
+    for name, values in (("rewards", reward), ("gains", gain)):
+        console.print(f"{name} of a fold with those of the others: {agreement(values):+.2f}")
     for one in VERDICTS:
         if (verdict == one).any():
             values = gain[verdict == one]
             console.print(f"{one}: {len(values)} times, mean gain {values.mean():+.3f}")
 
 
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """Give the bootstrap interval of the mean over folds."""
-    rng = np.random.default_rng(0)
-    means = rng.choice(values, (N_RESAMPLES, len(values))).mean(1)
-    return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+def agreement(values: np.ndarray) -> float:
+    """Correlate each fold with the mean of the others: what is not stable cannot be foretold."""
+    others = [np.delete(values, fold, 0).mean(0) for fold in range(len(values))]
+    pairs = zip(values, others, strict=True)
+    return float(np.mean([spearmanr(one, rest).statistic for one, rest in pairs]))
 
 
 def interval_of_means(reward: np.ndarray, gain: np.ndarray) -> tuple[float, float]:

@@ -180,8 +180,10 @@ def _print(found: Screening) -> None:
 
     console = Console(highlight=False)
     table = Table(
-        title="mean reward ± standard error; by class in standard errors; ▲ helps, ▼ hurts",
+        title="mean reward ± standard error; by class, in standard errors",
+        caption="▲ helps, ▼ hurts",
         title_justify="left",
+        caption_justify="left",
     )
     table.add_column("operation", no_wrap=True)
     for name in ("all classes", *found.class_names):
