@@ -75,7 +75,7 @@ def screen(
     on_event : callable | None
         Called after every epoch and every round.
     **settings : object
-        Further settings, such as ``n_rounds=160`` or ``calibrate=True``: see
+        Further settings, such as ``n_rounds=160`` or ``lr=3e-3``: see
         `cadda.searchers.screening_settings.ScreeningSettings`.
 
     Returns

@@ -16,6 +16,9 @@ says how much more the window does for them after an operation than before (see
 - Rounds look at the **running mean of the weights** over a few epochs. The weights themselves
   swing around it, each batch agrees with validation on the way back, and a window that looks
   unlike the others takes no part in that: whatever is unfamiliar would seem harmful.
+- Validation logits are **not calibrated**. With the temperature and class frequencies that suit
+  validation best, what had been planted was hardly found any more: what augmentation does for
+  validation begins with less confidence in what was learned by heart.
 """
 
 from __future__ import annotations
@@ -239,9 +242,7 @@ class _Screener:
         _, inner = loss_gradient(model, weights, x, y, noise_seed=noise_seed)
         after = unrolled(weights, inner, s.unroll_lr)
         batch = self.task.validation_batch(chosen)
-        _, outer = loss_gradient(
-            model, after, *batch, noise_seed=noise_seed, calibrated=s.calibrate
-        )
+        _, outer = loss_gradient(model, after, *batch, noise_seed=noise_seed)
         weight = len(part) * len(self.parts) / len(self.task.x_valid)
         return {name: weight * value for name, value in outer.items()}
 

@@ -41,13 +41,6 @@ class ScreeningSettings:
         Step size ξ of the unrolled training step.
     smoothing : float
         Epochs that the running mean of the weights goes back; 0 takes the weights as they are.
-    calibrate : bool
-        Whether validation logits are divided by their best temperature. Where the truth was
-        planted (waves told apart by their frequency), the three invariances were found in all of
-        three seeds without it and in none with it, when a shift in frequency, which makes other
-        classes, seemed to help instead; on windows of real sleep, the controls came out best.
-        What augmentation does for validation begins with less confidence in what was learned by
-        heart, so this takes it away together with what it is meant to remove.
     seed : int
         Decides everything that is random.
     """
@@ -65,7 +58,6 @@ class ScreeningSettings:
     lr: float = 1e-3
     unroll_lr: float = 1e-3
     smoothing: float = 4.0
-    calibrate: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
