@@ -25,6 +25,7 @@ bench: $(VENV)/.test  ## speed, as ratios to peers and limits
 	@$(BIN)/python -W ignore benchmarks/speed.py
 	@$(BIN)/python -W ignore benchmarks/training.py
 	@$(BIN)/python -W ignore benchmarks/search_cost.py
+	@$(BIN)/python -W ignore benchmarks/stacked.py
 
 docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build
 	@$(BIN)/sphinx-build -n -W --keep-going -q -b html docs docs/_build/html

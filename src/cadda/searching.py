@@ -19,7 +19,7 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec import Provenance
 from cadda.run_folder import RunFolder, digest_of
 from cadda.search_result import SearchResult, result_of, write_result
-from cadda.searchers.checks import check_task
+from cadda.searchers.checks import check_stack, check_task
 from cadda.searchers.driver import Driver
 from cadda.searchers.events import SearchEvent, SearchStart
 from cadda.searchers.hints import idle_workers, rare_classes
@@ -122,6 +122,7 @@ def search(
     _check_engine(engine, chosen, method)
     task = make_task(train, valid, model=model, operations=operations, device=device)
     check_task(task, complete.get("batch_size", 1))
+    check_stack(task, complete.get("stack", 1))
     plan = Plan(
         n_epochs=chosen.check_budget(budget, complete),
         max_seconds=None if max_seconds is None else check_positive("max_seconds", max_seconds),

@@ -99,6 +99,30 @@ def test_proposals_differ_between_seeds_and_learn_from_the_past() -> None:
     assert one != other
 
 
+def plain_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+    model = network(n_channels, n_times, n_classes)
+    return nn.Sequential(*(one for one in model if not isinstance(one, nn.Dropout)))  # type: ignore[attr-defined]
+
+
+def test_stacked_trials_are_the_same_but_for_rounding(tmp_path: Path) -> None:
+    def stop(event: object) -> None:
+        if isinstance(event, TrialEnd) and event.number == 5:
+            raise Killed
+
+    options: dict[str, Any] = {"model": plain_network, "trials_at_once": 3}
+    stacked = run(stack=3, run_dir=tmp_path / "whole", **options)
+    # The first ten proposals of the estimator are by chance, so that both ways have the same.
+    alone = run(**options)
+    for one, other in zip(stacked.history, alone.history, strict=True):
+        assert isinstance(one, TrialEnd)
+        assert isinstance(other, TrialEnd)
+        assert one.value == pytest.approx(other.value, rel=1e-4)
+    with pytest.raises(Killed):
+        run(stack=3, run_dir=tmp_path / "cut", on_event=stop, **options)
+    run(stack=3, run_dir=tmp_path / "cut", resume=True, **options)
+    assert plain_events(tmp_path / "cut") == plain_events(tmp_path / "whole")
+
+
 class Killed(BaseException):
     """Stops a search in the middle, as a signal would."""
 
@@ -291,6 +315,7 @@ def test_the_start_says_what_is_counted() -> None:
         ("population", {"budget": 2}, "`budget` must be at least `n_members`, 3 trials, got 2"),
         ("random", {"multivariate": True}, "unknown setting `multivariate`"),
         ("fast_autoaugment", {"n_folds": 1}, "`n_folds` must be at least 2, got 1"),
+        ("autoaugment", {"stack": 4}, "`stack` must be 1 for a model with dropout"),
         ("autoaugment", {"trials_at_once": 0}, "`trials_at_once` must be a finite number above"),
     ],
 )

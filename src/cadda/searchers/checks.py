@@ -7,8 +7,9 @@ import torch
 from cadda.exceptions import ModelError
 from cadda.searchers.task import SearchTask
 from cadda.training.predict import check_logits
+from cadda.training.stacked import can_stack
 
-__all__ = ["check_task"]
+__all__ = ["check_stack", "check_task"]
 
 
 def check_task(task: SearchTask, batch_size: int) -> None:
@@ -40,6 +41,23 @@ def check_task(task: SearchTask, batch_size: int) -> None:
             f"{', '.join(task.pool.names)}."
         )
     _check_model(task)
+
+
+def check_stack(task: SearchTask, stack: int) -> None:
+    """Refuse to stack trainings of a model that cannot be stacked.
+
+    Parameters
+    ----------
+    task : SearchTask
+        What to search on.
+    stack : int
+        How many trainings are stepped together.
+    """
+    if stack > 1 and not can_stack(task.make_model(0)):
+        raise ValueError(
+            "`stack` must be 1 for a model with dropout or batch normalisation, which cannot be "
+            f"stacked, got {stack}."
+        )
 
 
 def _check_model(task: SearchTask) -> None:

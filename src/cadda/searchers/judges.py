@@ -14,6 +14,7 @@ from cadda.policies.policy import Policy
 from cadda.searchers.task import SearchTask
 from cadda.searchers.trials import Proposal, one_thread
 from cadda.training import Trainer, TrainingSettings, predict_logits, train
+from cadda.training.stacked import train_stacked
 
 __all__ = ["FoldJudge", "SegmentJudge", "TrainedFold", "TrainingJudge", "train_fold"]
 
@@ -61,6 +62,33 @@ class TrainingJudge:
             policy=Policy(proposal.policy, task.pool),
         )
         return result.history[result.best_epoch - 1].valid_loss, None
+
+    def together(self, proposals: list[Proposal]) -> list[float | Exception]:
+        """Judge several policies by trainings that are stepped together.
+
+        Parameters
+        ----------
+        proposals : list of Proposal
+            The policies.
+
+        Returns
+        -------
+        list of float and Exception
+            Validation loss of each, or why there is none.
+        """
+        task, n_models = self.task, len(proposals)
+        results = train_stacked(
+            [task.make_model(self.settings.seed).to(task.device) for _ in range(n_models)],
+            (task.x_train, task.y_train),
+            (task.x_valid, task.y_valid),
+            task.class_names,
+            [self.settings] * n_models,
+            [Policy(one.policy, task.pool) for one in proposals],
+        )
+        return [
+            one if isinstance(one, Exception) else one.history[one.best_epoch - 1].valid_loss
+            for one in results
+        ]
 
 
 @dataclass(frozen=True, eq=False)

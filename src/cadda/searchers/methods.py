@@ -210,7 +210,7 @@ METHODS: dict[str, Method] = {
         "models without augmentation judge augmented windows; TPE proposes",
         TrialSettings, StudySearch,
         by_trials=True,
-        fixed={"sampler": "tpe", "judge": "folds"},
+        fixed={"sampler": "tpe", "judge": "folds", "stack": 1},
         paper={"trials_at_once": 1},
     ),
     "random": Method(

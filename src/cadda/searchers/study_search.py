@@ -88,6 +88,10 @@ class StudySearch(TrialSearch):
         return self.encoding.log10_size
 
     @property
+    def stack(self) -> int:
+        return self.settings.stack
+
+    @property
     def past(self) -> list[Outcome]:
         return self._memory.past
 
@@ -97,7 +101,8 @@ class StudySearch(TrialSearch):
         return FoldJudge(self.task, self._trained_folds(engine), self.seeds.integer("judge"))
 
     def needs(self, number: int) -> int:
-        return max(0, number + 1 - self.settings.trials_at_once)
+        end_of_stack = (number // self.stack + 1) * self.stack
+        return max(0, end_of_stack - max(self.settings.trials_at_once, self.stack))
 
     def ask(self, number: int) -> Proposal:
         if number == len(self._values):

@@ -50,8 +50,9 @@ class TrialDriver(Driver):
                 f"{self.epoch}; it must be the study that the search was begun with."
             )
         self._judge: Any = None
-        self._asked = len(search.past)
-        self._running: dict[int, Future[Outcome]] = {}
+        # A stack is always trained as a whole, so that its numbers do not depend on interruptions.
+        self._asked = len(search.past) // search.stack * search.stack
+        self._running: dict[int, tuple[Future[list[Outcome]], int]] = {}
         self._best: int | None = None
         for number in range(self.epoch):
             self._keep_if_best(number, search.past[number])
@@ -102,13 +103,17 @@ class TrialDriver(Driver):
         while self._asked < self.n_epochs and self.search.needs(self._asked) <= told:
             if self._judge is None:
                 self._judge = self.engine.share(self.search.judge(self.engine))
-            proposal = self.search.ask(self._asked)
-            self._running[self._asked] = self.engine.submit(evaluate, self._judge, proposal)
-            self._asked += 1
+            end = min(self._asked + self.search.stack, self.n_epochs)
+            proposals = [self.search.ask(number) for number in range(self._asked, end)]
+            future = self.engine.submit(evaluate, self._judge, proposals)
+            for place in range(len(proposals)):
+                self._running[self._asked + place] = future, place
+            self._asked = end
 
     def _outcome(self, number: int) -> Outcome:
+        future, place = self._running.pop(number)
         try:
-            return self._running.pop(number).result()
+            return future.result()[place]
         except WorkerError as error:
             return Outcome(None, f"{error}")
 

@@ -34,6 +34,10 @@ class TrialSettings:
         How many trials are under way when the next policy is proposed. It belongs to the search
         and not to the engine, so that the same policies are found by any number of workers; more
         workers than this have nothing to do.
+    stack : int
+        How many trainings are stepped together as one stack of weights: quicker for small networks
+        such as ``lenet1``, which have neither dropout nor batch normalisation. Their policies are
+        proposed together.
     storage : str | None
         Address of the database of the study; None keeps it in the run folder, or in memory.
     study_name : str
@@ -49,12 +53,13 @@ class TrialSettings:
     n_subpolicies: int = 5
     n_stages: int = 2
     trials_at_once: int = 4
+    stack: int = 1
     storage: str | None = None
     study_name: str = "cadda"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("n_subpolicies", "n_stages", "trials_at_once"):
+        for name in ("n_subpolicies", "n_stages", "trials_at_once", "stack"):
             check_positive(name, getattr(self, name))
         if self.n_folds < 2:
             raise ValueError(f"`n_folds` must be at least 2, got {self.n_folds}.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import torch
 
@@ -61,8 +61,19 @@ class Outcome:
     state: bytes | None = None
 
 
-Judge = Callable[[Proposal], tuple[float, bytes | None]]
-"""Gives the loss of a proposal, and what training can go on from; it can be pickled."""
+class Judge(Protocol):
+    """Says how good proposals are; it can be pickled and sent to a worker."""
+
+    def __call__(self, proposal: Proposal) -> tuple[float, bytes | None]:
+        """Give the loss of a proposal, and what training can go on from."""
+
+
+@runtime_checkable
+class StackingJudge(Protocol):
+    """Can judge several proposals together."""
+
+    def together(self, proposals: list[Proposal]) -> list[float | Exception]:
+        """Give the loss of each proposal, or why it has none."""
 
 
 class TrialSearch(ABC):
@@ -80,6 +91,11 @@ class TrialSearch(ABC):
     @abstractmethod
     def log10_policies(self) -> float:
         """Number of policies to choose from, as a power of ten."""
+
+    @property
+    def stack(self) -> int:
+        """How many trials are asked for and evaluated together."""
+        return 1
 
     @property
     @abstractmethod
@@ -174,29 +190,53 @@ class TrialSearch(ABC):
         return self.policy(number)
 
 
-def evaluate(judge: Any, proposal: Proposal) -> Outcome:
-    """Try a policy; this is what workers do.
+def evaluate(judge: Judge, proposals: list[Proposal]) -> list[Outcome]:
+    """Try policies; this is what workers do.
 
     Parameters
     ----------
     judge : Judge
         Gives the loss of a proposal.
-    proposal : Proposal
-        What to try.
+    proposals : list of Proposal
+        What to try: one, or several that are trained as a stack.
 
     Returns
     -------
-    Outcome
-        What came of it: a trial that fails says why.
+    list of Outcome
+        What came of each: a trial that fails says why.
     """
     start = perf_counter()
-    try:
-        with one_thread():
-            value, state = judge(proposal)
+    with one_thread():
+        if len(proposals) > 1 and isinstance(judge, StackingJudge):
+            answers = _together(judge, proposals)
+        else:
+            answers = [_alone(judge, proposal) for proposal in proposals]
+    seconds = (perf_counter() - start) / len(proposals)
+    return [_outcome(answer, seconds) for answer in answers]
+
+
+def _alone(judge: Judge, proposal: Proposal) -> tuple[float, bytes | None] | Exception:
     # A model of the user's own can raise anything; one bad trial must not end the search.
+    try:
+        return judge(proposal)
     except Exception as error:
-        return Outcome(None, _in_words(error), perf_counter() - start)
-    seconds = perf_counter() - start
+        return error
+
+
+def _together(
+    judge: StackingJudge, proposals: list[Proposal]
+) -> list[tuple[float, bytes | None] | Exception]:
+    try:
+        losses = judge.together(proposals)
+    except Exception as error:
+        losses = [error] * len(proposals)
+    return [one if isinstance(one, Exception) else (one, None) for one in losses]
+
+
+def _outcome(answer: tuple[float, bytes | None] | Exception, seconds: float) -> Outcome:
+    if isinstance(answer, Exception):
+        return Outcome(None, _in_words(answer), seconds)
+    value, state = answer
     if not math.isfinite(value):
         return Outcome(None, f"the validation loss is {value}", seconds)
     return Outcome(value, None, seconds, state)

@@ -21,7 +21,7 @@ from cadda.training.metrics import score
 from cadda.training.predict import check_logits, device_of, predict_logits
 from cadda.training.settings import TrainingSettings
 
-__all__ = ["Trainer", "TrainingResult", "train"]
+__all__ = ["Labelled", "Trainer", "TrainingResult", "class_weight_of", "train"]
 
 Labelled = tuple[Tensor, Tensor]
 
@@ -140,7 +140,7 @@ class Trainer:
             betas=settings.betas,
             weight_decay=settings.weight_decay,
         )
-        self.class_weight = _class_weight(training[1], len(class_names), settings, self.device)
+        self.class_weight = class_weight_of(training[1], len(class_names), settings, self.device)
         self.history: list[EpochEnd] = []
         self.best_epoch, self.best_value = 0, math.inf
         self.best_weights = _copied(model)
@@ -261,10 +261,27 @@ class Trainer:
         self.best_weights = state["best_weights"]
 
 
-def _class_weight(
+def class_weight_of(
     y: Tensor, n_classes: int, settings: TrainingSettings, device: torch.device
 ) -> Tensor | None:
-    """Weigh classes by the inverse of their frequency; absent ones do not count."""
+    """Weigh classes by the inverse of their frequency; absent ones do not count.
+
+    Parameters
+    ----------
+    y : Tensor
+        Labels.
+    n_classes : int
+        Number of classes.
+    settings : TrainingSettings
+        Whether to weigh them at all.
+    device : torch.device
+        Where the weights are needed.
+
+    Returns
+    -------
+    Tensor | None
+        One weight per class; None if all weigh the same.
+    """
     if not settings.class_weights:
         return None
     counts = torch.bincount(y, minlength=n_classes)

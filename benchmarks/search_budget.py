@@ -1,0 +1,115 @@
+"""What a search finds for how many trials or seconds, by method, where the truth is planted.
+
+``python benchmarks/search_budget.py`` searches on the windows of ``planted_truth.py`` with every
+method, class-agnostic and class-wise, and prints how many seeds have found what was planted after
+1, 2, 4, … epochs or trials, and how long that took. One search gives all points of its curve: the
+policy after each epoch, or the best one after each trial. Results are kept in
+``benchmarks/results/search_budget.jsonl``; a rerun computes what is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import torch
+from planted_truth import N_WINDOWS, OPERATIONS, small_network, success
+from records import Records
+from rich.console import Console
+from rich.table import Table
+
+import cadda
+from cadda.searchers.events import Retrained, TrialEnd
+from cadda.searchers.methods import METHODS
+from cadda.testing.planted import planted_windows
+from cadda.training import TrainingSettings
+
+TRAINING = TrainingSettings(max_epochs=40, patience=10)
+MARGIN = 1e-3
+
+
+def run(method: str, *, classwise: bool, seed: int, budget: int) -> dict[str, Any]:
+    """Search once, and give the policy after 1, 2, 4, … epochs or trials."""
+    result = cadda.search(
+        planted_windows(N_WINDOWS, varied=False, seed=seed),
+        planted_windows(N_WINDOWS, varied=True, seed=seed + 1000),
+        method=method,
+        classwise=classwise,
+        model=small_network,
+        operations=OPERATIONS,
+        budget=budget,
+        training=TRAINING,
+        seed=seed,
+    )
+    points = []
+    for event in result.history:
+        if isinstance(event, Retrained):
+            continue
+        number = event.number if isinstance(event, TrialEnd) else event.epoch
+        if number & (number - 1) == 0 or number == len(result.history):
+            points.append(
+                {
+                    "budget": number,
+                    "seconds": round(event.seconds, 2),
+                    "applied": event.applied,
+                }
+            )
+    return {"points": points}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=64, help="budget of methods by gradients")
+    parser.add_argument("--trials", type=int, default=256, help="budget of methods by trials")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    records, console = Records("search_budget"), Console(highlight=False)
+    table = Table(title=f"seeds of {arguments.seeds} with success after so many epochs or trials")
+    for name in ("method", "policies", "what", "budget: successes (median seconds)"):
+        table.add_column(name)
+    for method in arguments.methods:
+        budget = arguments.trials if METHODS[method].by_trials else arguments.epochs
+        for classwise in (True,) if METHODS[method].classwise else (False, True):
+            # ADDA class by class is CADDA, which has a row of its own.
+            if method == "adda" and classwise:
+                continue
+            made = [
+                records.get(
+                    lambda m=method, c=classwise, s=seed, b=budget: run(
+                        m, classwise=c, seed=s, budget=b
+                    ),
+                    method=method,
+                    classwise=classwise,
+                    seed=seed,
+                    budget=budget,
+                )
+                for seed in range(arguments.seeds)
+            ]
+            for what, words in curves(made).items():
+                table.add_row(method, "per class" if classwise else "one", what, words)
+            console.print(f"{method}, {'per class' if classwise else 'one policy'}: done")
+    console.print(table)
+
+
+def curves(records: list[dict[str, Any]]) -> dict[str, str]:
+    """Say for each kind of success how many seeds have it after which budget."""
+    by_budget: dict[int, list[dict[str, Any]]] = {}
+    for record in records:
+        for point in record["points"]:
+            by_budget.setdefault(point["budget"], []).append(point)
+    lines: dict[str, list[str]] = {}
+    for budget, points in sorted(by_budget.items()):
+        seconds = np.median([point["seconds"] for point in points])
+        # A policy that has not moved yet has rejected nothing.
+        verdicts = [success(np.array(point["applied"]) + MARGIN) for point in points]
+        for what in verdicts[0]:
+            count = sum(verdict[what] for verdict in verdicts)
+            lines.setdefault(what, []).append(f"{budget}: {count} ({seconds:.0f} s)")
+    return {what: "  ".join(words) for what, words in lines.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Stacked trainings give what trainings one by one give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from cadda.exceptions import TrainingError
+from cadda.models import LeNet1
+from cadda.operations.pool import image_pool
+from cadda.policies.policy import Policy
+from cadda.policies.spec import PolicySpec
+from cadda.training import TrainingResult, TrainingSettings, train
+from cadda.training.stacked import can_stack, train_stacked
+
+CLASS_NAMES = ("a", "b", "c")
+TEXTS = (
+    None,
+    "horizontal_flip p=0.5",
+    "vertical_flip p=0.3 > rotation_90 p=0.5",
+    "rotation_180 p=1",
+)
+
+
+def images(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Make noisy images with a bright corner that tells the class."""
+    g = torch.Generator().manual_seed(seed)
+    y = torch.arange(n) % 3
+    x = torch.randn(n, 16, 16, generator=g)
+    for label in range(3):
+        x[y == label, label * 5 : label * 5 + 4, :4] += 1.0
+    return x, y
+
+
+def lenet(seed: int) -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return LeNet1(16, 16, 3)
+
+
+def policy(text: str | None) -> Policy | None:
+    return None if text is None else Policy(PolicySpec.from_text(text), image_pool())
+
+
+def both(settings: TrainingSettings) -> tuple[list[Any], list[TrainingResult]]:
+    data = images(70, 0), images(50, 1)
+    # Where copies are added, all must have a policy, so that batches are equally large.
+    texts = TEXTS[1:] if settings.copies else TEXTS
+    every = [replace(settings, seed=seed) for seed in range(len(texts))]
+    stacked = train_stacked(
+        [lenet(seed) for seed in range(len(texts))],
+        *data,
+        CLASS_NAMES,
+        every,
+        [policy(text) for text in texts],
+    )
+    alone = [
+        train(lenet(one.seed), *data, CLASS_NAMES, one, policy=policy(text))
+        for one, text in zip(every, texts, strict=True)
+    ]
+    return stacked, alone
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TrainingSettings(max_epochs=5, lr=0.01),
+        TrainingSettings(max_epochs=25, patience=2, lr=0.03, class_weights=True),
+        TrainingSettings(max_epochs=4, copies=1, weight_decay=0.01, monitor="balanced_accuracy"),
+    ],
+)
+def test_equal_to_one_by_one(settings: TrainingSettings) -> None:
+    stacked, alone = both(settings)
+    lengths = [len(one.history) for one in alone]
+    if settings.patience == 2:
+        # They stop at different times, and those that go on are not disturbed.
+        assert len(set(lengths)) > 1
+    for one, other in zip(stacked, alone, strict=True):
+        assert one.best_epoch == other.best_epoch
+        assert one.stopped_early == other.stopped_early
+        assert len(one.history) == len(other.history)
+        for mine, theirs in zip(one.history, other.history, strict=True):
+            assert mine.train_loss == pytest.approx(theirs.train_loss, rel=1e-4)
+            assert mine.valid_loss == pytest.approx(theirs.valid_loss, rel=1e-4)
+            assert mine.is_best == theirs.is_best
+        for name, value in one.model.state_dict().items():
+            torch.testing.assert_close(value, other.model.state_dict()[name], rtol=1e-3, atol=1e-4)
+
+
+def test_one_that_diverges_does_not_disturb_the_others() -> None:
+    def broken(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x * torch.nan, y
+
+    data = images(40, 0), images(30, 1)
+    settings = [TrainingSettings(max_epochs=3, seed=seed) for seed in range(2)]
+    first, second = train_stacked(
+        [lenet(0), lenet(1)], *data, CLASS_NAMES, settings, [broken, None]
+    )
+    assert isinstance(first, TrainingError)
+    assert "the loss became nan in epoch 1, step 1" in str(first)
+    assert isinstance(second, TrainingResult)
+    alone = train(lenet(1), *data, CLASS_NAMES, settings[1])
+    assert second.history[-1].valid_loss == pytest.approx(alone.history[-1].valid_loss, rel=1e-4)
+
+
+def test_what_cannot_be_stacked() -> None:
+    assert can_stack(lenet(0))
+    noisy = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(256, 3))
+    assert not can_stack(noisy)
+    assert not can_stack(nn.Sequential(nn.BatchNorm1d(16), nn.Flatten(), nn.Linear(256, 3)))
+    data = images(40, 0), images(30, 1)
+    with pytest.raises(ValueError, match="`models` must have neither dropout nor buffers"):
+        train_stacked([noisy], *data, CLASS_NAMES, [TrainingSettings()], [None])
+    with pytest.raises(ValueError, match="`settings` must be the same for all models"):
+        train_stacked(
+            [lenet(0), lenet(1)],
+            *data,
+            CLASS_NAMES,
+            [TrainingSettings(), TrainingSettings(lr=0.1)],
+            [None, None],
+        )
+    with pytest.raises(ValueError, match="`policies` must be given for all models or for none"):
+        train_stacked(
+            [lenet(0), lenet(1)],
+            *data,
+            CLASS_NAMES,
+            [TrainingSettings(copies=1)] * 2,
+            [None, policy("horizontal_flip p=1")],
+        )
