@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
-from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart
+from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart, TrialEnd
 from cadda.tracking import SearchDisplay
 from cadda.tracking.policy_table import sparkline
 from cadda.training import EpochEnd
@@ -98,6 +100,47 @@ def test_live_table_in_a_terminal() -> None:
     assert "5%▼" in text
     assert "30%▲ 2.5Hz" in text
     assert "▇" in text
+
+
+def trial(number: int, value: float | None, *, is_best: bool = False) -> TrialEnd:
+    return TrialEnd(
+        number=number,
+        n_trials=3,
+        value=value,
+        is_best=is_best,
+        failure=None if value is not None else "the loss became nan",
+        applied=((0.6, 0.1), (0.05, 0.3)),
+        share=((0.8, 0.2), (0.1, 0.9)),
+        probability=((0.6, 0.5), (0.5, 0.4)),
+        magnitude=((float("nan"), 0.2), (float("nan"), 0.5)),
+        trial_seconds=1.0,
+        seconds=2.0 * number,
+    )
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_trials(terminal: bool) -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=terminal, width=100, height=40)
+    with SearchDisplay("12 windows", console) as display:
+        for event in (
+            replace(START, method="autoaugment", n_epochs=3, unit="trial", warnings=()),
+            trial(1, None),
+            trial(2, 1.25, is_best=True),
+            trial(3, 1.5),
+            retrained(3, is_best=True),
+            SearchEnd(3, 2, 6.0),
+        ):
+            display(event)
+    text = file.getvalue()
+    assert "trial 1 failed: the loss became nan" in text
+    assert "best validation loss 1.250, by trial 2" in text
+    assert "trained from scratch with the best policy of 3 trials" in text
+    if terminal:
+        assert "best policy so far" in text
+    else:
+        assert "trial 1 of 3: none has succeeded yet, about 4 s left" in text
+        assert "trial 3 of 3: best validation loss 1.250, by trial 2, about 0 s left" in text
 
 
 def test_sparkline_of_equal_numbers() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from cadda.policies.schedule import PolicySchedule
     from cadda.policies.spec import PolicySpec, StageEntry
 
 __all__ = ["app"]
@@ -33,18 +34,31 @@ def show(
     """
     from cadda._validation import did_you_mean
     from cadda.operations.catalogue import CATALOGUE
-    from cadda.policies.spec import PolicySpec
+    from cadda.policies.schedule import PolicySchedule, load_policy
 
     # An operation of the user's own is shown like any other.
-    spec = PolicySpec.load(file, known=None)
+    loaded = load_policy(file, known=None)
     if as_json:
-        typer.echo(spec.to_json(), nl=False)
+        typer.echo(loaded.to_json(), nl=False)
+    elif isinstance(loaded, PolicySchedule):
+        _print_schedule(loaded)
     else:
-        _print_policy(spec)
-    for name in spec.operations_used:
+        _print_policy(loaded)
+    last = loaded.last if isinstance(loaded, PolicySchedule) else loaded
+    for name in last.operations_used:
         if name not in CATALOGUE:
             near = did_you_mean(name, CATALOGUE)
             typer.echo(f"`{name}` is not one of cadda's own operations{near}.", err=True)
+
+
+def _print_schedule(schedule: PolicySchedule) -> None:
+    first = 1
+    for segment in schedule.segments:
+        end = first + segment.n_epochs - 1
+        last = segment is schedule.segments[-1]
+        typer.echo(f"from epoch {first} on" if last else f"epochs {first} to {end}")
+        _print_policy(segment.policy)
+        first = end + 1
 
 
 def _print_policy(spec: PolicySpec) -> None:
