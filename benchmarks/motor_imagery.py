@@ -10,6 +10,7 @@ in ``benchmarks/results/motor_imagery.jsonl``.
 from __future__ import annotations
 
 import argparse
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,7 +40,20 @@ class FullShuffle(ChannelShuffle):
         return super().apply(x, torch.ones_like(magnitude), draw)
 
 
-def run(folder: Path, method: str, seed: int, n_epochs: int) -> dict[str, Any]:
+VARIANTS: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "policy_lr 0.01": {"policy_lr": 0.01},
+    "policy_lr 0.05": {"policy_lr": 0.05},
+    "not pooled": {"pooled": False},
+    "smoothing 0": {"smoothing": 0.0},
+    "confidence kept": {"confidence": "keep"},
+    "calibrated": {"confidence": "calibrate"},
+}
+
+
+def run(
+    folder: Path, method: str, seed: int, n_epochs: int, changes: dict[str, Any]
+) -> dict[str, Any]:
     windows = cadda.read_windows(folder / "motor-imagery-epo.fif.gz", subject="subject")
     _, rest = split_subjects(windows, (48 / len(windows.subjects),), seed=seed)
     train, valid = split_subjects(rest, (12 / 48,), seed=seed)
@@ -54,6 +68,7 @@ def run(folder: Path, method: str, seed: int, n_epochs: int) -> dict[str, Any]:
         budget=n_epochs,
         batch_size=64,
         seed=seed,
+        **changes,
     )
     return {
         "subjects": [len(train.subjects), len(valid.subjects)],
@@ -67,16 +82,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--methods", nargs="+", default=["adda"])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--variants", nargs="+", default=["defaults"], choices=VARIANTS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(5))
     parser.add_argument("--epochs", type=int, default=40)
     arguments = parser.parse_args()
     records, console = Records("motor_imagery"), Console(highlight=False)
-    for method in arguments.methods:
+    for method, variant in product(arguments.methods, arguments.variants):
         passed = 0
-        for seed in range(arguments.seeds):
+        for seed in arguments.seeds:
             made = records.get(
-                lambda m=method, s=seed: run(arguments.folder, m, s, arguments.epochs),
+                lambda m=method, v=variant, s=seed: run(
+                    arguments.folder, m, s, arguments.epochs, VARIANTS[v]
+                ),
                 method=method,
+                variant=variant,
                 seed=seed,
                 epochs=arguments.epochs,
             )
@@ -86,9 +105,9 @@ def main() -> None:
             right = all(used[name] < start and order.index(name) < AMONG_LOWEST for name in WRONG)
             passed += right
             ranks = ", ".join(f"{name} {used[name]:.3f}" for name in order)
-            console.print(f"{method} {seed} ({'right' if right else 'WRONG'}): {ranks}")
+            console.print(f"{method} {variant} {seed} ({'right' if right else 'WRONG'}): {ranks}")
         console.print(
-            f"{method}: both rejected in {passed} of {arguments.seeds} seeds "
+            f"{method}, {variant}: both rejected in {passed} of {len(arguments.seeds)} seeds "
             f"(start {start:.3f}, {arguments.epochs} epochs)"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from cadda import EnumeratedPolicy, MixturePolicy, OperationPool, StagedPolicy
+from cadda._random import Seeds
 from cadda.exceptions import TrainingError
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
@@ -83,7 +85,10 @@ def used(search: BilevelSearcher) -> NDArray[np.float64]:
         {"estimator": "straight-through"},
         {"reuse_inner_gradient": False},
         {"paired": False},
-        {"calibrated": True},
+        {"confidence": "keep"},
+        {"confidence": "calibrate"},
+        {"pooled": False},
+        {"smoothing": 0.0},
     ],
     ids=str,
 )
@@ -157,6 +162,26 @@ def test_extra_passes_leave_batch_norm_alone() -> None:
     assert int(search.model[1].num_batches_tracked) == 7
 
 
+def test_rewards_are_those_of_the_mean_weights_without_dropout() -> None:
+    search = searcher(smoothing=1.0, batch_size=64, warmup_epochs=0, valid_memory=0.0)
+    met = [{name: p.detach().clone() for name, p in search.model.named_parameters()}]
+    for _ in range(3):
+        search.step()
+        met.append({name: p.detach().clone() for name, p in search.model.named_parameters()})
+    # One step is one epoch here, so the mean goes back to the weights before the last step only.
+    torch.testing.assert_close(search.mean_weights, met[-2])
+    search.settings = dataclasses.replace(search.settings, smoothing=3.0)
+    search.step()
+    expected = {name: value + (met[-1][name] - value) / 3 for name, value in met[-2].items()}
+    torch.testing.assert_close(search.mean_weights, expected)
+    x, y = search.task.training_batch(torch.arange(64))
+    gradient = {name: torch.zeros_like(value) for name, value in expected.items()}
+    first, _ = search._rewards(gradient, x, x, y)
+    search.seeds = Seeds(7)  # other masks, if there were any
+    again, _ = search._rewards(gradient, x, x, y)
+    torch.testing.assert_close(first, again, rtol=1e-4, atol=1e-4)
+
+
 def test_entropy_falls_from_one() -> None:
     search = searcher()
     events = [search.step() for _ in range(70)]
@@ -185,6 +210,8 @@ def test_a_loss_that_is_not_a_number_stops_the_search() -> None:
         ({"estimator": "reinforce"}, "`estimator` must be in"),
         ({"sampling": "all"}, "`sampling` must be in"),
         ({"hypergradient": "none"}, "`hypergradient` must be in"),
+        ({"confidence": "lost"}, "`confidence` must be in"),
+        ({"smoothing": -1}, "`smoothing` must be 0 or more"),
         ({"warmup_epochs": -1}, "`warmup_epochs` must be 0 or more"),
         ({"policy_lr": 0}, "`policy_lr` must be a finite number above 0"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 import torch
 from torch import nn
@@ -10,6 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from cadda.searchers import reward
 from cadda.searchers.reward import (
+    Confidence,
     best_sharpness,
     loss_gradient,
     unrolled,
@@ -221,10 +224,37 @@ def test_calibrated_gradient_ignores_confidence() -> None:
     y = model(batch.x).argmax(1)
     y[:2] = (y[:2] + 1) % 3
     slopes = {}
-    for calibrated in (False, True):
+    for confidence in get_args(Confidence):
         _, gradient = loss_gradient(
-            model, weights, batch.x, y, noise_seed=0, calibrated=calibrated
+            model, weights, batch.x, y, noise_seed=0, confidence=confidence
         )
-        slopes[calibrated] = float((gradient["1.weight"] * weights["1.weight"]).sum())
-    assert abs(slopes[False]) > 0.01
-    assert abs(slopes[True]) < 1e-6
+        slopes[confidence] = float((gradient["1.weight"] * weights["1.weight"]).sum())
+    assert abs(slopes["keep"]) > 0.01
+    assert abs(slopes["calibrate"]) < 1e-6
+
+
+def test_without_confidence_the_size_of_logits_stays_and_the_rest_remains() -> None:
+    model, batch = smooth_model(), Batch()
+    weights = weights_of(model)
+
+    def size(moved: dict[str, torch.Tensor]) -> float:
+        logits = functional_call(model, moved, (batch.x,))
+        return float((logits - logits.mean(1, keepdim=True)).square().sum(1).mean())
+
+    changes, gradients = {}, {}
+    kinds: tuple[Confidence, ...] = ("keep", "remove")
+    for confidence in kinds:
+        _, gradient = loss_gradient(
+            model, weights, batch.x, batch.y, noise_seed=0, confidence=confidence
+        )
+        ahead, behind = (
+            size({name: value + step * gradient[name] for name, value in weights.items()})
+            for step in (1e-5, -1e-5)
+        )
+        changes[confidence] = (ahead - behind) / 2e-5
+        gradients[confidence] = torch.cat([value.flatten() for value in gradient.values()])
+    assert abs(changes["keep"]) > 0.01
+    assert abs(changes["remove"]) < 1e-6
+    # A projection: nothing else is taken away.
+    removed = gradients["keep"] - gradients["remove"]
+    assert abs(float(removed @ gradients["remove"])) < 1e-12

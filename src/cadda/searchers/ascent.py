@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from cadda._random import Seeds, seeded, uniform
 from cadda.policies.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed import RelaxedDraw, RelaxedPolicy
-from cadda.policies.staged import MixturePolicy
+from cadda.policies.staged import MixturePolicy, StagedPolicy
+from cadda.searchers.choice_adam import ChoiceAdam
 from cadda.searchers.settings import Estimator
 
 __all__ = ["PolicyAscent"]
@@ -36,6 +37,9 @@ class PolicyAscent:
         Learning rate of the policy.
     control_lr : float
         Learning rate of RELAX's control variate.
+    pooled : bool
+        Whether parameters also learn what is common to all subpolicies and stages: each is the sum
+        of a common part and its own, and the common part hears of every window.
     seed : int
         Seed of the control variate's first weights.
     """
@@ -47,11 +51,20 @@ class PolicyAscent:
         estimator: Estimator,
         lr: float,
         control_lr: float,
+        pooled: bool,
         seed: int,
     ) -> None:
         self.policy = policy
         self.uses_relax = estimator == "relax" and not isinstance(policy, MixturePolicy)
-        self.optimizer = torch.optim.Adam(policy.parameters(), lr=lr)
+        slotted = [one for one in policy.parameters() if isinstance(policy, StagedPolicy)]
+        self.pooled = [
+            (one, nn.Parameter(torch.zeros_like(one[:, :1, :1]))) for one in slotted if pooled
+        ]
+        weights = [policy.weight, *(common for one, common in self.pooled if one is policy.weight)]
+        everything = [*policy.parameters(), *(common for _, common in self.pooled)]
+        others = [one for one in everything if not any(one is weight for weight in weights)]
+        self.choice_optimizer = ChoiceAdam(weights, lr=lr)
+        self.optimizer = torch.optim.Adam(others, lr=lr)
         self.control = _make_control(policy, seed)
         self.control_optimizer = torch.optim.Adam(self.control.parameters(), lr=control_lr)
         self.scale = 0.0
@@ -87,7 +100,7 @@ class PolicyAscent:
             parameter.grad = gradient
         if self.uses_relax:
             self.policy.weight.grad = -self.slope_of_weights(gain / scale, draw, generator)
-        self.optimizer.step()
+        self._step()
 
     def state_dict(self) -> dict[str, Any]:
         """Give all that is needed to go on in another process.
@@ -116,9 +129,21 @@ class PolicyAscent:
     def _parts(self) -> dict[str, Any]:
         return {
             "optimizer": self.optimizer,
+            "choice_optimizer": self.choice_optimizer,
             "control": self.control,
             "control_optimizer": self.control_optimizer,
         }
+
+    @torch.no_grad()
+    def _step(self) -> None:
+        """Move each parameter by its own step of Adam and by that of its common part."""
+        for one, common in self.pooled:
+            common.zero_()
+            common.grad = None if one.grad is None else one.grad.sum((1, 2), keepdim=True)
+        self.choice_optimizer.step()
+        self.optimizer.step()
+        for one, common in self.pooled:
+            one.add_(common)
 
     def _update_scale(self, gain: Tensor) -> float:
         size = float(gain.square().mean().sqrt())

@@ -81,9 +81,11 @@ class BilevelSearcher:
             estimator=settings.estimator,
             lr=settings.policy_lr,
             control_lr=settings.control_lr,
+            pooled=settings.pooled,
             seed=settings.seed,
         )
         self.direction: Weights = {}
+        self.mean_weights = {name: value.clone() for name, value in weights_of(self.model).items()}
         self.step_number = 0
 
     @property
@@ -118,15 +120,11 @@ class BilevelSearcher:
         draw = self.policy.draw(x, y, generator=self._stream("draws"))
         with torch.set_grad_enabled(learns):
             augmented = self.policy.transform(x, draw)
-        before = {name: value.clone() for name, value in weights_of(self.model).items()}
+        self._follow_weights()
         loss, gradient = self._train_model(augmented.detach(), y)
         gain: float | None = None
         if learns:
-            if not self.settings.reuse_inner_gradient:
-                _, gradient = loss_gradient(
-                    self.model, before, augmented.detach(), y, noise_seed=self._seed("inner")
-                )
-            rewards, baseline = self._rewards(before, gradient, x, augmented, y)
+            rewards, baseline = self._rewards(gradient, x, augmented, y)
             self.ascent.ascend(rewards, baseline, draw, self._stream("conditional"))
             gain = float((rewards.detach() - baseline).mean())
         return SearchStep(self.step_number, loss, gain, self.entropy())
@@ -161,7 +159,11 @@ class BilevelSearcher:
         dict
             Tensors and plain values.
         """
-        plain = {"step_number": self.step_number, "direction": self.direction}
+        plain = {
+            "step_number": self.step_number,
+            "direction": self.direction,
+            "mean_weights": self.mean_weights,
+        }
         return plain | {name: part.state_dict() for name, part in self._parts().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -173,9 +175,10 @@ class BilevelSearcher:
             Result of `state_dict`.
         """
         self.step_number = state["step_number"]
-        self.direction = {
-            name: value.to(self.task.device) for name, value in state["direction"].items()
-        }
+        self.direction, self.mean_weights = (
+            {key: value.to(self.task.device) for key, value in state[name].items()}
+            for name in ("direction", "mean_weights")
+        )
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
 
@@ -206,11 +209,23 @@ class BilevelSearcher:
         self.optimizer.step()
         return loss.item(), gradient
 
+    def _follow_weights(self) -> None:
+        """Bring the mean of the weights up to date."""
+        # Until it is as long as it shall be, the running mean is a plain one.
+        length = min(self.step_number, self.settings.smoothing * self.steps_per_epoch)
+        for name, value in weights_of(self.model).items():
+            self.mean_weights[name].lerp_(value, 1 / max(1.0, length))
+
     def _rewards(
-        self, weights: Weights, gradient: Weights, x: Tensor, augmented: Tensor, y: Tensor
+        self, gradient: Weights, x: Tensor, augmented: Tensor, y: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Give the rewards of the augmented windows, and those of the same windows unchanged."""
-        settings, seed = self.settings, self._seed("inner")
+        settings, seed, weights = self.settings, self._seed("inner"), self.mean_weights
+        self.model.train(not settings.smoothing)
+        if not settings.reuse_inner_gradient:
+            _, gradient = loss_gradient(
+                self.model, weights, augmented.detach(), y, noise_seed=seed
+            )
         valid = self.task.validation_batch(
             self._indices("validation batch", len(self.task.x_valid), settings.n_valid)
         )
@@ -219,7 +234,7 @@ class BilevelSearcher:
             unrolled(weights, gradient, settings.unroll_lr),
             *valid,
             noise_seed=self._seed("valid"),
-            calibrated=settings.calibrated,
+            confidence=settings.confidence,
         )
         direction = self.direction = self._remembered(fresh)
 

@@ -25,6 +25,7 @@ from torch.nn.functional import cross_entropy
 from cadda._random import seeded
 
 __all__ = [
+    "Confidence",
     "Hypergradient",
     "Weights",
     "best_sharpness",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 Hypergradient = Literal["finite-difference", "exact"]
+Confidence = Literal["remove", "calibrate", "keep"]
 Weights = dict[str, Tensor]
 
 SHARPNESS_RANGE = (0.01, 10.0)
@@ -100,7 +102,7 @@ def loss_gradient(
     y: Tensor,
     *,
     noise_seed: int,
-    calibrated: bool = False,
+    confidence: Confidence = "keep",
 ) -> tuple[float, Weights]:
     """Compute the mean loss of a batch and its gradient in the weights.
 
@@ -116,9 +118,11 @@ def loss_gradient(
         Labels.
     noise_seed : int
         Seed of dropout.
-    calibrated : bool
-        Whether to divide the logits by the temperature that suits this batch best, so that
-        nothing is gained by more or less confidence alone.
+    confidence : 'remove' | 'calibrate' | 'keep'
+        An overfitted model is too sure of itself, and whatever makes it less sure lowers its loss,
+        noise included. ``"remove"`` takes the direction out of the gradient in which only the
+        scale of the logits changes; ``"calibrate"`` divides the logits by the temperature that
+        suits this batch best, which also makes all windows count alike, right or wrong.
 
     Returns
     -------
@@ -129,13 +133,30 @@ def loss_gradient(
     """
     leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
     logits = _logits(model, leaves, x, noise_seed)
-    if calibrated:
+    if confidence == "calibrate":
         logits = logits * best_sharpness(logits.detach(), y)
     loss = cross_entropy(logits, y)
-    gradients = torch.autograd.grad(
-        loss, list(leaves.values()), allow_unused=True, materialize_grads=True
-    )
-    return loss.item(), dict(zip(leaves, gradients, strict=True))
+
+    def slope_of(value: Tensor) -> Tensor:
+        parts = torch.autograd.grad(
+            value,
+            list(leaves.values()),
+            allow_unused=True,
+            materialize_grads=True,
+            retain_graph=True,
+        )
+        return torch.cat([part.flatten() for part in parts])
+
+    gradient = slope_of(loss)
+    if confidence == "remove":
+        centred = logits - logits.mean(1, keepdim=True)
+        surer = slope_of(centred.square().sum(1).mean())
+        length = surer.square().sum().clamp_min(torch.finfo(surer.dtype).tiny)
+        gradient = gradient - (gradient @ surer / length) * surer
+    parts = torch.split(gradient, [value.numel() for value in leaves.values()])
+    return loss.item(), {
+        name: part.view_as(leaves[name]) for name, part in zip(leaves, parts, strict=True)
+    }
 
 
 def best_sharpness(logits: Tensor, y: Tensor) -> Tensor:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from cadda._validation import check_positive
 from cadda.policies.dispatch import Granularity, check_granularity
-from cadda.searchers.reward import Hypergradient
+from cadda.searchers.reward import Confidence, Hypergradient
 
 __all__ = ["PAPER", "BilevelSettings", "Estimator", "Sampling"]
 
@@ -18,10 +19,12 @@ PAPER: dict[str, Any] = {
     "betas": (0.0, 0.999),
     "policy_lr": 5e-4,
     "valid_memory": 0.0,
+    "smoothing": 0.0,
     "warmup_epochs": 0,
     "granularity": "batch",
     "paired": False,
-    "calibrated": False,
+    "confidence": "keep",
+    "pooled": False,
     "reuse_inner_gradient": False,
 }
 """What the paper does otherwise than our defaults; it also doubles the batch for CADDA."""
@@ -40,6 +43,10 @@ class BilevelSettings:
     valid_memory : float
         How much of the validation gradient is kept from one step to the next, in [0, 1): the mean
         over recent steps is less noisy, and a little out of date.
+    smoothing : float
+        Epochs that the running mean of the weights goes back at which rewards are computed, in
+        evaluation mode. The weights themselves swing around it, which bends rewards more than
+        most operations do. 0 takes them as they are, with dropout, as the paper does.
     model_lr : float
         Learning rate of Adam on the model.
     betas : tuple of float
@@ -58,9 +65,12 @@ class BilevelSettings:
         How the weights of choices learn.
     paired : bool
         Whether to subtract from each reward that of the same window left as it is.
-    calibrated : bool
-        Whether validation logits are divided by their best temperature, so that an operation earns
-        nothing by only making an overfitted model less confident.
+    confidence : 'remove' | 'calibrate' | 'keep'
+        Whether an operation may earn something by only making an overfitted model less sure, as
+        noise does: see `cadda.searchers.reward.loss_gradient`.
+    pooled : bool
+        Whether subpolicies and stages learn together what they have in common, each operation
+        then being judged by all windows that met it anywhere; and apart in what they differ.
     reuse_inner_gradient : bool
         Whether the gradient of the unrolled step also updates the model.
     sampling : 'stage' | 'subpolicy' | 'mixture'
@@ -83,16 +93,18 @@ class BilevelSettings:
     batch_size: int = 16
     valid_batch_size: int | None = None
     valid_memory: float = 0.8
+    smoothing: float = 2.0
     model_lr: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
-    policy_lr: float = 0.05
+    policy_lr: float = 0.02
     control_lr: float = 0.01
     unroll_lr: float = 1e-3
     warmup_epochs: int = 5
     hypergradient: Hypergradient = "finite-difference"
     estimator: Estimator = "relax"
     paired: bool = True
-    calibrated: bool = False
+    confidence: Confidence = "remove"
+    pooled: bool = True
     reuse_inner_gradient: bool = True
     sampling: Sampling = "stage"
     n_subpolicies: int = 5
@@ -108,13 +120,15 @@ class BilevelSettings:
             check_positive(name, getattr(self, name))
         for name in ("model_lr", "policy_lr", "control_lr", "unroll_lr"):
             check_positive(name, getattr(self, name))
-        if self.warmup_epochs < 0:
-            raise ValueError(f"`warmup_epochs` must be 0 or more, got {self.warmup_epochs}.")
+        for name in ("warmup_epochs", "smoothing"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"`{name}` must be 0 or more, got {getattr(self, name)}.")
         if not 0 <= self.valid_memory < 1:
             raise ValueError(f"`valid_memory` must be in [0, 1), got {self.valid_memory}.")
         check_granularity(self.granularity)
         for name, allowed in (
             ("hypergradient", ("finite-difference", "exact")),
+            ("confidence", ("remove", "calibrate", "keep")),
             ("estimator", ("relax", "straight-through")),
             ("sampling", ("stage", "subpolicy", "mixture")),
         ):
