@@ -54,6 +54,14 @@ def open_dask(where: str) -> DaskEngine:
             f"`engine` 'dask:{where}' cannot be reached ({type(error).__name__}); is a scheduler "
             "running at that address?"
         ) from error
+    try:
+        client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
+    except TimeoutError as error:
+        client.close()
+        raise CaddaError(
+            f"`engine` 'dask:{where}': the scheduler has no workers; start some, and wait until "
+            "they are there."
+        ) from error
     return DaskEngine(client)
 
 
