@@ -59,7 +59,13 @@ def make_task(n_windows: int = 64) -> SearchTask:
 
 
 def make_search(
-    method: str, n_trials: int, *, classwise: bool = False, folder: Path | None = None, **own: Any
+    method: str,
+    n_trials: int,
+    *,
+    classwise: bool = False,
+    folder: Path | None = None,
+    resume: bool = False,
+    **own: Any,
 ) -> Any:
     kind = METHODS[method]
     settings = kind.complete(own, preset=None, seed=own.pop("seed", 0))
@@ -70,7 +76,7 @@ def make_search(
         classwise=classwise,
         plan=plan,
         folder=folder,
-        resume=False,
+        resume=resume,
     )
 
 
@@ -142,6 +148,33 @@ def test_a_proposal_depends_on_a_fixed_part_of_the_past() -> None:
     plain, other = policies(None), policies(12)
     assert plain[:16] == other[:16]
     assert plain[16:] != other[16:]
+
+
+@pytest.mark.parametrize("multivariate", [False, True])
+def test_an_interrupted_estimator_goes_on_as_if_nothing_had_happened(
+    multivariate: bool, tmp_path: Path
+) -> None:
+    """A new process knows nothing but the study, and proposes the same to the last digit."""
+
+    def policies(folder: Path, interruptions: tuple[int, ...]) -> list[PolicySpec]:
+        own = {"folder": folder, "multivariate": multivariate, **SHAPE}
+        search = make_search("autoaugment", 40, **own)
+        asked: list[PolicySpec] = []
+        for number in range(40):
+            if number in interruptions:
+                search = make_search("autoaugment", 40, resume=True, **own)
+                assert len(search.past) == number
+                # What was running is asked for once more.
+                asked = asked[:number]
+            while len(asked) < 40 and search.needs(len(asked)) <= number:
+                asked.append(search.ask(len(asked)).policy)
+            search.tell(number, Outcome(surface(asked[number])))
+        return asked
+
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "cut").mkdir()
+    whole = policies(tmp_path / "whole", ())
+    assert policies(tmp_path / "cut", (1, 12, 13, 20, 33)) == whole
 
 
 @pytest.mark.parametrize("classwise", [False, True])

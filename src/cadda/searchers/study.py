@@ -204,11 +204,7 @@ class Sampling:
         """
         with quiet_optuna():
             self._study.sampler = self._sampler(seed % LARGEST_SEED)
-            values = self._study.ask(self._memory.distributions).params
-        return {
-            key: round(value, 6) if isinstance(value, float) else value
-            for key, value in values.items()
-        }
+            return self._study.ask(self._memory.distributions).params
 
     def tell(self, number: int, outcome: Outcome) -> None:
         """Learn what came of a trial.

@@ -117,7 +117,12 @@ class StudySearch(TrialSearch):
             self._sampling.tell(number, outcome)
 
     def policy(self, number: int) -> PolicySpec:
-        return self.encoding.decode(self._values[number])
+        # The study keeps numbers to their last digit, 0.30000000000000004 and the like: the
+        # estimator must find the same ones again after an interruption.
+        values = self._values[number].items()
+        return self.encoding.decode(
+            {key: round(one, 6) if isinstance(one, float) else one for key, one in values}
+        )
 
     def _propose(self, number: int) -> dict[str, Any]:
         if self._sampling is not None:
