@@ -41,7 +41,14 @@ def run(kind: str, seed: int) -> dict[str, Any]:
             class_names=valid.class_names,
         )
     found = cadda.screen(
-        train, valid, model=small_network, operations=OPERATIONS, lr=3e-3, seed=seed
+        train,
+        valid,
+        model=small_network,
+        operations=OPERATIONS,
+        n_rounds=40,
+        n_epochs=20,
+        lr=3e-3,
+        seed=seed,
     )
     return {
         "verdicts": [

@@ -16,9 +16,10 @@ says how much more the window does for them after an operation than before (see
 - Rounds look at the **running mean of the weights** over a few epochs. The weights themselves
   swing around it, each batch agrees with validation on the way back, and a window that looks
   unlike the others takes no part in that: whatever is unfamiliar would seem harmful.
-- Validation logits are **not calibrated**. With the temperature and class frequencies that suit
-  validation best, what had been planted was hardly found any more: what augmentation does for
-  validation begins with less confidence in what was learned by heart.
+- Validation logits are divided by their best **temperature** if it is above 1, found on all
+  validation windows at the beginning of each turn through the parts. A model that overfits is too
+  sure of itself, and without this an operation that contradicts what the model believes, right or
+  wrong, was rewarded even for validation labels that had been dealt out at random.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import draw_groups, transform_groups
 from cadda.searchers.allotment import allot, cut_into_parts
 from cadda.searchers.inference import Trials
-from cadda.searchers.label_rewards import label_rewards
-from cadda.searchers.reward import Weights, loss_gradient, unrolled, weights_of
+from cadda.searchers.label_rewards import label_rewards, sharpened_gradient
+from cadda.searchers.reward import Weights, best_sharpness, unrolled, weights_of
 from cadda.searchers.screening_settings import ScreeningProgress, ScreeningSettings
 from cadda.searchers.task import SearchTask
-from cadda.training.predict import check_logits
+from cadda.training.predict import check_logits, predict_logits
 
 __all__ = ["collect_trials"]
 
@@ -148,6 +149,7 @@ class _Screener:
         # In evaluation mode each window is judged by itself: no dropout, no batch statistics.
         self.mean_model = copy.deepcopy(self.model).eval()
         self.n_steps = math.ceil(len(task.x_train) / settings.batch_size)
+        self.sharpness = torch.ones((), device=task.device)
         self.warmup, self.epoch, self.step, self.accuracy = settings.max_warmup, 0, 0, 0.0
 
     def warm_up(self) -> None:
@@ -234,15 +236,18 @@ class _Screener:
 
         Parts count by their size, so that the mean over parts is the gradient of all windows.
         """
+        if number % len(self.parts) == 0:
+            logits = predict_logits(self.mean_model, self.task.x_valid, len(self.task.class_names))
+            best = best_sharpness(logits, self.task.y_valid).to(x.device)
+            self.sharpness = best.clamp(max=1.0)
         s, part = self.settings, self.parts[number % len(self.parts)]
         stream = self.seeds.stream("validation batch", round=number)
         chosen = part[torch.randperm(len(part), generator=stream)[: s.valid_batch_size]]
-        noise_seed = self.seeds.integer("noise", round=number)
         model, weights = self.mean_model, weights_of(self.mean_model)
-        _, inner = loss_gradient(model, weights, x, y, noise_seed=noise_seed)
+        inner = sharpened_gradient(model, weights, x, y, torch.ones_like(self.sharpness))
         after = unrolled(weights, inner, s.unroll_lr)
         batch = self.task.validation_batch(chosen)
-        _, outer = loss_gradient(model, after, *batch, noise_seed=noise_seed)
+        outer = sharpened_gradient(model, after, *batch, self.sharpness)
         weight = len(part) * len(self.parts) / len(self.task.x_valid)
         return {name: weight * value for name, value in outer.items()}
 
