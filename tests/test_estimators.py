@@ -117,3 +117,20 @@ def test_searches_for_a_policy_first() -> None:
     assert clf.policy_.provenance.method == "cadda"
     with pytest.raises(ValueError, match="give `policy` or `method`, not both"):
         clf.set_params(policy="policy.json").fit(x, y, groups=subject)
+
+
+@pytest.mark.parametrize("method", ["random", "population"])
+def test_searches_by_trials_too(method: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y, subject = rng.normal(size=(40, 2, 300)), np.arange(40) % 2, np.arange(40) // 4
+    clf = AugmentedClassifier(
+        model="shallow",
+        method=method,
+        search_budget=8,
+        ch_names=["C3", "C4"],
+        max_epochs=1,
+        random_state=0,
+    ).fit(x, y, groups=subject)
+    found = clf.policy_.last if method == "population" else clf.policy_
+    assert found.provenance.method == method
+    assert len(clf.history_) == 1

@@ -24,6 +24,7 @@ CORE = (
     "safetensors",
     "typer",
     "rich",
+    "optuna",
 )
 
 
@@ -56,6 +57,11 @@ OPTIONAL = (
         "edfio",
         "writing EDF files, cadda data simulate --format edf",
         "pip install 'cadda[edf-export]'",
+    ),
+    OptionalPackage(
+        "distributed",
+        "trials on a Dask cluster, cadda search --engine dask:ADDRESS",
+        "pip install 'cadda[dask]'",
     ),
     OptionalPackage("pandas", "tables as metadata of MNE epochs", "pip install pandas"),
     OptionalPackage(
