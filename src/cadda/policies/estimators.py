@@ -130,7 +130,8 @@ def relax_gradient(
     leaf = weight.detach().requires_grad_()
     log_probability = leaf.log_softmax(-1)
     both = [log_probability + gumbel, conditional_gumbel(log_probability, choice, uniform)]
-    of_z, of_conditional = control(torch.cat(both), context.repeat(2)).chunk(2)
+    values: Tensor = control(torch.cat(both), context.repeat(2))
+    of_z, of_conditional = torch.chunk(values, 2)
     (difference,) = torch.autograd.grad((of_z - of_conditional).sum(), leaf, create_graph=True)
     return (reward - of_conditional)[:, None, None] * _score(weight, choice) + difference
 
