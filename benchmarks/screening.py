@@ -6,8 +6,8 @@ simulated sleep. In each of five folds, the reward of each operation in one scre
 classes and in standard errors, is compared with the gain in balanced accuracy on unseen subjects
 that full trainings with this operation alone have over trainings without: each window is changed
 with probability 0.5, with one of the magnitudes that were screened. Seeds other than 0 make other
-folds; the method was worked out on those of seed 1, so that those of seed 0 judge it. Results are
-kept in ``benchmarks/results/screening.jsonl``; a rerun computes what is missing.
+folds. The method was worked out on planted windows, after results of seed 0 had been seen. Results
+are kept in ``benchmarks/results/screening.jsonl``; a rerun computes what is missing.
 """
 
 from __future__ import annotations
