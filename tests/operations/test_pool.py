@@ -9,6 +9,7 @@ import torch
 
 from cadda import OperationPool, operation_pool
 from cadda.operations import EEG_OPERATIONS
+from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.frequency import FrequencyShift
 from cadda.operations.time import TimeReverse
 
@@ -119,3 +120,17 @@ def test_pool_from_an_object_with_names_and_rate() -> None:
 def test_wrong_arguments(arguments: dict, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         operation_pool(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("operation", "magnitude", "words"),
+    [
+        ("frequency_shift", 0.5, "2.5 Hz"),
+        ("ft_surrogate", 0.641, "230°"),
+        ("channel_dropout", 0.777, "78%"),
+        ("gaussian_noise", 0.43, "0.086"),
+    ],
+)
+def test_amounts_are_said_without_exponents(operation: str, magnitude: float, words: str) -> None:
+    assert CATALOGUE[operation].amount(magnitude) == words
+    assert "e+" not in CATALOGUE[operation].describe(magnitude)

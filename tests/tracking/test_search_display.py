@@ -98,7 +98,7 @@ def test_live_table_in_a_terminal() -> None:
     # Share of windows, an arrow for what has risen or fallen, the magnitude in hertz.
     assert "60%▲" in text
     assert "5%▼" in text
-    assert "30%▲ 2.5Hz" in text
+    assert "30%▲ 2.5 Hz" in text
     assert "▇" in text
 
 

@@ -60,9 +60,26 @@ class Entry:
         """
         if magnitude is None or not self.has_magnitude:
             return ""
-        space = "" if self.unit in ("", "°", "%") else " "
         gap = "" if self.quantity.endswith("±") else " "
-        return f"{self.quantity}{gap}{magnitude * self.full:.3g}{space}{self.unit}"
+        return f"{self.quantity}{gap}{self.amount(magnitude, 3)}"
+
+    def amount(self, magnitude: float, digits: int = 2) -> str:
+        """Say a magnitude as a number with its unit.
+
+        Parameters
+        ----------
+        magnitude : float
+            Magnitude in [0, 1].
+        digits : int
+            Digits that count.
+
+        Returns
+        -------
+        str
+            Such as ``"2.5 Hz"``.
+        """
+        space = "" if self.unit in ("", "°", "%") else " "
+        return f"{float(f'{magnitude * self.full:.{digits}g}'):g}{space}{self.unit}"
 
 
 REFERENCES = {

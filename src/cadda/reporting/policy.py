@@ -121,8 +121,7 @@ def _write_cells(axes: Axes, table: PolicySummary) -> None:
         entry = CATALOGUE.get(table.operations[column])
         magnitude = float(table.magnitude[row, column])
         if entry is not None and entry.has_magnitude and np.isfinite(magnitude):
-            words = f"{magnitude * entry.full:.2g} {entry.unit}".strip()
-            axes.text(column, row + 0.22, words, fontsize=7, **place)
+            axes.text(column, row + 0.22, entry.amount(magnitude), fontsize=7, **place)
 
 
 def _labels(operations: Sequence[str]) -> list[str]:

@@ -60,7 +60,7 @@ def _cell(operation: str, applied: float, magnitude: float, change: float) -> st
     arrow = "▲" if change > RISEN else "▼" if change < 1 / RISEN else " "
     strength = ""
     if entry is not None and entry.has_magnitude and not math.isnan(magnitude):
-        strength = f" {magnitude * entry.full:.2g}{entry.unit}"
+        strength = f" {entry.amount(magnitude)}"
     return f"{applied:.0%}{arrow}{strength}"
 
 
