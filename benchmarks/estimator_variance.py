@@ -12,7 +12,6 @@ from __future__ import annotations
 from itertools import product
 
 import torch
-from planted_truth import small_network
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -26,7 +25,7 @@ from cadda.policies.estimators import reinforce_gradient
 from cadda.policies.relaxed import RelaxedDraw
 from cadda.searchers.ascent import PolicyAscent
 from cadda.searchers.reward import loss_gradient, weights_of, window_rewards
-from cadda.testing.planted import planted_windows
+from cadda.testing.planted import planted_network, planted_windows
 
 N_TRAINING_STEPS = 150
 N_CONTROL_DRAWS = 2000
@@ -50,7 +49,7 @@ class Situation:
     def __init__(self) -> None:
         train = planted_windows(200, varied=False)
         valid = planted_windows(200, varied=True)
-        self.model = small_network(1, train.n_times, train.n_classes)
+        self.model = planted_network(1, train.n_times, train.n_classes)
         optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
         for step in range(N_TRAINING_STEPS):
             index = torch.randperm(200, generator=Seeds(0).stream("batch", step=step))[:BATCH]
@@ -99,7 +98,9 @@ def estimates(
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Draw many estimates of each kind, and give them with the exact gradient."""
     policy = make_policy(granularity)
-    ascent = PolicyAscent(policy, estimator="relax", lr=1e-3, control_lr=0.01, seed=0)
+    ascent = PolicyAscent(
+        policy, estimator="relax", lr=1e-3, control_lr=0.01, pooled=False, seed=0
+    )
     size = float(situation.plain.std())
     baseline = situation.plain if paired else torch.zeros_like(situation.plain)
     found: dict[str, list[Tensor]] = {"REINFORCE": [], "straight-through": [], "RELAX": []}

@@ -16,10 +16,9 @@ import torch
 from records import Records
 from rich.console import Console
 from rich.table import Table
-from torch import nn
 
 import cadda
-from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_windows
+from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_network, planted_windows
 
 OPERATIONS = (
     "sign_flip",
@@ -53,26 +52,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def small_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
-    return nn.Sequential(
-        nn.Conv1d(n_channels, 16, 25),
-        nn.ReLU(),
-        nn.MaxPool1d(4),
-        nn.Conv1d(16, 16, 9),
-        nn.ReLU(),
-        nn.AdaptiveMaxPool1d(4),
-        nn.Flatten(),
-        nn.Linear(64, n_classes),
-    )
-
-
 def run(method: str, seed: int, n_epochs: int, changes: dict[str, Any]) -> dict[str, Any]:
     """Search once, and give how often each class is changed by each operation."""
     result = cadda.search(
         planted_windows(N_WINDOWS, varied=False, seed=seed),
         planted_windows(N_WINDOWS, varied=True, seed=seed + 1000),
         method=method,
-        model=small_network,
+        model=planted_network,
         operations=OPERATIONS,
         budget=n_epochs,
         seed=seed,

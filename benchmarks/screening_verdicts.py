@@ -14,13 +14,13 @@ from collections import Counter
 from typing import Any
 
 import torch
-from planted_truth import OPERATIONS, small_network
+from planted_truth import OPERATIONS
 from records import Records
 from rich.console import Console
 from rich.table import Table
 
 import cadda
-from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_windows
+from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_network, planted_windows
 
 N_TRAINING, N_VALIDATION = 120, 240
 KINDS = ("planted", "labels dealt anew")
@@ -43,7 +43,7 @@ def run(kind: str, seed: int) -> dict[str, Any]:
     found = cadda.screen(
         train,
         valid,
-        model=small_network,
+        model=planted_network,
         operations=OPERATIONS,
         n_rounds=40,
         n_epochs=20,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from planted_truth import N_WINDOWS, OPERATIONS, small_network, success
+from planted_truth import N_WINDOWS, OPERATIONS, success
 from records import Records
 from rich.console import Console
 from rich.table import Table
@@ -22,7 +22,7 @@ from rich.table import Table
 import cadda
 from cadda.searchers.events import Retrained, TrialEnd
 from cadda.searchers.methods import METHODS
-from cadda.testing.planted import planted_windows
+from cadda.testing.planted import planted_network, planted_windows
 from cadda.training import TrainingSettings
 
 TRAINING = TrainingSettings(max_epochs=40, patience=10)
@@ -36,7 +36,7 @@ def run(method: str, *, classwise: bool, seed: int, budget: int) -> dict[str, An
         planted_windows(N_WINDOWS, varied=True, seed=seed + 1000),
         method=method,
         classwise=classwise,
-        model=small_network,
+        model=planted_network,
         operations=OPERATIONS,
         budget=budget,
         training=TRAINING,

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from matplotlib.figure import Figure
 from PIL import Image
-from torch import Tensor, nn
+from torch import Tensor
 
 from cadda.cli.pictures import MAGNITUDES, save_operations_picture
 from cadda.data.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
@@ -15,7 +15,7 @@ from cadda.pools import operation_pool
 from cadda.reporting import plot_operation
 from cadda.reporting.screening import plot_screening
 from cadda.screening import screen
-from cadda.testing.planted import planted_windows
+from cadda.testing.planted import planted_network, planted_windows
 
 IMAGES = Path(__file__).parent / "images"
 N_COLOURS = 64
@@ -89,25 +89,11 @@ def draw_screening() -> None:
     found = screen(
         planted_windows(120, varied=False, seed=0),
         planted_windows(240, varied=True, seed=1000),
-        model=small_network,
+        model=planted_network,
         operations=["sign_flip", "time_reverse", "gaussian_noise", "time_mask", "bandstop"],
         lr=3e-3,
     )
     save(plot_screening(found.table), IMAGES / "screening.png")
-
-
-def small_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
-    """Make a network for the planted windows."""
-    return nn.Sequential(
-        nn.Conv1d(n_channels, 16, 25),
-        nn.ReLU(),
-        nn.MaxPool1d(4),
-        nn.Conv1d(16, 16, 9),
-        nn.ReLU(),
-        nn.AdaptiveMaxPool1d(4),
-        nn.Flatten(),
-        nn.Linear(64, n_classes),
-    )
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -26,6 +26,7 @@ from cadda.training import TrainingSettings, predict_logits
 __all__ = ["AugmentedClassifier"]
 
 
+# scikit-learn has no types, so that its classes are Any to a strict checker.
 class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of windows that trains with an augmentation policy.
 

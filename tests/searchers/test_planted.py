@@ -6,27 +6,13 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 import cadda
 from cadda import operation_pool
-from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_windows
+from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_network, planted_windows
 
 OPERATIONS = ("sign_flip", "time_reverse", "gaussian_noise", "time_mask")
 START = 1 - (1 - 0.5 / len(OPERATIONS)) ** 2
-
-
-def network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
-    return nn.Sequential(
-        nn.Conv1d(n_channels, 16, 25),
-        nn.ReLU(),
-        nn.MaxPool1d(4),
-        nn.Conv1d(16, 16, 9),
-        nn.ReLU(),
-        nn.AdaptiveMaxPool1d(4),
-        nn.Flatten(),
-        nn.Linear(64, n_classes),
-    )
 
 
 def found(method: str, **changes: object) -> NDArray[np.float64]:
@@ -34,7 +20,7 @@ def found(method: str, **changes: object) -> NDArray[np.float64]:
         planted_windows(200, varied=False),
         planted_windows(200, varied=True),
         method=method,
-        model=network,
+        model=planted_network,
         operations=OPERATIONS,
         policy_lr=0.05,
         **changes,  # type: ignore[arg-type]

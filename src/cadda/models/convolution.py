@@ -91,6 +91,7 @@ class PooledConvolution(nn.Conv1d):
         before = self.margin[0]
         after = n_blocks * self.pool - before - x.shape[-1]
         blocks = functional.pad(x.mT, (0, 0, before, after)).reshape(len(x), n_blocks, -1)
+        # torch gives `apply` of a function of one's own no types.
         parts = [
             _StrongestProduct.apply(part, filters)[0]  # type: ignore[no-untyped-call]
             for part in torch.split(blocks, max(1, MOST_BLOCKS // n_blocks))

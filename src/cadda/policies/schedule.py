@@ -83,11 +83,26 @@ class PolicySchedule:
         PolicySpec
             The policy.
         """
-        for segment in self.segments:
+        return self.segments[self.segment_at(epoch)].policy
+
+    def segment_at(self, epoch: int) -> int:
+        """Say which segment an epoch is in.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch, from 1.
+
+        Returns
+        -------
+        int
+            Number of the segment, from 0.
+        """
+        for number, segment in enumerate(self.segments):
             epoch -= segment.n_epochs
             if epoch <= 0:
-                return segment.policy
-        return self.last
+                return number
+        return len(self.segments) - 1
 
     def to_dict(self) -> dict[str, Any]:
         """Give the schedule as plain data.
@@ -170,11 +185,7 @@ class ScheduledPolicy:
 
     def __init__(self, schedule: PolicySchedule, pool: OperationPool) -> None:
         self.schedule = schedule
-        self._ends_and_policies = []
-        end = 0
-        for segment in schedule.segments:
-            end += segment.n_epochs
-            self._ends_and_policies.append((end, Policy(segment.policy, pool)))
+        self._policies = [Policy(segment.policy, pool) for segment in schedule.segments]
 
     def at_epoch(self, epoch: int) -> Policy:
         """Give the policy of one epoch.
@@ -189,10 +200,7 @@ class ScheduledPolicy:
         Policy
             What augments its batches.
         """
-        for end, policy in self._ends_and_policies:
-            if epoch <= end:
-                return policy
-        return self._ends_and_policies[-1][1]
+        return self._policies[self.schedule.segment_at(epoch)]
 
 
 def runnable(policy: PolicySpec | PolicySchedule, pool: OperationPool) -> Policy | ScheduledPolicy:

@@ -56,15 +56,18 @@ class PolicyAscent:
     ) -> None:
         self.policy = policy
         self.uses_relax = estimator == "relax" and not isinstance(policy, MixturePolicy)
-        slotted = [one for one in policy.parameters() if isinstance(policy, StagedPolicy)]
+        has_places = pooled and isinstance(policy, StagedPolicy)
         self.pooled = [
-            (one, nn.Parameter(torch.zeros_like(one[:, :1, :1]))) for one in slotted if pooled
+            (one, nn.Parameter(torch.zeros_like(one[:, :1, :1])))
+            for one in (policy.parameters() if has_places else ())
         ]
-        weights = [policy.weight, *(common for one, common in self.pooled if one is policy.weight)]
-        everything = [*policy.parameters(), *(common for _, common in self.pooled)]
-        others = [one for one in everything if not any(one is weight for weight in weights)]
-        self.choice_optimizer = ChoiceAdam(weights, lr=lr)
-        self.optimizer = torch.optim.Adam(others, lr=lr)
+        parts = [*((one, one) for one in policy.parameters()), *self.pooled]
+        self.choice_optimizer = ChoiceAdam(
+            [part for one, part in parts if one is policy.weight], lr=lr
+        )
+        self.optimizer = torch.optim.Adam(
+            [part for one, part in parts if one is not policy.weight], lr=lr
+        )
         self.control = _make_control(policy, seed)
         self.control_optimizer = torch.optim.Adam(self.control.parameters(), lr=control_lr)
         self.scale = 0.0

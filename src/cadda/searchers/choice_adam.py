@@ -40,6 +40,7 @@ class ChoiceAdam(Optimizer):
     ) -> None:
         super().__init__(parameters, {"lr": lr, "betas": betas})
 
+    # torch overloads this for optimisers that evaluate the loss again, which has no place here.
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """Take one step.

@@ -83,12 +83,9 @@ class Trained:
         dict
             To be saved.
         """
-        policy, text = self.policy, None
-        if policy is not None:
-            text = policy.to_json()
         return {
             "epoch": self.epoch,
-            "policy": text,
+            "policy": None if self.policy is None else self.policy.to_json(),
             "weights": self.weights,
             "history": [asdict(event) for event in self.history],
             "best_epoch": self.best_epoch,

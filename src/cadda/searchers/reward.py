@@ -137,20 +137,20 @@ def loss_gradient(
         logits = logits * best_sharpness(logits.detach(), y)
     loss = cross_entropy(logits, y)
 
-    def slope_of(value: Tensor) -> Tensor:
+    def slope_of(value: Tensor, *, once_more: bool) -> Tensor:
         parts = torch.autograd.grad(
             value,
             list(leaves.values()),
             allow_unused=True,
             materialize_grads=True,
-            retain_graph=True,
+            retain_graph=once_more,
         )
         return torch.cat([part.flatten() for part in parts])
 
-    gradient = slope_of(loss)
+    gradient = slope_of(loss, once_more=confidence == "remove")
     if confidence == "remove":
         centred = logits - logits.mean(1, keepdim=True)
-        surer = slope_of(centred.square().sum(1).mean())
+        surer = slope_of(centred.square().sum(1).mean(), once_more=False)
         length = surer.square().sum().clamp_min(torch.finfo(surer.dtype).tiny)
         gradient = gradient - (gradient @ surer / length) * surer
     parts = torch.split(gradient, [value.numel() for value in leaves.values()])

@@ -140,16 +140,12 @@ class StudyMemory:
         outcome : Outcome
             What came of it.
         """
-        from optuna.trial import TrialState
-
         trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._study_id, number)
         with quiet_optuna():
             self._storage.set_trial_user_attr(trial_id, "seconds", outcome.seconds)
             if outcome.value is None:
                 self._storage.set_trial_user_attr(trial_id, "failure", outcome.failure)
-                self.study.tell(number, state=TrialState.FAIL)
-            else:
-                self.study.tell(number, outcome.value)
+            _tell(self.study, number, outcome)
         self.past.append(outcome)
 
     def _finished(self) -> list[Outcome]:
@@ -216,13 +212,8 @@ class Sampling:
         outcome : Outcome
             What came of it.
         """
-        from optuna.trial import TrialState
-
         with quiet_optuna():
-            if outcome.value is None:
-                self._study.tell(number, state=TrialState.FAIL)
-            else:
-                self._study.tell(number, outcome.value)
+            _tell(self._study, number, outcome)
 
     def _sampler(self, seed: int) -> BaseSampler:
         from optuna.samplers import RandomSampler, TPESampler
@@ -232,6 +223,15 @@ class Sampling:
         return TPESampler(
             seed=seed, multivariate=self._multivariate, constant_liar=self._constant_liar
         )
+
+
+def _tell(study: Study, number: int, outcome: Outcome) -> None:
+    from optuna.trial import TrialState
+
+    if outcome.value is None:
+        study.tell(number, state=TrialState.FAIL)
+    else:
+        study.tell(number, outcome.value)
 
 
 def _distribution(choice: Choice) -> BaseDistribution | None:

@@ -79,9 +79,9 @@ class StudySearch(TrialSearch):
     @property
     def n_trials(self) -> int:
         """How many trials there will be: no more than there are policies."""
-        one_grid = isinstance(self.encoding, GridEncoding) and len(self.encoding.rows) == 1
-        n_policies = round(10**self.encoding.log10_size) if one_grid else self.plan.n_epochs
-        return min(self.plan.n_epochs, n_policies)
+        if isinstance(self.encoding, GridEncoding) and len(self.encoding.rows) == 1:
+            return min(self.plan.n_epochs, self.encoding.n_cells)
+        return self.plan.n_epochs
 
     @property
     def log10_policies(self) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cadda._random import Seeds
 from cadda.data.windows import Windows
 
-__all__ = ["DESTROYS", "HELPS", "planted_windows"]
+__all__ = ["DESTROYS", "HELPS", "planted_network", "planted_windows"]
 
 CLASS_NAMES = ("decay", "growth", "dip", "sweep")
 HELPS = {"decay": "sign_flip", "sweep": "time_reverse"}
@@ -86,4 +86,33 @@ def planted_windows(n_windows: int, *, varied: bool, noise: float = 0.5, seed: i
         sfreq=SFREQ,
         ch_names=["Cz"],
         class_names=CLASS_NAMES,
+    )
+
+
+def planted_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+    """Make a small network that can learn the planted windows.
+
+    Parameters
+    ----------
+    n_channels : int
+        Number of channels.
+    n_times : int
+        Samples per window; any number, since it pools over all.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    nn.Module
+        Untrained.
+    """
+    return nn.Sequential(
+        nn.Conv1d(n_channels, 16, 25),
+        nn.ReLU(),
+        nn.MaxPool1d(4),
+        nn.Conv1d(16, 16, 9),
+        nn.ReLU(),
+        nn.AdaptiveMaxPool1d(4),
+        nn.Flatten(),
+        nn.Linear(64, n_classes),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import (
     BarColumn,
@@ -169,7 +169,7 @@ class SearchDisplay:
         return f"best validation loss {best[-1].value:.3f}, by trial {best[-1].number}"
 
     def _picture(self) -> Group:
-        parts: list[object] = [self._progress]
+        parts: list[RenderableType] = [self._progress]
         if self._trials and self._start is not None:
             losses = [one.value for one in self._trials if one.value is not None]
             parts += [
@@ -187,7 +187,7 @@ class SearchDisplay:
                 policy_table(last, self._start),
                 *(Text(f"Note: {warning}.", style="yellow") for warning in last.warnings),
             ]
-        return Group(*parts)  # type: ignore[arg-type]
+        return Group(*parts)
 
 
 def _in_words(event: Retrained, unit: str) -> str:
