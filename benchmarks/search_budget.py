@@ -2,9 +2,11 @@
 
 ``python benchmarks/search_budget.py`` searches on the windows of ``planted_truth.py`` with every
 method, class-agnostic and class-wise, and prints how many seeds have found what was planted after
-1, 2, 4, … epochs or trials, and how long that took. One search gives all points of its curve: the
-policy after each epoch, or the best one after each trial. Results are kept in
-``benchmarks/results/search_budget.jsonl``; a rerun computes what is missing.
+1, 2, 4, … epochs or trials, and how long that took. Policies are as small as they can be, one
+subpolicy of one stage (the grid of RandAugment has one or two), because chance finds nothing in
+more. One search gives all points of its curve: the policy after each epoch, or the best one after
+each trial. Results are kept in ``benchmarks/results/search_budget.jsonl``; a rerun computes what
+is missing.
 """
 
 from __future__ import annotations
@@ -27,6 +29,14 @@ from cadda.training import TrainingSettings
 
 TRAINING = TrainingSettings(max_epochs=40, patience=10)
 MARGIN = 1e-3
+SMALLEST = {"n_subpolicies": 1, "n_stages": 1}
+STACKED = {"stack": 8, "trials_at_once": 8}
+SETTINGS: dict[str, dict[str, int]] = {
+    "dada": {"n_stages": 1},
+    "randaugment": STACKED,
+    "random": SMALLEST | STACKED,
+    "autoaugment": SMALLEST | STACKED,
+}
 
 
 def run(method: str, *, classwise: bool, seed: int, budget: int) -> dict[str, Any]:
@@ -41,6 +51,7 @@ def run(method: str, *, classwise: bool, seed: int, budget: int) -> dict[str, An
         budget=budget,
         training=TRAINING,
         seed=seed,
+        **SETTINGS.get(method, SMALLEST),
     )
     points = []
     for event in result.history:
@@ -61,9 +72,9 @@ def run(method: str, *, classwise: bool, seed: int, budget: int) -> dict[str, An
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=64, help="budget of methods by gradients")
-    parser.add_argument("--trials", type=int, default=256, help="budget of methods by trials")
+    parser.add_argument("--trials", type=int, default=128, help="budget of methods by trials")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     records, console = Records("search_budget"), Console(highlight=False)
@@ -104,7 +115,7 @@ def curves(records: list[dict[str, Any]]) -> dict[str, str]:
     for budget, points in sorted(by_budget.items()):
         seconds = np.median([point["seconds"] for point in points])
         # A policy that has not moved yet has rejected nothing.
-        verdicts = [success(np.array(point["applied"]) + MARGIN) for point in points]
+        verdicts = [success(np.array(point["applied"]) + MARGIN, n_stages=1) for point in points]
         for what in verdicts[0]:
             count = sum(verdict[what] for verdict in verdicts)
             lines.setdefault(what, []).append(f"{budget}: {count} ({seconds:.0f} s)")

@@ -66,7 +66,7 @@ def searcher(task: SearchTask, name: str, **settings: Any) -> Any:
     method_name, fixed = METHODS[name]
     method = find_method(method_name)
     complete = method.complete({"warmup_epochs": 0} | fixed | settings, preset=None, seed=0)
-    return method.searcher(task, complete, classwise=method.classwise)
+    return method.make(task, method.settings(**complete), classwise=method.classwise)
 
 
 def plain_step(task: SearchTask, batch_size: int) -> Callable[[], None]:
