@@ -46,7 +46,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "policy_lr 0.05": {"policy_lr": 0.05},
     "not pooled": {"pooled": False},
     "smoothing 0": {"smoothing": 0.0},
-    "smoothing 5": {"smoothing": 5.0},
+    "smoothing 2": {"smoothing": 2.0},
     "confidence kept": {"confidence": "keep"},
     "calibrated": {"confidence": "calibrate"},
 }

@@ -33,7 +33,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "not pooled": {"pooled": False},
     "smoothing 0": {"smoothing": 0.0},
-    "smoothing 5": {"smoothing": 5.0},
+    "smoothing 2": {"smoothing": 2.0},
     "confidence kept": {"confidence": "keep"},
     "calibrated": {"confidence": "calibrate"},
     "no warm-up": {"warmup_epochs": 0},

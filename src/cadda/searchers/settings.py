@@ -93,7 +93,7 @@ class BilevelSettings:
     batch_size: int = 16
     valid_batch_size: int | None = None
     valid_memory: float = 0.8
-    smoothing: float = 2.0
+    smoothing: float = 5.0
     model_lr: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     policy_lr: float = 0.02
