@@ -2,19 +2,20 @@
 
 ``python benchmarks/screening.py sleep --folder DIR`` takes the real windows of
 ``sleep-epo.fif.gz``, ``python benchmarks/screening.py simulated`` 350 training windows of
-simulated sleep. In each of five folds, the reward of each operation in one screening, over all
-classes and in standard errors, is compared with the gain in balanced accuracy on unseen subjects
-that full trainings with this operation alone have over trainings without: each window is changed
-with probability 0.5, with one of the magnitudes that were screened. Seeds other than 0 make other
-folds. The method was worked out on planted windows, after results of seed 0 had been seen. Results
-are kept in ``benchmarks/results/screening.jsonl``; a rerun computes what is missing.
+simulated sleep, ``many-judges`` the same with eight times as many subjects to judge by and four
+times as many to test on. In each of five folds, the reward of each operation in one screening,
+over all classes and in standard errors, is compared with the gain in balanced accuracy on unseen
+subjects that full trainings with this operation alone have over trainings without: each window is
+changed with probability 0.5, with one of the magnitudes that were screened. Seeds other than 0
+make other folds. The method was worked out on planted windows, after results of seed 0 had been
+seen. Results are kept in ``benchmarks/results/screening.jsonl``; a rerun computes what is missing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -33,16 +34,20 @@ from cadda.searchers.controls import destructive_controls
 from cadda.searchers.screening_settings import ScreeningSettings
 
 N_RESAMPLES = 10_000
+N_TRAINING_SUBJECTS = 8
 PROBABILITY = 0.5
 VERDICTS = ("helps", "undecided", "hurts")
 
 
-def simulated_splits(seed: int) -> Iterator[Split]:
-    """Simulate other subjects for each fold: 8 to train on, 3 to judge by, 5 to test on."""
+def simulated_splits(seed: int, n_valid: int = 3, n_test: int = 5) -> Iterator[Split]:
+    """Simulate other subjects for each fold: 8 to train on, some to judge by and to test on."""
+    n_all = N_TRAINING_SUBJECTS + n_valid + n_test
     for fold in range(N_SPLITS):
         number = 100 * seed + fold
-        windows = cadda.simulate_sleep(16, 80, montage="physionet", seed=number)
-        train, valid, test = split_subjects(windows, (3 / 16, 5 / 16), seed=number)
+        windows = cadda.simulate_sleep(n_all, 80, montage="physionet", seed=number)
+        train, valid, test = split_subjects(
+            windows, (n_valid / n_all, n_test / n_all), seed=number
+        )
         yield stratified_subset(train, N_TRAINING_WINDOWS / len(train), seed=number), valid, test
 
 
@@ -192,7 +197,7 @@ def interval_of_means(reward: np.ndarray, gain: np.ndarray) -> tuple[float, floa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("studies", nargs="+", choices=("simulated", "sleep"))
+    parser.add_argument("studies", nargs="+", choices=("simulated", "many-judges", "sleep"))
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--seed", type=int, default=0, help="other folds")
     parser.add_argument("--repeats", type=int, default=1, help="trainings per operation and fold")
@@ -201,13 +206,13 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     console = Console(highlight=False)
+    makers: dict[str, Callable[[], Iterator[Split]]] = {
+        "simulated": lambda: simulated_splits(arguments.seed),
+        "many-judges": lambda: simulated_splits(arguments.seed, n_valid=24, n_test=20),
+        "sleep": lambda: sleep_splits(arguments.folder, arguments.seed),
+    }
     for study in arguments.studies:
-        splits = (
-            simulated_splits(arguments.seed)
-            if study == "simulated"
-            else sleep_splits(arguments.folder, arguments.seed)
-        )
-        report(study, collect(study, splits, arguments, console), console)
+        report(study, collect(study, makers[study](), arguments, console), console)
 
 
 if __name__ == "__main__":
