@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from cadda.experiments.registry import STUDIES
 from cadda.operations import CATALOGUE
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
-PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python" in page.read_text()]
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "```python" in page.read_text()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
@@ -46,7 +47,16 @@ def test_every_operation_has_a_section_and_a_picture(name: str) -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    pages = [*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")]
+    pages = [*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]
     for page in pages:
         for target in re.findall(r"\]\(([\w./-]+\.\w+|LICENSE)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_has_a_page(name: str) -> None:
+    page = (DOCS / "studies" / f"{name}.md").read_text()
+    assert f"cadda experiment run {name}" in page
+    index = (DOCS / "studies" / "index.md").read_text()
+    assert f"[{name}]({name}.md)" in index
+    assert f"\n{name}\n" in index

@@ -13,6 +13,7 @@ from cadda.cli import (
     demo,
     doctor,
     evaluate,
+    experiment,
     operations,
     policy,
     screen,
@@ -44,6 +45,7 @@ app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(policy.app, name="policy")
+app.add_typer(experiment.app, name="experiment")
 
 
 def _print_version(wanted: bool) -> None:

@@ -50,7 +50,7 @@ DropBad = Annotated[
 
 
 def read(
-    data: Path,
+    data: Path | Windows,
     subject: str | None,
     channels: str | None,
     classes: str | None,
@@ -63,8 +63,8 @@ def read(
 
     Parameters
     ----------
-    data : Path
-        Where they are.
+    data : Path | Windows
+        Where they are; or windows to select from.
     subject : str | None
         Column with the subjects.
     channels : str | None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cadda.cli.reading import Channels, Classes, Data, DropBad, Subject, read
+from cadda.cli.settings import parse_settings
 
 if TYPE_CHECKING:
     from cadda.runs import SearchOutcome
@@ -126,31 +127,6 @@ def search(
         typer.echo(json.dumps(summary_of(outcome)))
     else:
         print_outcome(outcome, out)
-
-
-def parse_settings(texts: list[str]) -> dict[str, Any]:
-    """Turn ``name=value`` into settings; values are JSON, or else text.
-
-    Parameters
-    ----------
-    texts : list of str
-        Such as ``["n_stages=1", "estimator=straight-through"]``.
-
-    Returns
-    -------
-    dict of str to object
-        Settings by name.
-    """
-    settings: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name or not value:
-            raise ValueError(f"`--set` must be name=value, got {text!r}.")
-        try:
-            settings[name] = json.loads(value)
-        except json.JSONDecodeError:
-            settings[name] = value
-    return settings
 
 
 def summary_of(outcome: SearchOutcome) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, as_completed
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -60,6 +60,21 @@ class Engine(Executor):
             Its result; `WorkerError` if workers died over it again and again.
         """
 
+    def finished(self, futures: Sequence[Future[Any]]) -> Iterator[Future[Any]]:
+        """Wait for tasks, and give each as soon as it is done.
+
+        Parameters
+        ----------
+        futures : sequence of Future
+            What `submit` gave, all different.
+
+        Yields
+        ------
+        Future
+            A task that is done, or has failed.
+        """
+        return as_completed(futures)
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -86,6 +101,14 @@ class _Later(Future[Any]):
                 self.set_exception(error)
         return super().result(timeout)
 
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Do the task, unless it was done before, and say whether it failed."""
+        try:
+            self.result(timeout)
+        except Exception as error:
+            return error
+        return None
+
 
 class SerialEngine(Engine):
     """Does each task in this process, at the moment when its result is asked for."""
@@ -98,3 +121,8 @@ class SerialEngine(Engine):
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return _Later(partial(function, *args, **kwargs))
+
+    def finished(self, futures: Sequence[Future[Any]]) -> Iterator[Future[Any]]:
+        for future in futures:
+            future.exception()
+            yield future

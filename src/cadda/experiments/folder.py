@@ -1,0 +1,126 @@
+"""The folder of a study: settings, plan, results and figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cadda._files import make_folder, reason_of, replace_atomically, write_text_atomically
+from cadda.exceptions import RunError
+from cadda.experiments.base import StudyConfig
+from cadda.experiments.plan import Plan
+from cadda.experiments.settings import to_toml
+from cadda.results import ResultsFile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["StudyFolder"]
+
+DOTS_PER_INCH = 150
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """Where a study keeps what it needs to go on, and what came out.
+
+    Results of several settings and data may lie in one file; the plan says which are meant.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is.
+    """
+
+    folder: Path
+
+    @property
+    def config(self) -> Path:
+        """The settings of the last run, for `read_toml`."""
+        return self.folder / "config.toml"
+
+    @property
+    def plan(self) -> Path:
+        """The jobs of the last run."""
+        return self.folder / "plan.json"
+
+    @property
+    def results(self) -> ResultsFile:
+        """The results of all runs."""
+        return ResultsFile(self.folder / "results.jsonl")
+
+    def begin(self, plan: Plan, config: StudyConfig) -> None:
+        """Keep settings and plan of a run.
+
+        Parameters
+        ----------
+        plan : Plan
+            The jobs.
+        config : StudyConfig
+            The settings.
+        """
+        make_folder(self.folder)
+        write_text_atomically(self.config, to_toml(config))
+        write_text_atomically(self.plan, plan.to_json())
+
+    def read_plan(self, study: str) -> Plan:
+        """Read the plan of the last run.
+
+        Parameters
+        ----------
+        study : str
+            Name of the study that it must be of.
+
+        Returns
+        -------
+        Plan
+            The jobs.
+        """
+        run = f"begin it with `cadda experiment run {study} --out {self.folder}`"
+        if not self.plan.exists():
+            raise RunError(f"{self.folder} holds no study; {run}, or give its folder with --out.")
+        try:
+            plan = Plan.from_json(self.plan.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{self.plan} cannot be read ({reason_of(error)}); {run} again."
+            ) from error
+        if plan.study != study:
+            raise RunError(
+                f"{self.folder} holds the study {plan.study}, not {study}; give another folder "
+                "with --out."
+            )
+        return plan
+
+    def save_figure(self, figure: Figure, plan: Plan) -> list[Path]:
+        """Write a figure as PNG and SVG.
+
+        Parameters
+        ----------
+        figure : matplotlib.figure.Figure
+            The figure.
+        plan : Plan
+            What it is of; the name of the data becomes its title.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        from matplotlib import rc_context
+
+        figure.suptitle(f"{plan.study}: {plan.data.name}", fontsize=10)
+        files = [self.folder / f"{plan.study}.{ending}" for ending in ("png", "svg")]
+        # Without the salt and the date, the same figure would have other bytes each time.
+        with rc_context({"svg.hashsalt": "cadda"}):
+            for file in files:
+                metadata = {"Date": None} if file.suffix == ".svg" else None
+                with replace_atomically(file) as temporary:
+                    figure.savefig(
+                        temporary,
+                        format=file.suffix[1:],
+                        dpi=DOTS_PER_INCH,
+                        metadata=metadata,
+                    )
+        return files

@@ -1,0 +1,239 @@
+"""Spectra of two subjects, and the frequency shift that makes one more like the other.
+
+Figure 1 of the paper: the peaks of N2 differ between people, by less than shifts of 5 Hz.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.signal import find_peaks, welch
+
+from cadda.data.windows import Windows
+from cadda.experiments.base import Job, Names, Record, Result, Study, StudyConfig
+from cadda.experiments.tables import Table
+from cadda.signal.spectral import shift_frequencies
+
+__all__ = ["FrequencyShiftConfig", "FrequencyShiftStudy"]
+
+SEGMENT_SECONDS = 4.0
+PROMINENCE = 4.0
+"""Least height of a peak above its surroundings, in standard errors of the spectrum."""
+AROUND = 1.0
+"""How far below the lower peak and above the higher one spectra are compared, in Hz."""
+MARGIN = 6.0
+"""How far beyond the band of the peaks spectra are drawn, in Hz."""
+SECONDS_PER_WINDOW = 0.001
+COLOURS = ("#0b63b0", "#c4541a")
+
+Spectrum = NDArray[np.float64]
+
+
+class FrequencyShiftConfig(StudyConfig):
+    """Settings of the study."""
+
+    class_name: str = "N2"
+    """Class whose windows are looked at."""
+    subjects: Names | None = Field(None, min_length=2, max_length=2)
+    """The two subjects; none: those whose peaks are the farthest apart."""
+    peak_band: tuple[float, float] = (11.0, 16.0)
+    """Where peaks are looked for, in Hz: those of sleep spindles."""
+    min_windows: int = Field(5, ge=1)
+    """Least number of windows of the class that a subject must have."""
+
+
+class FrequencyShiftStudy(Study[FrequencyShiftConfig]):
+    """One job per channel."""
+
+    config_type = FrequencyShiftConfig
+    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {"n_subjects": 4, "n_windows": 40},
+        "cpu": {"n_subjects": 24, "n_windows": 100},
+        "paper": {"n_subjects": 83, "n_windows": 900},
+    }
+
+    def jobs(self, config: FrequencyShiftConfig, windows: Windows) -> list[Job]:
+        if config.class_name not in windows.class_names:
+            raise ValueError(
+                f"`class_name` must be one of {', '.join(windows.class_names)}, got "
+                f"{config.class_name!r}; choose with --set class_name=…"
+            )
+        low, high = config.peak_band
+        if not 0 < low < high < windows.sfreq / 2:
+            raise ValueError(
+                f"`peak_band` must rise from above 0 to below {windows.sfreq / 2:g} Hz, half the "
+                f"sampling rate, got {low:g} to {high:g}; change it with --set peak_band=…"
+            )
+        _of_subjects(config, windows)
+        return [{"channel": name} for name in windows.ch_names]
+
+    def expected_seconds(self, config: FrequencyShiftConfig, windows: Windows, job: Job) -> float:
+        return SECONDS_PER_WINDOW * len(windows)
+
+    def run(self, config: FrequencyShiftConfig, windows: Windows, job: Job) -> Result:
+        channel = windows.ch_names.index(job["channel"])
+        signals = {name: x[:, channel] for name, x in _of_subjects(config, windows).items()}
+        spectra = {name: _spectrum(x, windows.sfreq) for name, x in signals.items()}
+        frequency = _frequencies(windows)
+        found = {
+            name: _peak(frequency, one, _error(signals[name], windows.sfreq), config.peak_band)
+            for name, one in spectra.items()
+        }
+        peaks = {name: peak for name, peak in found.items() if peak is not None}
+        first, second = _pair(peaks, job["channel"], config)
+        shift = peaks[second] - peaks[first]
+        moved = _spectrum(_shifted(signals[first], shift, windows.sfreq), windows.sfreq)
+        low, high = peaks[first] - AROUND, peaks[second] + AROUND
+        compared = (frequency >= low) & (frequency <= high)
+        shown = frequency <= config.peak_band[1] + MARGIN
+        return {
+            "class_name": config.class_name,
+            "subjects": [first, second],
+            "n_windows": [len(signals[first]), len(signals[second])],
+            "peaks": [peaks[first], peaks[second]],
+            "n_peaks": len(peaks),
+            "shift": shift,
+            "distances": [
+                _distance(one, spectra[second], compared) for one in (spectra[first], moved)
+            ],
+            "frequency": frequency[shown].tolist(),
+            "spectra": [
+                one[shown].round(3).tolist() for one in (spectra[first], spectra[second], moved)
+            ],
+        }
+
+    def table(self, records: Sequence[Record]) -> Table:
+        results = [(record.job["channel"], record.result) for record in records]
+        name = results[0][1]["class_name"]
+        return Table(
+            f"Peaks of {name} in two subjects, and what shifting the first by their distance does",
+            (
+                *("channel", "first", "second", "peak 1 (Hz)", "peak 2 (Hz)", "shift (Hz)"),
+                *("before (dB)", "after (dB)"),
+            ),
+            tuple(
+                (channel, *one["subjects"], *one["peaks"], one["shift"], *one["distances"])
+                for channel, one in results
+            ),
+            "Before and after: root mean square between the spectra, apart from their level, from "
+            f"{AROUND:g} Hz below the lower peak to {AROUND:g} Hz above the higher one.",
+        )
+
+    def figure(self, records: Sequence[Record]) -> Figure:
+        figure = Figure(figsize=(1 + 4.5 * len(records), 4), layout="constrained")
+        panels = figure.subplots(1, len(records), squeeze=False, sharey=True)[0]
+        # What a shift leaves empty below it would set the scale.
+        levels = [one for record in records for one in record.result["spectra"][:2]]
+        lowest, highest = min(map(min, levels)), max(map(max, levels))
+        for axes, record in zip(panels, records, strict=True):
+            _draw(axes, record)
+        panels[0].set_ylim(lowest - 3, highest + 3)
+        panels[0].set_ylabel("mean power density (dB)")
+        return figure
+
+
+def _draw(axes: Axes, record: Record) -> None:
+    """Draw the spectra of one channel, with their peaks."""
+    result = record.result
+    frequency, names = result["frequency"], result["subjects"]
+    for name, spectrum, peak, colour in zip(
+        names, result["spectra"], result["peaks"], COLOURS, strict=False
+    ):
+        axes.plot(frequency, spectrum, color=colour, label=f"{name}, peak at {peak:.1f} Hz")
+        axes.plot(peak, np.interp(peak, frequency, spectrum), "o", color=colour)
+    label = f"{names[0]} shifted by {result['shift']:.1f} Hz"
+    axes.plot(frequency, result["spectra"][2], color=COLOURS[0], linestyle=":", label=label)
+    axes.set_title(f"{record.job['channel']}, {result['class_name']}", fontsize=10)
+    axes.set_xlabel("frequency (Hz)")
+    axes.legend(frameon=False, fontsize=8)
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(x=0)
+
+
+def _of_subjects(config: FrequencyShiftConfig, windows: Windows) -> dict[str, torch.Tensor]:
+    """Give the windows of the class by subject, of those who have enough of them."""
+    chosen = windows.y == windows.class_names.index(config.class_name)
+    unknown = [name for name in config.subjects or () if name not in windows.subjects]
+    if unknown:
+        raise ValueError(
+            f"`subjects` must be two of {', '.join(windows.subjects[:5])}, …, got {unknown[0]!r}."
+        )
+    found = {}
+    for name in config.subjects or windows.subjects:
+        x = windows.x[chosen & torch.from_numpy(windows.subject == name)]
+        if len(x) >= config.min_windows:
+            found[name] = x
+    if len(found) < 2:
+        raise ValueError(
+            f"two subjects must have at least {config.min_windows} windows of "
+            f"{config.class_name}, but {len(found)} has; lower it with --set min_windows=…"
+        )
+    return found
+
+
+def _segment(n_times: int, sfreq: float) -> int:
+    return min(n_times, round(SEGMENT_SECONDS * sfreq))
+
+
+def _frequencies(windows: Windows) -> Spectrum:
+    """Give the frequencies of spectra, without 0."""
+    length = _segment(windows.n_times, windows.sfreq)
+    return np.asarray(np.fft.rfftfreq(length, 1 / windows.sfreq)[1:])
+
+
+def _spectrum(x: torch.Tensor, sfreq: float) -> Spectrum:
+    """Give the mean power density of windows of one channel in dB, without that at 0 Hz."""
+    _, power = welch(x.double().numpy(), sfreq, nperseg=_segment(x.shape[-1], sfreq))
+    return np.asarray(10 * np.log10(power.mean(0)[1:]))
+
+
+def _shifted(x: torch.Tensor, shift: float, sfreq: float) -> torch.Tensor:
+    return shift_frequencies(x[:, None], torch.full((len(x),), shift), sfreq)[:, 0]
+
+
+def _error(x: torch.Tensor, sfreq: float) -> float:
+    """Give the standard error of a spectrum in dB: a mean of powers that are exponential each."""
+    n_segments = len(x) * (2 * x.shape[-1] // _segment(x.shape[-1], sfreq) - 1)
+    return float(10 / np.log(10) / np.sqrt(n_segments))
+
+
+def _peak(
+    frequency: Spectrum, spectrum: Spectrum, error: float, band: tuple[float, float]
+) -> float | None:
+    """Find the most prominent peak in a band, between the frequencies of the spectrum."""
+    places, properties = find_peaks(spectrum, prominence=PROMINENCE * error)
+    inside = (frequency[places] >= band[0]) & (frequency[places] <= band[1])
+    if not inside.any():
+        return None
+    place = places[inside][np.argmax(properties["prominences"][inside])]
+    # The summit of the parabola through three values.
+    before, top, after = spectrum[place - 1 : place + 2]
+    offset = (before - after) / (2 * (before - 2 * top + after))
+    return float(frequency[place] + offset * (frequency[1] - frequency[0]))
+
+
+def _pair(peaks: dict[str, float], channel: str, config: FrequencyShiftConfig) -> tuple[str, str]:
+    """Choose the subject with the lowest peak and that with the highest one."""
+    if len(peaks) < 2:
+        low, high = config.peak_band
+        raise ValueError(
+            f"two subjects must have a clear peak between {low:g} and {high:g} Hz in {channel}, "
+            f"but {len(peaks)} has; look elsewhere with --set peak_band=…"
+        )
+    return min(peaks, key=peaks.__getitem__), max(peaks, key=peaks.__getitem__)
+
+
+def _distance(one: Spectrum, other: Spectrum, compared: NDArray[np.bool_]) -> float:
+    """Give the deviation between spectra in dB; their level has nothing to do with frequency."""
+    return float((one - other)[compared].std())
+
+
+STUDY = FrequencyShiftStudy()

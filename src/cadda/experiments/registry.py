@@ -1,0 +1,63 @@
+"""The studies by name; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cadda.experiments.base import Study
+
+__all__ = ["STUDIES", "Entry", "find_study"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A study in words.
+
+    Parameters
+    ----------
+    module : str
+        Its module in `cadda.experiments`.
+    in_paper : str
+        Where the paper has it.
+    summary : str
+        What it asks.
+    """
+
+    module: str
+    in_paper: str
+    summary: str
+
+
+STUDIES: dict[str, Entry] = {
+    "frequency-shift": Entry(
+        "frequency_shift", "figure 1", "spectra of two subjects, and the shift between them"
+    ),
+}
+"""Every study by name."""
+
+
+def find_study(name: str) -> Study[Any]:
+    """Load a study.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+
+    Returns
+    -------
+    Study
+        The study.
+    """
+    if name not in STUDIES:
+        # It imports torch, which `cadda experiment list` need not wait for.
+        from cadda._validation import did_you_mean
+
+        raise ValueError(
+            f"unknown study {name!r}{did_you_mean(name, STUDIES)}; there are {', '.join(STUDIES)}."
+        )
+    study: Study[Any] = import_module(f"cadda.experiments.{STUDIES[name].module}").STUDY
+    return study

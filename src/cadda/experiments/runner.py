@@ -1,0 +1,101 @@
+"""Does the jobs of a study that are missing, and keeps every result as soon as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+from cadda._files import reason_of
+from cadda.compute import Engine
+from cadda.experiments.base import Job, Result
+from cadda.experiments.folder import StudyFolder
+from cadda.experiments.plan import Plan, Progress
+from cadda.experiments.preparing import Work
+from cadda.run_folder import versions
+from cadda.searchers.trials import one_thread
+
+__all__ = ["JobEnd", "run_missing"]
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """A job was done, or failed.
+
+    Parameters
+    ----------
+    job : dict
+        Which one.
+    error : str | None
+        What went wrong, None if nothing.
+    done : int
+        How many of the missing jobs have ended.
+    total : int
+        How many were missing at first.
+    seconds_left : float
+        About how long the others take with these workers.
+    """
+
+    job: Job
+    error: str | None
+    done: int
+    total: int
+    seconds_left: float
+
+
+def run_missing(
+    work: Work,
+    plan: Plan,
+    folder: StudyFolder,
+    engine: Engine,
+    on_event: Callable[[JobEnd], None],
+) -> Progress:
+    """Do what is missing, and what failed before; a job that fails does not stop the others.
+
+    Parameters
+    ----------
+    work : Work
+        Study, settings and data.
+    plan : Plan
+        The jobs.
+    folder : StudyFolder
+        Where results are kept.
+    engine : Engine
+        Does the jobs.
+    on_event : callable
+        Called whenever a job has ended.
+
+    Returns
+    -------
+    Progress
+        What is done now.
+    """
+    results = folder.results
+    missing = plan.progress(results.read()).missing
+    shared = engine.share(work)
+    jobs = {engine.submit(_do, shared, job): job for job in missing}
+    left, start = plan.seconds_of(missing), perf_counter()
+    passed = 0.0
+    for done, future in enumerate(engine.finished(list(jobs)), start=1):
+        job = jobs[future]
+        expected = plan.seconds_of([job])
+        record = plan.key(job) | {"expected": expected, "versions": versions()}
+        try:
+            result, seconds = future.result()
+            results.append(record | {"result": result, "seconds": seconds})
+            error = None
+        # A study, or a user's model, can raise anything.
+        except Exception as problem:
+            error = f"{type(problem).__name__}: {reason_of(problem)}"
+            results.append(record | {"error": error})
+        passed += expected
+        pace = (perf_counter() - start) / passed
+        on_event(JobEnd(job, error, done, len(jobs), pace * (left - passed)))
+    return plan.progress(results.read())
+
+
+def _do(work: Work, job: Job) -> tuple[Result, float]:
+    start = perf_counter()
+    with one_thread():
+        result = work.study.run(work.config, work.windows, job)
+    return result, perf_counter() - start

@@ -1,0 +1,106 @@
+"""The settings of a study: from its scale, a TOML file and single values, checked together."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tomli_w
+from pydantic import ValidationError
+
+from cadda._files import reason_of
+from cadda._validation import did_you_mean
+from cadda.exceptions import CaddaError
+from cadda.experiments.base import Study, StudyConfig
+
+__all__ = ["SCALES", "make_config", "read_toml", "to_toml"]
+
+SCALES = ("quick", "cpu", "paper")
+MAX_QUOTED = 60
+
+Config = TypeVar("Config", bound=StudyConfig)
+
+
+def make_config(study: Study[Config], scale: str, changes: Mapping[str, Any]) -> Config:
+    """Put the settings of a study together.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    scale : 'quick' | 'cpu' | 'paper'
+        What to start from.
+    changes : mapping of str to object
+        What the user wants otherwise.
+
+    Returns
+    -------
+    StudyConfig
+        The settings. Anything wrong raises `ValueError` with one sentence.
+    """
+    if scale not in SCALES:
+        raise ValueError(f"`scale` must be one of {', '.join(SCALES)}, got {scale!r}.")
+    try:
+        return study.config_type.model_validate({**study.scales[scale], **changes})
+    except ValidationError as error:
+        raise ValueError(_first_problem(error, study.config_type)) from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read settings from a file.
+
+    Parameters
+    ----------
+    path : Path
+        A TOML file with a line ``name = value`` for each setting, such as ``config.toml`` in the
+        folder of a study.
+
+    Returns
+    -------
+    dict of str to object
+        Settings by name.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CaddaError(f"{path} cannot be read as TOML: {reason_of(error)}.") from error
+
+
+def to_toml(config: StudyConfig) -> str:
+    """Write settings so that `read_toml` reads them.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        The settings.
+
+    Returns
+    -------
+    str
+        Content of a TOML file. What is None is left out: TOML cannot say it, and it is always
+        the default.
+    """
+    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+
+
+def _first_problem(error: ValidationError, kind: type[StudyConfig]) -> str:
+    """Say the first thing that is wrong with settings, and how to set it."""
+    first = error.errors(include_url=False)[0]
+    known = list(kind.model_fields)
+    if not first["loc"]:
+        return f"{first['msg'].removeprefix('Value error, ')}."
+    name = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        return (
+            f"unknown setting `{name}`{did_you_mean(name, known)}; this study has "
+            f"{', '.join(known)}."
+        )
+    rule = first["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    rule = rule.replace("Input should", "must").replace("Value should", "must")
+    given = repr(first["input"])
+    place = ".".join(map(str, first["loc"]))
+    value = f", got {given}" if len(given) <= MAX_QUOTED else ""
+    colon = "" if rule.startswith("must ") else ":"
+    return f"`{place}`{colon} {rule}{value}; change it with --set {name}=…"
