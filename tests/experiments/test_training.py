@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
-from cadda.experiments.gains import CONFIDENCE, median_interval, relative_gain
+from cadda.experiments.gains import median_interval, relative_gain
 from cadda.experiments.operations import (
     MAGNITUDES,
     chosen_operations,
@@ -24,6 +24,7 @@ from cadda.experiments.training import (
     train_and_score,
 )
 from cadda.operations.catalogue import CATALOGUE, EEG_OPERATIONS
+from cadda.reporting.intervals import COVERAGE
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ def test_relative_gain() -> None:
 def test_intervals_are_those_of_all_resamples() -> None:
     values = [0.1, -0.2, 0.4, 0.3]
     medians = [np.median(one) for one in itertools.product(values, repeat=4)]
-    low, high = np.quantile(medians, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    low, high = np.quantile(medians, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
     found = median_interval(values)
     assert found.median == pytest.approx(0.2)
     assert found.low == pytest.approx(low, abs=0.01)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["CONFIDENCE", "Interval", "median_interval", "relative_gain"]
+from cadda.reporting.intervals import interval_of_median
 
-CONFIDENCE = 0.75
-"""Confidence of the intervals in the paper."""
-N_RESAMPLES = 10_000
+__all__ = ["Interval", "median_interval", "relative_gain"]
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,5 @@ def median_interval(values: Sequence[float]) -> Interval:
     Interval
         The median and where it lies with a confidence of 75 %.
     """
-    array = np.asarray(values, dtype=float)
-    # The same values always have the same interval, so that a figure can be drawn again.
-    drawn = np.random.default_rng(0).choice(array, (N_RESAMPLES, len(array)))
-    low, high = np.quantile(np.median(drawn, axis=1), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Interval(float(np.median(array)), float(low), float(high), len(array))
+    low, median, high = map(float, interval_of_median(np.asarray(values, dtype=float)))
+    return Interval(median, low, high, len(values))

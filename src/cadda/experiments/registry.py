@@ -35,6 +35,17 @@ STUDIES: dict[str, Entry] = {
     "frequency-shift": Entry(
         "frequency_shift", "figure 1", "spectra of two subjects, and the shift between them"
     ),
+    "search-race": Entry(
+        "search_race", "figure 4", "accuracy against computation time for all methods"
+    ),
+    "ablation": Entry("ablation", "figure 4", "ADDA without RELAX, without sampling, and DADA"),
+    "selected-operations": Entry(
+        "selected_operations", "appendix F", "operations of the best policies, by method and class"
+    ),
+    "data-regime": Entry("data_regime", "appendix F", "searches with few nights and with more"),
+    "mnist": Entry(
+        "mnist", "appendix C", "digits: random and class-wise random search, ADDA and CADDA"
+    ),
 }
 """Every study by name."""
 

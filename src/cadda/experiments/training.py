@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pydantic import Field
 
@@ -11,9 +11,19 @@ from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
 from cadda.experiments.base import Planned, Result, StudyConfig
 from cadda.fitting import evaluate, fit, model_for
+from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
+from cadda.training import TrainingSettings
 
-__all__ = ["Fold", "TrainingConfig", "check_training", "fold_of", "seconds_of", "train_and_score"]
+__all__ = [
+    "Fold",
+    "TrainingConfig",
+    "check_training",
+    "fold_of",
+    "seconds_of",
+    "train_and_score",
+    "training_settings",
+]
 
 SECONDS_PER_VALUE = 2e-7
 """Time that one pass of a training takes per number in the windows, forwards and backwards."""
@@ -96,7 +106,33 @@ def fold_of(
     return Fold(stratified_subset(train, fraction * most, seed=seed), valid, test, seed)
 
 
-def train_and_score(config: TrainingConfig, fold: Fold, policy: PolicySpec | None) -> Result:
+def training_settings(config: TrainingConfig, fold: Fold) -> TrainingSettings:
+    """Say how to train on a fold.
+
+    Parameters
+    ----------
+    config : TrainingConfig
+        The settings.
+    fold : Fold
+        Gives the seed.
+
+    Returns
+    -------
+    TrainingSettings
+        Settings of `cadda.fit`.
+    """
+    return TrainingSettings(
+        max_epochs=config.max_epochs,
+        patience=config.patience,
+        batch_size=config.batch_size,
+        lr=config.lr,
+        seed=fold.seed,
+    )
+
+
+def train_and_score(
+    config: TrainingConfig, fold: Fold, policy: PolicySpec | PolicySchedule | None
+) -> Result:
     """Train once and score.
 
     Parameters
@@ -105,7 +141,7 @@ def train_and_score(config: TrainingConfig, fold: Fold, policy: PolicySpec | Non
         Model and how to train it.
     fold : Fold
         What to train and score on.
-    policy : PolicySpec | None
+    policy : PolicySpec | PolicySchedule | None
         Augmentation.
 
     Returns
@@ -113,17 +149,8 @@ def train_and_score(config: TrainingConfig, fold: Fold, policy: PolicySpec | Non
     dict
         Scores on the test windows, score on the validation windows at the best epoch, and sizes.
     """
-    fitted = fit(
-        fold.train,
-        fold.valid,
-        model=config.model,
-        policy=policy,
-        max_epochs=config.max_epochs,
-        patience=config.patience,
-        batch_size=config.batch_size,
-        lr=config.lr,
-        seed=fold.seed,
-    )
+    settings = asdict(training_settings(config, fold))
+    fitted = fit(fold.train, fold.valid, model=config.model, policy=policy, **settings)
     scores = evaluate(fitted, fold.test)
     best = fitted.history[fitted.best_epoch - 1]
     return {

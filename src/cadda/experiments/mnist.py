@@ -1,0 +1,183 @@
+"""Digits, some of which may be turned and others not: what class-wise augmentation is for.
+
+An appendix of the paper: of 4, 6, 8 and 9, an 8 stays an 8 when it is flipped, while a 6 turned
+upside down is a 9. The paper tries random policies, one for all digits or one for each, 20,000
+times; beside them ADDA and CADDA search by gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from cadda._random import Seeds
+from cadda.data.digits import read_digits
+from cadda.data.mnist import read_mnist
+from cadda.data.windows import Windows
+from cadda.experiments.base import Job, Planned, Record, Result, Study
+from cadda.experiments.race_results import race_panel, race_table, selected
+from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, race
+from cadda.experiments.sources import Reader, is_simulated
+from cadda.experiments.tables import Table
+from cadda.experiments.training import Fold, TrainingConfig
+from cadda.operations.pool import image_pool
+from cadda.reporting.race import draw_race, draw_selected
+from cadda.searchers.methods import find_method
+
+__all__ = ["STUDY", "MnistConfig", "MnistStudy"]
+
+DIGITS = (4, 6, 8, 9)
+SHAPE = {"n_subpolicies": 5, "n_stages": 1}
+BY_TRIALS = SHAPE | {"stack": 16, "trials_at_once": 16}
+CONTESTANTS: dict[str, Contestant] = {
+    "random": Contestant("random", settings=BY_TRIALS),
+    "classwise:random": Contestant("random", classwise=True, settings=BY_TRIALS),
+    "adda": Contestant("adda", settings=SHAPE | {"batch_size": 64}),
+    "cadda": Contestant("cadda", classwise=True, settings=SHAPE | {"batch_size": 64}),
+}
+SECONDS_PER_IMAGE = 2e-4
+"""Time that LeNet-1 takes for an image, forwards and backwards."""
+N_EPOCHS = 15
+"""Epochs of a training that times are estimated with."""
+STEP_COST = 6
+"""Time of a step of a gradient search, in training steps."""
+
+
+class MnistConfig(TrainingConfig):
+    """Settings of the study."""
+
+    model: str = "lenet1"
+    """Model: lenet1."""
+    per_class: int = Field(100, ge=2)
+    """Images of each digit to train on; the paper has 1000."""
+    valid_per_class: int = Field(300, ge=2)
+    """Images of each digit to judge by; the paper has 3000."""
+    n_folds: Planned[int] = Field(3, ge=1)
+    """How often everything is repeated with other images."""
+    trials: tuple[int, ...] = (16, 64, 256)
+    """Numbers of random policies after which the best so far is tested."""
+    epochs: tuple[int, ...] = (25, 50, 100)
+    """Epochs of a search by gradients after which its policy is tested."""
+    max_epochs: int = Field(50, ge=1)
+    """Most epochs of a training."""
+    patience: int = Field(5, ge=1)
+    """Epochs without a better validation loss before a training stops."""
+    batch_size: int = Field(64, ge=1)
+    """Images per step."""
+    lr: float = Field(2e-3, gt=0)
+    """Learning rate of Adam."""
+
+
+class MnistStudy(Study[MnistConfig]):
+    """A job per search and repetition."""
+
+    config_type = MnistConfig
+    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {
+            "n_folds": 1,
+            "per_class": 10,
+            "valid_per_class": 10,
+            "trials": (16,),
+            "epochs": (1, 2),
+            "max_epochs": 2,
+        },
+        "cpu": {},
+        "paper": {
+            "per_class": 1000,
+            "valid_per_class": 3000,
+            "trials": (16, 64, 256, 1024, 4096, 10000, 20000),
+            "epochs": (25, 50, 100, 200),
+        },
+    }
+
+    def windows(
+        self,
+        config: MnistConfig,
+        data: str,
+        read: Reader,
+        on_progress: Callable[[int, int, str], None],
+    ) -> Windows:
+        if is_simulated(data):
+            return read_digits(digits=DIGITS)
+        return read_mnist(data, digits=DIGITS)
+
+    def jobs(self, config: MnistConfig, windows: Windows) -> list[Job]:
+        _fold(config, windows, 0)
+        return [
+            {"fold": fold, "method": name}
+            for fold in range(config.n_folds)
+            for name in (NO_SEARCH, *CONTESTANTS)
+        ]
+
+    def expected_seconds(self, config: MnistConfig, windows: Windows, job: Job) -> float:
+        n_images = len(DIGITS) * (config.per_class + config.valid_per_class / 3)
+        training = SECONDS_PER_IMAGE * n_images * min(N_EPOCHS, config.max_epochs)
+        if job["method"] == NO_SEARCH:
+            return training
+        if find_method(CONTESTANTS[job["method"]].method).by_trials:
+            return training * (config.trials[-1] + len(config.trials))
+        n_steps = len(DIGITS) * config.per_class * config.epochs[-1]
+        return SECONDS_PER_IMAGE * STEP_COST * n_steps + training * len(config.epochs)
+
+    def run(self, config: MnistConfig, windows: Windows, job: Job) -> Result:
+        fold = _fold(config, windows, job["fold"])
+        if job["method"] == NO_SEARCH:
+            return no_race(config, fold)
+        contestant = CONTESTANTS[job["method"]]
+        by_trials = find_method(contestant.method).by_trials
+        course = Course(config.trials if by_trials else config.epochs, "number")
+        return race(contestant, config, fold, course, image_pool())
+
+    def table(self, records: Sequence[Record]) -> Table:
+        return race_table("Random policies and gradients on four digits", records)
+
+    def figure(self, records: Sequence[Record]) -> Figure:
+        figure = Figure(figsize=(13, 4.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        panel = race_panel("Test accuracy", records, list(CONTESTANTS), "balanced_accuracy")
+        draw_race(left, panel, {name: f"C{i}" for i, name in enumerate(CONTESTANTS)})
+        left.set(xlabel="computing time of the search (s)", ylabel="accuracy on test images")
+        searches = [one for one in records if one.job["method"] != NO_SEARCH]
+        if searches:
+            draw_selected(right, *selected(searches))
+        return figure
+
+
+def _fold(config: MnistConfig, windows: Windows, number: int) -> Fold:
+    """Draw images of each digit to train on and to judge by.
+
+    MNIST has test images of its own; of scikit-learn's digits, a quarter of the chunks is for
+    testing. Chunks take the place of subjects, so that nobody is on two sides.
+    """
+    seed = Seeds(config.seed).integer("fold", fold=number)
+    rng = np.random.default_rng(seed)
+    tested = [name for name in windows.subjects if name.startswith("test")]
+    if not tested:
+        tested = windows.subjects[: len(windows.subjects) // 4]
+    others = [name for name in windows.subjects if name not in tested]
+    shuffled = rng.permutation(others).tolist()
+    share = config.per_class / (config.per_class + config.valid_per_class)
+    cut = min(max(1, round(share * len(shuffled))), len(shuffled) - 1)
+    train = windows.of_subjects(shuffled[:cut])
+    valid = windows.of_subjects(shuffled[cut:])
+    return Fold(
+        _most(train, config.per_class, rng),
+        _most(valid, config.valid_per_class, rng),
+        windows.of_subjects(tested),
+        seed,
+    )
+
+
+def _most(windows: Windows, per_class: int, rng: np.random.Generator) -> Windows:
+    """Take so many images of each class, or all if there are fewer."""
+    order = rng.permutation(len(windows))
+    labels = windows.y.numpy()[order]
+    kept = [order[labels == label][:per_class] for label in range(windows.n_classes)]
+    return windows[np.sort(np.concatenate(kept))]
+
+
+STUDY = MnistStudy()
