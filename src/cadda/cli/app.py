@@ -10,6 +10,7 @@ import typer
 from cadda._version import __version__
 from cadda.cli import (
     cache,
+    compare,
     demo,
     doctor,
     evaluate,
@@ -42,6 +43,7 @@ app.command("operations")(operations.operations)
 app.command("screen")(screen.screen)
 app.command("search")(search.search)
 app.command("train")(train.train)
+app.command("compare")(compare.compare)
 app.command("evaluate")(evaluate.evaluate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(policy.app, name="policy")

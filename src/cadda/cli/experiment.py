@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from cadda.cli.experiment_display import (
-    JobDisplay,
-    print_plan,
-    print_progress,
-    print_studies,
-    print_table,
-)
-from cadda.cli.progress import progress_bar
-from cadda.cli.reading import Channels, Classes, DropBad, MinWindows, Standardise, Subject, read
+from cadda.cli.experiment_display import print_plan, print_progress, print_studies
+from cadda.cli.reading import Channels, Classes, DropBad, MinWindows, Standardise, Subject
 from cadda.cli.settings import parse_settings
-
-if TYPE_CHECKING:
-    from cadda.experiments.base import Study
-    from cadda.experiments.folder import StudyFolder
-    from cadda.experiments.plan import Plan, Progress
+from cadda.cli.study_runs import Reading, counts, prepare_study, run_study, show_study
 
 __all__ = ["app"]
 
@@ -100,13 +89,14 @@ def plan(
 
     Example: cadda experiment plan frequency-shift --set class_name=N3
     """
-    reading = (subject, channels, classes, drop_bad, min_windows, standardise)
     from cadda.experiments.folder import StudyFolder
 
-    work, made = _prepare(name, scale, config, settings, model, data, *reading)
+    reading = Reading(subject, channels, classes, drop_bad, min_windows, standardise)
+    changes = _changes(config, settings, model)
+    work, made = prepare_study(name, scale, changes, data, reading)
     progress = made.progress(StudyFolder(_folder(name, out)).results.read())
     if as_json:
-        content = json.loads(made.to_json()) | _counts(made, progress)
+        content = json.loads(made.to_json()) | counts(made, progress)
         typer.echo(json.dumps(content | {"config": work.config.model_dump(mode="json")}))
         return
     print_plan(made, progress, work.config)
@@ -137,27 +127,13 @@ def run(
 
     Example: cadda experiment run frequency-shift --engine processes:2
     """
-    from cadda.compute import check_engine, open_engine
-    from cadda.experiments.folder import StudyFolder
-    from cadda.experiments.runner import run_missing
+    from cadda.compute import check_engine
 
     check_engine(engine)
-    reading = (subject, channels, classes, drop_bad, min_windows, standardise)
-    work, made = _prepare(name, scale, config, settings, model, data, *reading)
-    folder = StudyFolder(_folder(name, out))
-    if not as_json:
-        typer.echo(f"{name}, {scale}: {made.data.summary}")
-    try:
-        # The engine first: one that cannot be reached shall leave no folder behind.
-        with open_engine(engine) as workers, JobDisplay() as display:
-            folder.begin(made, work.config)
-            progress = run_missing(work, made, folder, workers, display)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted. Every finished job is saved: the same command goes on.", err=True)
-        raise
-    _show(work.study, made, progress, folder, as_json=as_json)
-    if progress.missing:
-        raise typer.Exit(1)
+    reading = Reading(subject, channels, classes, drop_bad, min_windows, standardise)
+    changes = _changes(config, settings, model)
+    work, made = prepare_study(name, scale, changes, data, reading)
+    run_study(work, made, _folder(name, out), engine, as_json=as_json)
 
 
 @app.command()
@@ -174,7 +150,7 @@ def status(name: Name, out: Out = None, as_json: AsJson = False) -> None:
     made = folder.read_plan(name)
     progress = made.progress(folder.results.read())
     if as_json:
-        typer.echo(json.dumps({"study": name, "scale": made.scale} | _counts(made, progress)))
+        typer.echo(json.dumps({"study": name, "scale": made.scale} | counts(made, progress)))
     else:
         print_progress(made, progress)
 
@@ -191,69 +167,16 @@ def figure(name: Name, out: Out = None, as_json: AsJson = False) -> None:
     study = find_study(name)
     folder = StudyFolder(_folder(name, out))
     made = folder.read_plan(name)
-    _show(study, made, made.progress(folder.results.read()), folder, as_json=as_json)
+    show_study(study, made, made.progress(folder.results.read()), folder, as_json=as_json)
 
 
-def _prepare(
-    name: str,
-    scale: str,
-    config: Path | None,
-    settings: list[str] | None,
-    model: str | None,
-    data: str,
-    subject: str | None,
-    channels: str | None,
-    classes: str | None,
-    drop_bad: bool,
-    min_windows: int | None,
-    standardise: Any,
-) -> tuple[Any, Plan]:
-    """Put the options of `plan` and `run` together."""
-    from cadda.experiments.preparing import prepare
+def _changes(config: Path | None, settings: list[str] | None, model: str | None) -> dict[str, Any]:
+    """Put the settings together that the user wants otherwise."""
     from cadda.experiments.settings import read_toml
 
     changes = {} if config is None else read_toml(config)
     changes |= {} if model is None else {"model": model}
-    changes |= parse_settings(settings or [])
-    options = {"drop_bad": drop_bad, "min_windows": min_windows, "standardise": standardise}
-
-    def read_source(source: Any) -> Any:
-        where = Path(source) if isinstance(source, str) else source
-        return read(where, subject, channels, classes, **options)
-
-    with progress_bar("Simulating") as on_progress:
-        return prepare(name, scale, changes, data, read_source, on_progress)
-
-
-def _show(
-    study: Study[Any], made: Plan, progress: Progress, folder: StudyFolder, *, as_json: bool
-) -> None:
-    """Print the table, save the figure, and say what is missing."""
-    from cadda.exceptions import RunError
-
-    if not progress.records:
-        first = f": {progress.failures[0][1]}" if progress.failures else ""
-        raise RunError(f"{folder.folder} has no finished job to draw{first}.")
-    table = study.table(progress.records)
-    files = folder.save_figure(study.figure(progress.records), made)
-    if as_json:
-        content = _counts(made, progress) | {"figures": [str(file) for file in files]}
-        typer.echo(json.dumps({"study": made.study} | content | {"table": table.to_dict()}))
-        return
-    print_table(table)
-    if progress.missing:
-        print_progress(made, progress)
-    typer.echo(f"Figure: {' and '.join(map(str, files))}")
-
-
-def _counts(made: Plan, progress: Progress) -> dict[str, Any]:
-    return {
-        "n_jobs": len(made.jobs),
-        "n_done": len(progress.records),
-        "n_missing": len(progress.missing),
-        "failures": [{"job": job, "error": error} for job, error in progress.failures],
-        "seconds_left": progress.factor * made.seconds_of(progress.missing),
-    }
+    return changes | parse_settings(settings or [])
 
 
 def _folder(name: str, out: Path | None) -> Path:

@@ -46,6 +46,7 @@ STUDIES: dict[str, Entry] = {
     "mnist": Entry(
         "mnist", "appendix C", "digits: random and class-wise random search, ADDA and CADDA"
     ),
+    "compare": Entry("compare", "", "methods on your own data; `cadda compare DATA` is shorter"),
 }
 """Every study by name."""
 

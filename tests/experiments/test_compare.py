@@ -1,0 +1,118 @@
+"""Comparison of methods by cross-validation, and what it recommends."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+import cadda
+from cadda.experiments.base import Record
+from cadda.experiments.compare import STUDY, CompareConfig, comparisons, paired_scores
+from cadda.experiments.paired import compare_with, recommendation
+from cadda.reporting.comparison import plot_comparison
+
+CADDA = str(Path(sys.executable).parent / "cadda")
+
+
+def run(*arguments, code=0):
+    command = [CADDA, "compare", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def record(fold, method, accuracy):
+    return Record({"fold": fold, "method": method}, {"points": [{"balanced_accuracy": accuracy}]})
+
+
+PLAIN = [0.50, 0.55, 0.60, 0.52, 0.58]
+
+
+def test_the_corrected_test_is_student_s_with_a_wider_error():
+    """Nadeau and Bengio only change the factor 1/n of the variance."""
+    better = [0.56, 0.58, 0.67, 0.53, 0.66]
+    (found,) = compare_with(PLAIN, {"adda": better})
+    student = ttest_rel(better, PLAIN)
+    wider = np.sqrt((1 / 5 + 1 / 4) / (1 / 5))
+    interval = student.confidence_interval(0.95)
+    assert found.gain == pytest.approx(np.mean(better) - np.mean(PLAIN))
+    half = wider * (interval.high - interval.low) / 2
+    assert found.high - found.low == pytest.approx(2 * half)
+    assert found.p_value > student.pvalue
+
+
+def test_p_values_are_corrected_for_the_number_of_methods():
+    better = [0.56, 0.58, 0.67, 0.53, 0.66]
+    (alone,) = compare_with(PLAIN, {"adda": better})
+    both = compare_with(PLAIN, {"adda": better, "random": [0.1, 0.9, 0.5, 0.5, 0.6]})
+    assert both[0].p_value == pytest.approx(2 * alone.p_value)
+
+
+@pytest.mark.parametrize(
+    ("gains", "words"),
+    [
+        ([0.10, 0.11, 0.09, 0.10, 0.10], "Use adda: +0.100"),
+        ([0.10, -0.08, 0.09, -0.02, 0.01], "adda looks best, but may be no better"),
+        ([-0.10, -0.11, -0.09, -0.10, -0.10], "Train without augmentation"),
+        ([0.0, 0.0, 0.0, 0.0, 0.0], "Train without augmentation"),
+    ],
+)
+def test_a_recommendation_says_how_sure_it_is(gains, words):
+    found = compare_with(PLAIN, {"adda": np.add(PLAIN, gains).tolist()})
+    text = recommendation(found, 5)
+    assert text.startswith(words)
+    assert "95 % interval" in text
+
+
+def test_only_folds_that_all_methods_have_are_compared():
+    records = [record(fold, "none", 0.5) for fold in range(3)]
+    records += [record(fold, "adda", 0.6 + 0.01 * fold) for fold in (0, 2)]
+    assert paired_scores(records) == {"none": {0: 0.5, 2: 0.5}, "adda": {0: 0.6, 2: 0.62}}
+    assert comparisons(records)[0].gain == pytest.approx(0.11)
+
+
+def test_without_none_nothing_is_recommended():
+    records = [record(fold, "adda", 0.6) for fold in range(3)]
+    assert comparisons(records) == []
+    assert "`none` are needed" in STUDY.sentence(records)
+    assert STUDY.table(records).rows[0][5] is None
+    assert not plot_comparison(paired_scores(records), "none", "accuracy").axes[1].patches
+
+
+def test_everybody_is_tested_once():
+    windows = cadda.simulate_sleep(n_subjects=7, n_windows=10, seed=0)
+    config = CompareConfig(n_folds=3)
+    folds = [STUDY.fold(config, windows, {"fold": number}) for number in range(3)]
+    tested = [subject for fold in folds for subject in fold.test.subjects]
+    assert sorted(tested) == sorted(windows.subjects)
+    for fold in folds:
+        parts = (fold.train, fold.valid, fold.test)
+        names = [subject for part in parts for subject in part.subjects]
+        assert sorted(names) == sorted(windows.subjects)
+
+
+def test_the_command_compares_and_goes_on(tmp_path):
+    data = tmp_path / "sleep.npz"
+    cadda.simulate_sleep(n_subjects=6, n_windows=10, seed=0).save(data)
+    command = (
+        *(data, "--methods", "none,adda", "--folds", "2", "--seconds", "0.05"),
+        *("--max-epochs", "1", "--model", "shallow", "--out", tmp_path / "out", "--json"),
+    )
+    first = json.loads(run(*command).stdout)
+    assert first["n_done"] == 4
+    assert {row["method"] for row in first["table"]["rows"]} == {"none", "adda"}
+    before = (tmp_path / "out" / "results.jsonl").read_bytes()
+    assert json.loads(run(*command).stdout)["table"] == first["table"]
+    assert (tmp_path / "out" / "results.jsonl").read_bytes() == before
+
+
+def test_an_unknown_method_is_one_sentence(tmp_path):
+    data = tmp_path / "sleep.npz"
+    cadda.simulate_sleep(n_subjects=6, n_windows=10, seed=0).save(data)
+    done = run(data, "--methods", "none,caddda", "--out", tmp_path / "out", code=2)
+    assert "did you mean `cadda`" in done.stderr
+    assert not (tmp_path / "out").exists()
