@@ -33,6 +33,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -147,6 +148,21 @@ class Study(ABC, Generic[Config]):
             return read(data)
         shape = (config.n_subjects, config.n_windows)
         return read(simulate(data, *shape, seed=config.seed, on_progress=on_progress))
+
+    def data_name(self, data: str) -> str:
+        """Say what figures call the data.
+
+        Parameters
+        ----------
+        data : str
+            What the user gave.
+
+        Returns
+        -------
+        str
+            A simulation, or the name of a file or folder.
+        """
+        return data if is_simulated(data) else Path(data).name
 
     @abstractmethod
     def jobs(self, config: Config, windows: Windows) -> list[Job]:

@@ -42,7 +42,7 @@ class DataRegime(RaceStudy[RegimeConfig]):
         quick=("fast_autoaugment",),
         full=("adda", "faster_autoaugment", "autoaugment", "fast_autoaugment"),
     )
-    scales["quick"] |= {"nights": (1, 2), "n_subjects": 8, "n_folds": 1}
+    scales["quick"] |= {"nights": (1, 2), "n_subjects": 8}
     scales["cpu"] |= {"n_train": None}
     scales["paper"] |= {"nights": (6, 24)}
 

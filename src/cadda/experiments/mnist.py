@@ -105,6 +105,9 @@ class MnistStudy(Study[MnistConfig]):
             return read_digits(digits=DIGITS)
         return read_mnist(data, digits=DIGITS)
 
+    def data_name(self, data: str) -> str:
+        return "scikit-learn's digits" if is_simulated(data) else super().data_name(data)
+
     def jobs(self, config: MnistConfig, windows: Windows) -> list[Job]:
         _fold(config, windows, 0)
         return [

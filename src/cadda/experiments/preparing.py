@@ -70,5 +70,5 @@ def prepare(
     study = find_study(name)
     config = make_config(study, scale, changes)
     windows = study.windows(config, data, read, on_progress)
-    plan = make_plan(name, study, scale, config, windows, describe(windows, data))
+    plan = make_plan(name, study, scale, config, windows, describe(windows, study.data_name(data)))
     return Work(study, config, windows), plan

@@ -70,8 +70,8 @@ def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str
     return {
         "quick": {
             "methods": (NO_SEARCH, *quick),
-            "stops": (0.2, 0.5),
-            "n_folds": 2,
+            "stops": (0.05, 0.3),
+            "n_folds": 1,
             "n_subjects": 6,
             "n_windows": 12,
             "max_epochs": 2,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from cadda.data.simulate import Night, nights_to_windows, simulate_nights
@@ -82,7 +81,7 @@ class DataInfo:
     Parameters
     ----------
     name : str
-        What the user called them: a simulation, or the name of a file or folder.
+        What they are called: a simulation, or the name of a file or folder.
     summary : str
         What they hold, in a line.
     digest : str
@@ -115,15 +114,15 @@ class DataInfo:
         return plain
 
 
-def describe(windows: Windows, data: str) -> DataInfo:
+def describe(windows: Windows, name: str) -> DataInfo:
     """Say what tells windows from others.
 
     Parameters
     ----------
     windows : Windows
         The windows.
-    data : str
-        What the user called them.
+    name : str
+        What they are called.
 
     Returns
     -------
@@ -131,7 +130,7 @@ def describe(windows: Windows, data: str) -> DataInfo:
         Plain values.
     """
     return DataInfo(
-        name=data if is_simulated(data) else Path(data).name,
+        name=name,
         summary=repr(windows),
         digest=digest_of(windows),
         sfreq=windows.sfreq,

@@ -51,6 +51,7 @@ def plot_comparison(scores: Mapping[str, Mapping[int, float]], plain: str, label
     right.set_xticks(range(len(others)), others, rotation=30, ha="right")
     right.set_ylabel(f"gain over {plain}")
     for axes in (left, right):
+        axes.margins(x=0.12)
         axes.grid(alpha=0.3, axis="y")
         axes.spines[["top", "right"]].set_visible(False)
     return figure

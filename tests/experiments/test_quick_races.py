@@ -1,0 +1,112 @@
+"""Studies that race searches, each at its quick scale, from settings to figure."""
+
+import json
+
+import numpy as np
+import pytest
+
+import cadda
+from cadda.compute import open_engine
+from cadda.data.digits import read_digits
+from cadda.experiments.folder import StudyFolder
+from cadda.experiments.mnist import MnistConfig, _fold
+from cadda.experiments.preparing import prepare
+from cadda.experiments.registry import find_study
+from cadda.experiments.runner import run_missing
+
+
+def quick(name, folder, **changes):
+    """Run a study and give it with its plan and what was done."""
+    work, plan = prepare(name, "quick", changes, "simulated", lambda one: one, lambda *args: None)
+    target = StudyFolder(folder)
+    with open_engine("serial") as engine:
+        target.begin(plan, work.config)
+        progress = run_missing(work, plan, target, engine, lambda event: None)
+    assert not progress.missing, progress.failures
+    return work.study, plan, progress.records
+
+
+def test_search_race_has_a_panel_for_each_kind_of_policy(tmp_path):
+    study, plan, records = quick("search-race", tmp_path)
+    figure = study.figure(records)
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles[:2] == ["(a) one policy for all classes", "(b) a policy for each class"]
+    names = [row[0] for row in study.table(records).rows]
+    assert names == ["none", "adda", "cadda", "classwise:fast_autoaugment"]
+    assert [file.suffix for file in StudyFolder(tmp_path).save_figure(figure, plan)] == [
+        ".png",
+        ".svg",
+    ]
+
+
+def test_ablation_takes_parts_away(tmp_path):
+    study, _, records = quick("ablation", tmp_path)
+    losses = [record.result["points"][-1]["valid_loss"] for record in records]
+    assert len(study.table(records).rows) == len(losses) == 5
+    settings = [dict(study.contestant(one.job["method"]).settings) for one in records[1:4]]
+    assert settings == [{}, {"estimator": "straight-through"}, {"sampling": "mixture"}]
+    with pytest.raises(ValueError, match="unknown form 'with RELAX'"):
+        study.contestant("with RELAX")
+
+
+def test_selected_operations_has_a_row_for_each_class(tmp_path):
+    study, _, records = quick("selected-operations", tmp_path)
+    rows = study.table(records).rows
+    assert [row[:2] for row in rows] == [
+        ("adda", "all classes"),
+        *(("cadda", name) for name in ("W", "N1", "N2", "N3", "R")),
+    ]
+    labels = [text.get_text() for text in study.figure(records).axes[0].get_yticklabels()]
+    assert labels[1] == "cadda: W"
+
+
+def test_data_regime_tests_the_same_people_with_more_nights(tmp_path):
+    study, _, records = quick("data-regime", tmp_path)
+    sizes = {one.job["nights"]: one.result["points"][0]["n_train"] for one in records}
+    assert sizes[2] == 2 * sizes[1]
+    windows = cadda.simulate_sleep(n_subjects=8, n_windows=10, seed=0)
+    config = study.config_type()
+    few, more = (study.fold(config, windows, {"fold": 0, "nights": n}) for n in (1, 2))
+    assert few.test.subjects == more.test.subjects
+    assert set(few.train.subjects) < set(more.train.subjects)
+    assert not set(more.train.subjects) & set(more.valid.subjects)
+    assert len(study.figure(records).axes) == 4
+    with pytest.raises(ValueError, match="`nights` must be from 1 to 3"):
+        study.jobs(study.config_type(nights=(4,)), windows)
+
+
+def test_mnist_searches_digits(tmp_path):
+    study, plan, records = quick("mnist", tmp_path)
+    assert plan.data.name == "scikit-learn's digits"
+    rows = {record.job["method"]: record.result.get("rows") for record in records}
+    assert rows["classwise:random"] == rows["cadda"] == ["4", "6", "8", "9"]
+    assert rows["random"] == ["*"]
+    assert len(study.figure(records).axes) == 3
+    assert json.loads(plan.to_json())["jobs"]
+
+
+def test_images_of_a_fold_are_on_one_side_only():
+    windows = read_digits(digits=(4, 6, 8, 9))
+    fold = _fold(MnistConfig(per_class=20, valid_per_class=30), windows, 0)
+    np.testing.assert_array_equal(fold.train.class_counts(), 20)
+    np.testing.assert_array_equal(fold.valid.class_counts(), 30)
+    names = [set(part.subjects) for part in (fold.train, fold.valid, fold.test)]
+    assert not names[0] & names[1]
+    assert not (names[0] | names[1]) & names[2]
+
+
+def test_digits_of_scikit_learn_look_like_mnist():
+    windows = read_digits(digits=(8, 4))
+    assert windows.x.shape[1:] == (28, 28)
+    assert windows.class_names == ("8", "4")
+    assert 0 <= float(windows.x.min()) < float(windows.x.max()) <= 1
+    # An 8 has two holes, so that its middle is filled; a 4 is symmetric in no way.
+    eights = windows.x[windows.y == 0].mean(0)
+    fours = windows.x[windows.y == 1].mean(0)
+    flipped = [float((one - one.flip(1)).square().mean()) for one in (eights, fours)]
+    assert flipped[0] < flipped[1] / 2
+
+
+def test_studies_of_races_are_listed():
+    for name in ("search-race", "ablation", "selected-operations", "data-regime", "mnist"):
+        assert find_study(name).scales.keys() == {"quick", "cpu", "paper"}
