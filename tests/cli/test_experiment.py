@@ -3,36 +3,53 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+
+from cadda import Windows
+from cadda.cli.app import main
+from cadda.experiments.registry import STUDIES
 
 CADDA = str(Path(sys.executable).parent / "cadda")
 NAME = "frequency-shift"
 
 
-def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [CADDA, "experiment", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Give a function that calls the command in this process: torch is imported only once."""
+
+    def call(*arguments: str | Path, code: int = 0) -> tuple[str, str]:
+        monkeypatch.setattr(sys, "argv", ["cadda", "experiment", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, said = capsys.readouterr()
+        assert (ended.value.code or 0) == code, said
+        return out, said
+
+    return call
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("studies") / "shift"
-    shown = run("run", NAME, "--scale", "quick", "--out", out)
-    assert "Peaks of N2 in two subjects" in shown.stdout
-    assert "2 of 2 jobs" in shown.stderr
+    command = [CADDA, "experiment", "run", NAME, "--scale", "quick", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Peaks of N2 in two subjects" in done.stdout
+    assert "2 of 2 jobs" in done.stderr
     return out
 
 
-def test_list() -> None:
-    assert json.loads(run("list", "--json").stdout)[NAME]["in_paper"] == "figure 1"
-    assert NAME in run("list").stdout
+def test_list(run: Any) -> None:
+    assert json.loads(run("list", "--json")[0])[NAME]["in_paper"] == "figure 1"
+    text = run("list")[0]
+    assert all(name in text for name in STUDIES)
 
 
 @pytest.mark.parametrize("command", ["list", "plan", "run", "status", "figure"])
@@ -51,50 +68,46 @@ def test_help_has_an_example_and_needs_no_torch(command: str) -> None:
     assert "Example: cadda experiment" in done.stdout
 
 
-def test_plan_tells_settings_jobs_and_time(folder: Path) -> None:
-    text = run("plan", NAME, "--scale", "quick", "--out", folder).stdout
+def test_plan_tells_settings_jobs_and_time(run: Any, folder: Path) -> None:
+    text, _ = run("plan", NAME, "--scale", "quick", "--out", folder)
     assert "class_name" in text
     assert "2 of 2 jobs are done" in text
-    text = run("plan", NAME, "--scale", "quick", "--set", "min_windows=4", "--out", folder).stdout
+    text, _ = run("plan", NAME, "--scale", "quick", "--set", "min_windows=4", "--out", folder)
     assert "0 of 2 jobs are done, 0 failed, 2 are to do." in text
     assert "judged by 2 finished jobs" in " ".join(text.split())
 
 
-def test_a_plan_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_plan_leaves_nothing_behind(run: Any, tmp_path: Path) -> None:
     out = tmp_path / "nothing"
-    options = ("--scale", "quick", "--out", out, "--json")
-    content = json.loads(run("plan", NAME, *options).stdout)
+    content = json.loads(run("plan", NAME, "--scale", "quick", "--out", out, "--json")[0])
     assert content["n_jobs"] == content["n_missing"] == len(content["jobs"]) == 2
     assert content["config"]["n_subjects"] == 4
     assert not out.exists()
 
 
-def test_figure_and_status_need_the_folder_only(folder: Path) -> None:
-    status = json.loads(run("status", NAME, "--out", folder, "--json").stdout)
+def test_figure_and_status_need_the_folder_only(run: Any, folder: Path) -> None:
+    status = json.loads(run("status", NAME, "--out", folder, "--json")[0])
     assert status["n_done"] == 2
     assert status["seconds_left"] == 0
-    assert "2 of 2 jobs are done" in run("status", NAME, "--out", folder).stdout
+    assert "2 of 2 jobs are done" in run("status", NAME, "--out", folder)[0]
     figures = [folder / f"{NAME}.{ending}" for ending in ("png", "svg")]
     before = [file.read_bytes() for file in figures]
     for file in figures:
         file.unlink()
-    content = json.loads(run("figure", NAME, "--out", folder, "--json").stdout)
+    content = json.loads(run("figure", NAME, "--out", folder, "--json")[0])
     assert content["figures"] == [str(file) for file in figures]
     assert [row["channel"] for row in content["table"]["rows"]] == ["Fpz-Cz", "Pz-Oz"]
     assert [file.read_bytes() for file in figures] == before
 
 
-def test_the_settings_of_a_run_can_be_given_to_another(folder: Path, tmp_path: Path) -> None:
-    config = folder / "config.toml"
-    options = ("--scale", "paper", "--config", config, "--out", folder, "--json")
-    content = json.loads(run("plan", NAME, *options).stdout)
-    assert content["n_missing"] == 0
+def test_the_settings_of_a_run_can_be_given_to_another(run: Any, folder: Path) -> None:
+    options = ("--scale", "paper", "--config", folder / "config.toml", "--out", folder, "--json")
+    assert json.loads(run("plan", NAME, *options)[0])["n_missing"] == 0
 
 
-def test_reading_options_hold_for_simulated_data_too(folder: Path) -> None:
+def test_reading_options_hold_for_simulated_data_too(run: Any, folder: Path) -> None:
     options = ("--scale", "quick", "--channels", "Pz-Oz", "--out", folder, "--json")
-    content = json.loads(run("plan", NAME, *options).stdout)
-    assert content["jobs"] == [{"channel": "Pz-Oz"}]
+    assert json.loads(run("plan", NAME, *options)[0])["jobs"] == [{"channel": "Pz-Oz"}]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +125,76 @@ def test_reading_options_hold_for_simulated_data_too(folder: Path) -> None:
         (["figure", NAME], "holds no study; begin it with `cadda experiment run"),
     ],
 )
-def test_mistakes(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_mistakes(arguments: list[str], message: str, run: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert message in " ".join(run(*arguments, "--out", out, code=2).stderr.split())
+    _, said = run(*arguments, "--out", out, code=2)
+    assert message in " ".join(said.replace("│", " ").split())
     assert not out.exists()
+
+
+def test_another_study_in_the_folder(run: Any, folder: Path) -> None:
+    _, said = run("status", "manual", "--out", folder, code=2)
+    assert f"holds the study {NAME}, not manual; give another folder with --out." in said
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make windows of two seconds without meaning, which any model passes through at once."""
+    x = torch.randn(96, 2, 200, generator=torch.Generator().manual_seed(0))
+    names = {"ch_names": ["Fpz-Cz", "Pz-Oz"], "class_names": ["a", "b", "c"]}
+    windows = Windows(x, [0, 1, 2] * 32, subject=[i // 12 for i in range(96)], sfreq=100, **names)
+    path = tmp_path_factory.mktemp("data") / "tiny.npz"
+    windows.save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(set(STUDIES) - {NAME}))
+def test_every_study_runs_from_end_to_end(name: str, run: Any, tiny: Path, tmp_path: Path) -> None:
+    options = ("--scale", "quick", "--data", tiny, "--out", tmp_path, "--json")
+    content = json.loads(run("run", name, *options)[0])
+    assert content["n_done"] == content["n_jobs"] > 1
+    assert content["table"]["rows"]
+    assert all(Path(file).stat().st_size > 5000 for file in content["figures"])
+    assert json.loads(run("run", name, *options)[0]) == content
+
+
+def results(folder: Path) -> dict[str, Any]:
+    """Read results by job; each is there once, and its time does not matter."""
+    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    assert len({json.dumps(line["job"]) for line in lines}) == len(lines)
+    return {json.dumps(line["job"]): line["result"] for line in lines}
+
+
+@pytest.mark.parametrize("engine", ["serial", pytest.param("processes:2", marks=pytest.mark.slow)])
+def test_killed_and_resumed(engine: str, run: Any, tiny: Path, tmp_path: Path) -> None:
+    """A kill costs the jobs that were under way, and the end is that of a run without it."""
+    options = ["--scale", "quick", "--data", str(tiny), "--set", "max_epochs=10"]
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    process = subprocess.Popen(
+        [CADDA, "experiment", "run", "manual", *options, "--engine", engine, "--out", str(killed)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    file = killed / "results.jsonl"
+    while not (file.exists() and file.read_text().count("\n") >= 2):
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert file.read_text().count("\n") < 12
+    run("run", "manual", *options, "--engine", engine, "--out", killed)
+    run("run", "manual", *options, "--out", whole)
+    assert len(results(killed)) == 12
+    assert results(killed) == results(whole)
+    figures = [(one / "manual.svg").read_bytes() for one in (killed, whole)]
+    assert figures[0] == figures[1]
+
+
+def test_a_failed_job_is_told(run: Any, tiny: Path, tmp_path: Path) -> None:
+    options = ("--scale", "quick", "--data", tiny, "--set", "lr=1e30", "--out", tmp_path)
+    out, said = run("run", "manual", *options, code=2)
+    assert "failed: fold 0, fraction 0.5, operation none: TrainingError: the loss became" in said
+    assert "has no finished job to draw: TrainingError: the loss became" in said
+    status = json.loads(run("status", "manual", "--out", tmp_path, "--json")[0])
+    assert len(status["failures"]) == status["n_missing"] == 12
+    assert not out.count("Figure")

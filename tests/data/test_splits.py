@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-from cadda.data.splits import check_no_leak, log2_subsets, split_subjects, stratified_subset
+from cadda.data.splits import (
+    balanced_subset,
+    check_no_leak,
+    log2_subsets,
+    split_subjects,
+    stratified_subset,
+)
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError
 
@@ -117,3 +124,17 @@ def test_too_few_subjects() -> None:
         make(2).split()
     with pytest.raises(ValueError, match="from 2 to the number of subjects, 4, got 5"):
         list(make(4).folds(5))
+
+
+def test_balanced_subset() -> None:
+    windows = make()
+    balanced = balanced_subset(windows, seed=0)
+    assert balanced.class_counts().tolist() == [windows.class_counts().min()] * 3
+    numbers = [set(one.x[:, 0, 0].tolist()) for one in (balanced, windows)]
+    assert len(numbers[0]) == len(balanced)
+    assert numbers[0] < numbers[1]
+    again, other = balanced_subset(windows, seed=0), balanced_subset(windows, seed=1)
+    assert torch.equal(balanced.x, again.x)
+    assert not torch.equal(balanced.x, other.x)
+    with pytest.raises(ValueError, match="must have windows of every class, got none of 'a'"):
+        balanced_subset(windows[windows.y > 0], seed=0)

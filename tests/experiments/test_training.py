@@ -97,7 +97,7 @@ def test_time_grows_with_the_windows(windows: Windows) -> None:
 
 def test_relative_gain() -> None:
     assert relative_gain(0.6, 0.5) == pytest.approx(0.2)
-    assert np.isnan(relative_gain(0.6, 0.0))
+    assert relative_gain(0.4, 0.5) == pytest.approx(-0.2)
 
 
 def test_intervals_are_those_of_all_resamples() -> None:

@@ -26,6 +26,7 @@ __all__ = [
 
 MOST_FAILURES = 3
 SECONDS_PER_LINE = 15.0
+LONGEST_NAME = 60
 
 
 class JobDisplay:
@@ -179,8 +180,12 @@ def print_table(table: Table) -> None:
 
     shown = RichTable(title=escape(table.title), title_justify="left")
     for i, name in enumerate(table.columns):
-        numbers = any(isinstance(row[i], int | float) for row in table.rows)
-        shown.add_column(escape(name), justify="right" if numbers else "left")
+        if any(isinstance(row[i], int | float) for row in table.rows):
+            shown.add_column(escape(name), justify="right")
+        else:
+            # A name is not broken, but what has several words may be.
+            words = any(" " in cell_in_words(row[i]) for row in table.rows)
+            shown.add_column(escape(name), no_wrap=not words)
     for row in table.rows:
         shown.add_row(*(escape(cell_in_words(cell)) for cell in row))
     console = Console(highlight=False)
@@ -208,4 +213,6 @@ def duration(seconds: float) -> str:
 
 
 def _in_words(job: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in job.items() if value is not None)
+    """Name a job in a line."""
+    words = ", ".join(f"{name} {value}" for name, value in job.items() if value is not None)
+    return words if len(words) <= LONGEST_NAME else f"{words[:LONGEST_NAME]}…"

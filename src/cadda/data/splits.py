@@ -14,7 +14,14 @@ from cadda.exceptions import LeakError
 if TYPE_CHECKING:
     from cadda.data.windows import Windows
 
-__all__ = ["check_no_leak", "log2_subsets", "split_subjects", "stratified_subset", "subject_folds"]
+__all__ = [
+    "balanced_subset",
+    "check_no_leak",
+    "log2_subsets",
+    "split_subjects",
+    "stratified_subset",
+    "subject_folds",
+]
 
 N_TRIES = 300
 """Random ways to deal out the subjects, of which the one with the most even classes is taken."""
@@ -117,6 +124,32 @@ def stratified_subset(windows: Windows, fraction: float, *, seed: int) -> Window
         ]
     )
     return windows[np.sort(kept)]
+
+
+def balanced_subset(windows: Windows, *, seed: int) -> Windows:
+    """Take as many random windows of each class as the rarest class has.
+
+    Parameters
+    ----------
+    windows : Windows
+        What to take from; it must have windows of every class.
+    seed : int
+        Same seed, same subset.
+
+    Returns
+    -------
+    Windows
+        The subset, in the order of the windows.
+    """
+    fewest = int(windows.class_counts().min())
+    if not fewest:
+        empty = windows.class_names[int(windows.class_counts().argmin())]
+        raise ValueError(f"`windows` must have windows of every class, got none of {empty!r}.")
+    rng = np.random.default_rng(Seeds(seed).integer("balanced subset"))
+    order = rng.permutation(len(windows))
+    labels = windows.y.numpy()[order]
+    members = (order[labels == label] for label in range(windows.n_classes))
+    return windows[np.sort(np.concatenate([some[:fewest] for some in members]))]
 
 
 def log2_subsets(windows: Windows, n_subsets: int, *, seed: int) -> list[tuple[float, Windows]]:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cadda.reporting.intervals import interval_of_median
+from cadda.experiments.base import Job, Record
+from cadda.experiments.operations import NO_OPERATION
+from cadda.reporting.gains import Curve
+from cadda.reporting.intervals import COVERAGE, interval_of_median
 
-__all__ = ["Interval", "median_interval", "relative_gain"]
+__all__ = [
+    "GAIN_COLUMNS",
+    "NOTE",
+    "Interval",
+    "curve_of",
+    "gain_cells",
+    "gains_of",
+    "median_interval",
+    "relative_gain",
+]
+
+NOTE = f"median over folds, and its interval with a confidence of {100 * COVERAGE:g} %"
+"""What lines and bands of figures are."""
+GAIN_COLUMNS = ("gain (%)", "from", "to", "folds")
+"""Columns of tables with `gain_cells`."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +59,14 @@ def relative_gain(score: float, baseline: float) -> float:
     score : float
         Score with augmentation.
     baseline : float
-        Score without.
+        Score without, above 0.
 
     Returns
     -------
     float
-        Difference in parts of the baseline; NaN if that is 0.
+        Difference in parts of the baseline.
     """
-    return (score - baseline) / baseline if baseline else float("nan")
+    return (score - baseline) / baseline
 
 
 def median_interval(values: Sequence[float]) -> Interval:
@@ -67,3 +84,72 @@ def median_interval(values: Sequence[float]) -> Interval:
     """
     low, median, high = map(float, interval_of_median(np.asarray(values, dtype=float)))
     return Interval(median, low, high, len(values))
+
+
+def gains_of(records: Iterable[Record], *, within: Sequence[str]) -> list[tuple[Job, float]]:
+    """Compare the balanced accuracy of each operation with that of none.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        Trainings; their jobs have an ``operation``.
+    within : sequence of str
+        What else an operation and its baseline must have in common, such as the fold.
+
+    Returns
+    -------
+    list of (dict, float)
+        Jobs with an operation, and their relative gains; without those whose baseline is missing.
+    """
+    scores = [(record.job, record.result["balanced_accuracy"]) for record in records]
+    baselines = {
+        tuple(job[name] for name in within): score
+        for job, score in scores
+        if job["operation"] == NO_OPERATION
+    }
+    pairs = [
+        (job, score, baselines.get(tuple(job[name] for name in within)))
+        for job, score in scores
+        if job["operation"] != NO_OPERATION
+    ]
+    return [(job, relative_gain(score, baseline)) for job, score, baseline in pairs if baseline]
+
+
+def curve_of(gains: Mapping[float, Sequence[float]]) -> Curve:
+    """Take medians over folds.
+
+    Parameters
+    ----------
+    gains : mapping of float to sequence of float
+        One gain per fold, by where they were measured.
+
+    Returns
+    -------
+    Curve
+        For the figure.
+    """
+    x = sorted(gains)
+    intervals = [median_interval(gains[place]) for place in x]
+    return Curve(
+        x,
+        [one.median for one in intervals],
+        [one.low for one in intervals],
+        [one.high for one in intervals],
+    )
+
+
+def gain_cells(gains: Sequence[float]) -> tuple[float, float, float, int]:
+    """Write gains over folds for a table.
+
+    Parameters
+    ----------
+    gains : sequence of float
+        One gain per fold.
+
+    Returns
+    -------
+    tuple
+        Median and interval in percent, and the number of folds.
+    """
+    one = median_interval(gains)
+    return 100 * one.median, 100 * one.low, 100 * one.high, one.n

@@ -35,6 +35,18 @@ STUDIES: dict[str, Entry] = {
     "frequency-shift": Entry(
         "frequency_shift", "figure 1", "spectra of two subjects, and the shift between them"
     ),
+    "classwise-gain": Entry(
+        "classwise_gain", "figure 2", "gain by two operations that share the classes between them"
+    ),
+    "manual": Entry(
+        "manual", "figure 3, appendix", "gain by each operation alone, over the training windows"
+    ),
+    "magnitudes": Entry(
+        "magnitudes", "appendix", "gain by each operation alone, over its magnitude"
+    ),
+    "identity-fit": Entry(
+        "identity_fit", "appendix A", "do magnitudes fall to 0 where only the identity is right?"
+    ),
     "search-race": Entry(
         "search_race", "figure 4", "accuracy against computation time for all methods"
     ),

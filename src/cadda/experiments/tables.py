@@ -55,8 +55,8 @@ def cell_in_words(cell: Cell) -> str:
     Returns
     -------
     str
-        Numbers with three digits after the point; nothing for None.
+        Numbers with three digits that count; nothing for None.
     """
     if cell is None:
         return ""
-    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+    return f"{float(f'{cell:.3g}'):g}" if isinstance(cell, float) else str(cell)

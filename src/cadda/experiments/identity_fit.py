@@ -1,0 +1,199 @@
+"""Whether gradients can tune p and µ: where only the identity is right, they must fall to 0.
+
+Appendix A of the paper: ‖x − O(x; p, µ)‖² is minimised, once with the derivative of each operation
+in µ (its relaxation), and once with the straight-through estimator, which takes it for 1.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+import torch
+from matplotlib.figure import Figure
+from pydantic import Field
+from torch import Generator, Tensor
+
+from cadda._random import Seeds, uniform
+from cadda.data.windows import Windows
+from cadda.experiments.base import Job, Names, Planned, Record, Result, Study, StudyConfig
+from cadda.experiments.operations import chosen_operations
+from cadda.experiments.tables import Cell, Table
+from cadda.operations.base import Operation
+from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.relaxed import gate
+from cadda.pools import operation_pool
+from cadda.reporting.identity import Path, plot_paths
+
+__all__ = ["IdentityFitConfig", "IdentityFitStudy"]
+
+TEMPERATURE = 0.1
+"""Of the relaxed Bernoulli variable behind p."""
+REACHED = 0.05
+"""Below this, a probability or a magnitude counts as 0."""
+LAST = 0.1
+"""Part of the steps that the final values are means of."""
+N_POINTS = 100
+"""Most points of a path that are kept."""
+SECONDS_PER_VALUE = 1.5e-7
+"""Time of a step per number in the batch."""
+
+SYMBOLS = {"magnitude": "µ", "probability": "p", "both": "p, µ"}
+
+LearningRate = Annotated[float, Field(gt=0)]
+
+
+class IdentityFitConfig(StudyConfig):
+    """Settings of the study."""
+
+    operations: Planned[Names | None] = None
+    """Operations; none: all that mean something on the montage."""
+    lrs: Planned[tuple[LearningRate, ...]] = Field((0.01, 0.03, 0.1, 0.3), min_length=1)
+    """Learning rates of Adam on the logits of p and µ, each tried by itself."""
+    n_steps: int = Field(500, ge=1)
+    """Steps of each descent."""
+    batch_size: int = Field(16, ge=1)
+    """Windows per step."""
+    start: float = Field(0.5, gt=0, lt=1)
+    """Where p and µ start; also p while only µ is fitted."""
+
+
+class IdentityFitStudy(Study[IdentityFitConfig]):
+    """A descent for each operation, gradient, learning rate, and choice of what is fitted."""
+
+    config_type = IdentityFitConfig
+    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "quick": {
+            "n_subjects": 2,
+            "n_windows": 10,
+            "operations": ("sign_flip", "gaussian_noise"),
+            "lrs": (0.1,),
+            "n_steps": 60,
+        },
+        "cpu": {"n_subjects": 8, "n_windows": 40},
+        "paper": {"n_subjects": 83, "n_windows": 900, "n_steps": 2000},
+    }
+
+    def jobs(self, config: IdentityFitConfig, windows: Windows) -> list[Job]:
+        ways = [
+            (name, gradient, fitted)
+            for name in chosen_operations(windows, config.operations)
+            for gradient, fitted in _ways(CATALOGUE[name].has_magnitude)
+        ]
+        return [
+            {"operation": name, "gradient": gradient, "fitted": fitted, "lr": lr}
+            for name, gradient, fitted in ways
+            for lr in config.lrs
+        ]
+
+    def expected_seconds(self, config: IdentityFitConfig, windows: Windows, job: Job) -> float:
+        n_values = config.batch_size * windows.n_channels * windows.n_times
+        return SECONDS_PER_VALUE * config.n_steps * n_values
+
+    def run(self, config: IdentityFitConfig, windows: Windows, job: Job) -> Result:
+        operation = operation_pool(windows)[job["operation"]]
+        seeds = Seeds(config.seed)
+        batches, draws = seeds.stream("batches"), seeds.stream("draws")
+        logits = [torch.logit(torch.tensor(config.start)) for _ in ("probability", "magnitude")]
+        fitted = {"probability": logits[:1], "magnitude": logits[1:]}.get(job["fitted"], logits)
+        optimizer = torch.optim.Adam([one.requires_grad_() for one in fitted], lr=job["lr"])
+        path, losses = [], []
+        for _ in range(config.n_steps):
+            index = torch.randint(len(windows), (config.batch_size,), generator=batches)
+            x = windows.x[index]
+            p, magnitude = (one.sigmoid() for one in logits)
+            result = _applied(operation, x, p, magnitude, job["gradient"], draws)
+            loss = (x - result).square().mean()
+            optimizer.zero_grad()
+            torch.autograd.backward(loss)
+            optimizer.step()
+            path.append(torch.stack(logits).detach().sigmoid())
+            losses.append(loss.item())
+        return _summary(torch.stack(path), losses)
+
+    def table(self, records: Sequence[Record]) -> Table:
+        groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+        for record in records:
+            job = record.job
+            groups[job["operation"], job["fitted"], job["gradient"]].append(record.result)
+        rows: list[tuple[Cell, ...]] = []
+        for (name, fitted, gradient), results in groups.items():
+            n_reached = sum(_is_identity(one, fitted) for one in results)
+            ends = [
+                max(one[value] for one in results) if fitted in (value, "both") else None
+                for value in ("magnitude", "probability")
+            ]
+            rows.append((name, SYMBOLS[fitted], gradient, n_reached, len(results), *ends))
+        return Table(
+            "Fitting the identity",
+            ("operation", "fitted", "gradient", "reached", "of", "µ at most", "p at most"),
+            tuple(rows),
+            f"Reached: with how many learning rates what was fitted ended below {REACHED:g}; if "
+            "both were fitted, one of them. At most: at the end, over learning rates.",
+        )
+
+    def figure(self, records: Sequence[Record]) -> Figure:
+        panels: dict[str, list[Path]] = defaultdict(list)
+        for record in records:
+            job, result = record.job, record.result
+            if job["fitted"] == "both":
+                continue
+            fixed = job["fitted"] == "probability"
+            symbol = "p" if fixed else "µ, p fixed"
+            values = result["path_probability" if fixed else "path_magnitude"]
+            panels[f"{job['operation'].replace('_', ' ')}: {symbol}"].append(
+                Path(result["steps"], values, job["gradient"])
+            )
+        return plot_paths(panels)
+
+
+def _ways(has_magnitude: bool) -> list[tuple[str, str]]:  # noqa: FBT001
+    """Give the gradients and what is fitted with them; p has one gradient only."""
+    if not has_magnitude:
+        return [("relaxation", "probability")]
+    gradients = ("relaxation", "straight-through")
+    return [(gradient, fitted) for fitted in ("magnitude", "both") for gradient in gradients]
+
+
+def _applied(
+    operation: Operation,
+    x: Tensor,
+    p: Tensor,
+    magnitude: Tensor,
+    gradient: str,
+    generator: Generator,
+) -> Tensor:
+    """Apply an operation with probability p; every window has a derivative in p and µ."""
+    if gradient == "straight-through":
+        changed = operation(x, magnitude.detach(), generator=generator)
+        changed = changed + (magnitude - magnitude.detach())
+    else:
+        changed = operation(x, magnitude, generator=generator)
+    noise = uniform((len(x),), x, generator)
+    return gate(x, changed, p.expand(len(x)), noise, TEMPERATURE)
+
+
+def _summary(path: Tensor, losses: Sequence[float]) -> Result:
+    """Keep some points of a path, and means over its last part."""
+    n_steps = len(path)
+    n_last = max(1, round(LAST * n_steps))
+    kept = torch.linspace(0, n_steps - 1, min(N_POINTS, n_steps)).round().long()
+    probability, magnitude = path[-n_last:].mean(0).tolist()
+    return {
+        "probability": probability,
+        "magnitude": magnitude,
+        "loss": sum(losses[-n_last:]) / n_last,
+        "first_loss": losses[0],
+        "steps": (kept + 1).tolist(),
+        "path_probability": [round(value, 4) for value in path[kept, 0].tolist()],
+        "path_magnitude": [round(value, 4) for value in path[kept, 1].tolist()],
+    }
+
+
+def _is_identity(result: Result, fitted: str) -> bool:
+    names = ("probability", "magnitude") if fitted == "both" else (fitted,)
+    return any(result[name] < REACHED for name in names)
+
+
+STUDY = IdentityFitStudy()

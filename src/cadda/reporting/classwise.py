@@ -1,0 +1,82 @@
+"""A picture of what policies gain, class by class and altogether, over folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import PercentFormatter
+
+from cadda.reporting.panels import empty_figure
+
+__all__ = ["plot_classwise"]
+
+COLOURS = ("#5ab4ac", "#d8b365", "#7b3294")
+WIDTH = 0.25
+
+
+def plot_classwise(
+    f1: Mapping[str, Mapping[str, Sequence[float]]],
+    accuracy: Mapping[str, Sequence[float]],
+    *,
+    note: str,
+) -> Figure:
+    """Draw box plots of gains over folds.
+
+    Parameters
+    ----------
+    f1 : mapping of str to mapping of str to sequence of float
+        For up to three policies, and by class: the difference of F1 in each fold.
+    accuracy : mapping of str to sequence of float
+        For the same policies: the relative gain in balanced accuracy in each fold.
+    note : str
+        What the last policy is.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Left a group of boxes per class, right one box per policy; points are folds.
+    """
+    if not f1:
+        return empty_figure()
+    classes = list(next(iter(f1.values())))
+    figure = Figure(figsize=(5 + 1.2 * len(classes), 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.2 * len(classes), 2))
+    for i, (by_class, colour) in enumerate(zip(f1.values(), COLOURS, strict=False)):
+        places = [k + (i - (len(f1) - 1) / 2) * WIDTH for k in range(len(classes))]
+        _boxes(left, places, [by_class[name] for name in classes], colour)
+    for i, (values, colour) in enumerate(zip(accuracy.values(), COLOURS, strict=False)):
+        _boxes(right, [i * WIDTH], [values], colour)
+    left.set_xticks(range(len(classes)), classes)
+    left.set_xlabel(f"class-wise: {note}", fontsize=9)
+    left.set_ylabel("gain in F1 (difference)")
+    right.set_xticks([])
+    right.set_ylabel("relative gain in balanced accuracy")
+    right.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    for axes in (left, right):
+        axes.axhline(0, color="black", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    handles = [Patch(color=c, label=name) for name, c in zip(f1, COLOURS, strict=False)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _boxes(
+    axes: Axes, places: Sequence[float], values: Sequence[Sequence[float]], colour: str
+) -> None:
+    axes.boxplot(
+        values,
+        positions=places,
+        widths=0.8 * WIDTH,
+        manage_ticks=False,
+        patch_artist=True,
+        showfliers=False,
+        boxprops={"facecolor": colour, "edgecolor": colour, "alpha": 0.5},
+        medianprops={"color": "black"},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
+    )
+    for place, some in zip(places, values, strict=True):
+        axes.plot([place] * len(some), some, ".", color=colour, markersize=4)

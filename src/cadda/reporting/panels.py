@@ -1,0 +1,61 @@
+"""Small panels with common axes, filled row by row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+__all__ = ["empty_figure", "panel_grid"]
+
+N_COLUMNS = 5
+
+
+def panel_grid(titles: Sequence[str], xlabel: str) -> tuple[Figure, list[Axes]]:
+    """Make a figure with a panel for each title.
+
+    Parameters
+    ----------
+    titles : sequence of str
+        Titles of the panels, at least one.
+    xlabel : str
+        What their horizontal axes are.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        The figure.
+    panels : list of Axes
+        Its panels, with common axes; the lowest of each column has numbers and a label.
+    """
+    n_columns = min(N_COLUMNS, len(titles))
+    n_rows = math.ceil(len(titles) / n_columns)
+    figure = Figure(figsize=(1.2 + 2.3 * n_columns, 1.2 + 2 * n_rows), layout="constrained")
+    grid = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
+    every: list[Axes] = grid.ravel().tolist()
+    for axes in every[len(titles) :]:
+        axes.set_axis_off()
+    panels = every[: len(titles)]
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set_title(title, fontsize=9)
+        axes.tick_params(labelsize=7)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[-n_columns:]:
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel(xlabel, fontsize=8)
+    return figure, panels
+
+
+def empty_figure() -> Figure:
+    """Make the figure of a study that has too few results to compare anything.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A figure that says so.
+    """
+    figure = Figure(figsize=(4, 1))
+    figure.text(0.5, 0.3, "nothing can be compared yet", ha="center")
+    return figure

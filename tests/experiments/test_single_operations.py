@@ -1,0 +1,147 @@
+"""The studies that train models with one operation at a time: manual and magnitudes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
+from cadda.data.windows import Windows as WindowsType
+from cadda.experiments import magnitudes, manual
+from cadda.experiments.base import Job, Record, Study
+from cadda.experiments.settings import make_config
+from cadda.experiments.training import fold_of
+
+FOLDS = (0.4, 0.5, 0.6)
+"""Balanced accuracy without augmentation in three folds."""
+
+
+@pytest.fixture(scope="module")
+def windows() -> Windows:
+    return simulate_sleep(n_subjects=6, n_windows=20)
+
+
+def made_up(
+    study: Study[Any], windows: WindowsType, gain: Callable[[Job], float], **changes: Any
+) -> list[Record]:
+    """Make records in which each operation gains what a function says, in every fold."""
+    config = make_config(study, "quick", {"n_folds": 3} | changes)
+    records = []
+    for job in study.jobs(config, windows):
+        factor = 1 if job["operation"] == "none" else 1 + gain(job)
+        size = round(100 * job.get("fraction", 1))
+        result = {"balanced_accuracy": FOLDS[job["fold"]] * factor, "n_train": size}
+        records.append(Record(job, result))
+    return records
+
+
+def rows_of(study: Study[Any], records: list[Record]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = study.table(records).to_dict()["rows"]
+    return rows
+
+
+@pytest.mark.parametrize("study", [manual.STUDY, magnitudes.STUDY], ids=["manual", "magnitudes"])
+def test_a_job_trains_with_its_operation(study: Study[Any], windows: Windows) -> None:
+    """What the job gives is what `fit` and `evaluate` give with the same policy and windows."""
+    config = make_config(study, "quick", {"max_epochs": 2})
+    job = next(job for job in study.jobs(config, windows) if job["operation"] == "time_mask")
+    result = study.run(config, windows, job)
+    fold = fold_of(config, windows, job["fold"], fraction=job.get("fraction", 1.0))
+    policy = PolicySpec.from_text(f"time_mask p=0.5 m={job['magnitude']}")
+    fitted = fit(
+        fold.train,
+        fold.valid,
+        model="shallow",
+        policy=policy,
+        max_epochs=2,
+        batch_size=32,
+        seed=fold.seed,
+    )
+    assert result["valid_loss"] == fitted.history[fitted.best_epoch - 1].valid_loss
+    assert result["balanced_accuracy"] == evaluate(fitted, fold.test).balanced_accuracy
+    assert result["n_train"] == len(fold.train)
+
+
+def test_manual_jobs(windows: Windows) -> None:
+    config = make_config(manual.STUDY, "quick", {"n_fractions": 3})
+    jobs = manual.STUDY.jobs(config, windows)
+    assert len(jobs) == 2 * 3 * 3
+    assert {job["fraction"] for job in jobs} == {0.25, 0.5, 1.0}
+    assert {(job["operation"], job["magnitude"]) for job in jobs} == {
+        ("none", None),
+        ("sign_flip", None),
+        ("time_mask", 1.0),
+    }
+    sizes = [manual.STUDY.expected_seconds(config, windows, job) for job in jobs]
+    assert min(sizes) > 0
+    assert sizes[-1] > sizes[0]
+
+
+def test_manual_magnitudes_may_be_given(windows: Windows) -> None:
+    config = make_config(manual.STUDY, "quick", {"magnitudes": {"time_mask": 0.25}})
+    jobs = manual.STUDY.jobs(config, windows)
+    assert {job["magnitude"] for job in jobs if job["operation"] == "time_mask"} == {0.25}
+    config = make_config(manual.STUDY, "quick", {"magnitudes": {"bandstop": 0.25}})
+    with pytest.raises(ValueError, match="`magnitudes` must have one for time_mask"):
+        manual.STUDY.jobs(config, windows)
+
+
+def test_manual_table_has_the_gains_that_were_put_in(windows: Windows) -> None:
+    records = made_up(manual.STUDY, windows, lambda job: 0.1 if "flip" in job["operation"] else 0)
+    rows = rows_of(manual.STUDY, records)
+    assert {row["windows"] for row in rows} == {50, 100}
+    plain = [row["balanced accuracy"] for row in rows if row["operation"] == "none"]
+    assert plain == [0.5, 0.5]
+    for row in rows:
+        if row["operation"] != "none":
+            wanted = 10.0 if row["operation"] == "sign_flip" else 0.0
+            found = [row["gain (%)"], row["from"], row["to"]]
+            assert found == pytest.approx([wanted] * 3)
+            assert row["folds"] == 3
+
+
+def test_manual_figure_has_the_gains_that_were_put_in(windows: Windows) -> None:
+    records = made_up(manual.STUDY, windows, lambda job: job["fraction"] / 10)
+    panels = manual.STUDY.figure(records).axes
+    assert [axes.get_title() for axes in panels[:2]] == ["sign flip", "time mask"]
+    line = panels[0].lines[-1]
+    assert line.get_xdata().tolist() == [50, 100]
+    assert line.get_ydata().tolist() == pytest.approx([0.05, 0.1])
+
+
+def test_magnitudes_jobs(windows: Windows) -> None:
+    config = make_config(magnitudes.STUDY, "quick", {"operations": None, "n_folds": 1})
+    jobs = magnitudes.STUDY.jobs(config, windows)
+    assert len(jobs) == 1 + 7 * 2
+    assert "sign_flip" not in {job["operation"] for job in jobs}
+    assert {job["magnitude"] for job in jobs} == {None, 0.2, 0.8}
+    config = make_config(magnitudes.STUDY, "quick", {"operations": "sign_flip"})
+    with pytest.raises(ValueError, match="`operations` must have a magnitude, but sign_flip has"):
+        magnitudes.STUDY.jobs(config, windows)
+
+
+def test_magnitudes_table_and_figure_have_the_gains_that_were_put_in(windows: Windows) -> None:
+    records = made_up(magnitudes.STUDY, windows, lambda job: job["magnitude"] / 10)
+    rows = rows_of(magnitudes.STUDY, records)
+    assert [(row["operation"], row["that is"]) for row in rows[:2]] == [
+        ("time_mask", "gap 0.2 s"),
+        ("time_mask", "gap 0.8 s"),
+    ]
+    assert [row["gain (%)"] for row in rows] == pytest.approx([2, 8, 2, 8])
+    line = magnitudes.STUDY.figure(records).axes[0].lines[-1]
+    assert np.asarray(line.get_xdata()).tolist() == [0.2, 0.8]
+    assert line.get_ydata().tolist() == pytest.approx([0.02, 0.08])
+
+
+@pytest.mark.parametrize("study", [manual.STUDY, magnitudes.STUDY], ids=["manual", "magnitudes"])
+def test_some_results_are_enough(study: Study[Any], windows: Windows) -> None:
+    """Whatever is done so far can be drawn; what has no baseline yet is left out."""
+    records = made_up(study, windows, lambda job: 0.1)
+    for n_done in range(1, len(records) + 1):
+        study.table(records[:n_done])
+        study.figure(records[:n_done])
+    orphans = [record for record in records if record.job["operation"] != "none"]
+    assert all(row.get("operation") != "time_mask" for row in rows_of(study, orphans))
