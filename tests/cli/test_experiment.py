@@ -150,7 +150,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", sorted(set(STUDIES) - {NAME}))
 def test_every_study_runs_from_end_to_end(name: str, run: Any, tiny: Path, tmp_path: Path) -> None:
-    options = ("--scale", "quick", "--data", tiny, "--out", tmp_path, "--json")
+    data = "simulated" if name == "mnist" else tiny
+    options = ("--scale", "quick", "--data", data, "--out", tmp_path, "--json")
     content = json.loads(run("run", name, *options)[0])
     assert content["n_done"] == content["n_jobs"] > 1
     assert content["table"]["rows"]

@@ -46,7 +46,7 @@ class Compare(RaceStudy[CompareConfig]):
     config_type = CompareConfig
     title = "Balanced accuracy on subjects that were held out"
     scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "quick": {**race_scales(("adda",), ())["quick"], "stops": (0.2,)},
+        "quick": {**race_scales(("adda",), ())["quick"], "stops": (0.2,), "n_folds": 2},
         "cpu": {},
         "paper": {"stops": (28800.0,)},
     }
