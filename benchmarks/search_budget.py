@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=64, help="budget of methods by gradients")
-    parser.add_argument("--trials", type=int, default=128, help="budget of methods by trials")
+    parser.add_argument("--trials", type=int, default=64, help="budget of methods by trials")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     records, console = Records("search_budget"), Console(highlight=False)
