@@ -15,6 +15,7 @@ from cadda.cli import (
     evaluate,
     operations,
     policy,
+    report,
     screen,
     search,
     simulate,
@@ -42,6 +43,7 @@ app.command("screen")(screen.screen)
 app.command("search")(search.search)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)
 app.add_typer(policy.app, name="policy")
 
