@@ -27,6 +27,9 @@ from cadda.run_folder import RunFolder
 
 __all__ = ["read_record", "write_report"]
 
+DAMAGE = (OSError, EOFError, KeyError, IndexError, TypeError, ValueError, zipfile.BadZipFile)
+"""What reading files raises that are not as they should be."""
+
 TABLES = ("applied", "share", "probability", "magnitude")
 Event = dict[str, Any]
 
@@ -68,7 +71,7 @@ def read_record(folder: Path) -> RunRecord:
     _check_complete(run, config)
     try:
         return _record(run, config)
-    except (OSError, KeyError, TypeError, ValueError, IndexError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise RunError(
             f"the files in {folder} are damaged or of another version of cadda "
             f"({type(error).__name__}: {reason_of(error)}), so that no report can be made."

@@ -193,10 +193,11 @@ def print_outcome(outcome: SearchOutcome, out: Path) -> None:
         The run folder.
     """
     from cadda.cli.comparison import print_comparison
+    from cadda.cli.tables import subjects_in_words
 
     columns = {"with the policy": outcome.scores}
     if outcome.baseline is not None:
         columns = {"no augmentation": outcome.baseline, **columns}
-    print_comparison(columns, f"{outcome.n_test_subjects} test subjects")
+    print_comparison(columns, subjects_in_words(outcome.n_test_subjects))
     typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and pictures: {out}")
     typer.echo(f"`cadda policy show {out / 'policy.json'}` shows the policy in units.")

@@ -66,7 +66,7 @@ def train(
 
     Example: cadda train night-epo.fif.gz --policy policy.json --out run
     """
-    from cadda.cli.tables import print_scores
+    from cadda.cli.tables import print_scores, subjects_in_words
     from cadda.policies.schedule import load_policy
     from cadda.run_sessions import recorded_session
     from cadda.runs import train_in_folder
@@ -118,7 +118,7 @@ def train(
     if as_json:
         typer.echo(json.dumps(outcome.scores.to_dict()))
         return
-    epoch = outcome.fitted.best_epoch
-    print_scores(outcome.scores, f"{outcome.n_test_subjects} test subjects, epoch {epoch}")
+    subjects = subjects_in_words(outcome.n_test_subjects)
+    print_scores(outcome.scores, f"{subjects}, epoch {outcome.fitted.best_epoch}")
     typer.echo(f"Model, scores and events: {out.resolve()}")
     typer.echo(f"Next: `cadda report {out}` shows all of it on one page.")

@@ -19,7 +19,7 @@ Numbers = NDArray[np.float64]
 
 
 def power_in_decibel(signal: Numbers, sfreq: float) -> tuple[Numbers, Numbers]:
-    """Estimate power by Welch's method, with pieces of 4 s.
+    """Estimate power by Welch's method, with pieces of 4 s, or of half the signal if shorter.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def power_in_decibel(signal: Numbers, sfreq: float) -> tuple[Numbers, Numbers]:
     power : array of shape (n_frequencies,)
         In dB.
     """
-    length = min(len(signal), round(SECONDS * sfreq))
+    length = min(len(signal) // 2, round(SECONDS * sfreq))
     power, frequency = mlab.psd(signal, NFFT=length, Fs=sfreq, noverlap=length // 2)
     least = np.maximum(np.asarray(power, dtype=float), LEAST_POWER)
     return np.asarray(frequency, dtype=float), 10 * np.log10(least)

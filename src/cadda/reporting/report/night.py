@@ -14,6 +14,9 @@ __all__ = ["hypnogram_of"]
 STAGES = ("W", "R", "N1", "N2", "N3")
 """Names of the AASM, from top to bottom."""
 
+FEWEST_WINDOWS = 20
+"""A recording with fewer shows no course of sleep."""
+
 HOUR = 3600
 FEWEST_HOURS = 2
 """From here on the axis is in hours, below in minutes."""
@@ -34,11 +37,14 @@ def hypnogram_of(predictions: Predictions, data: DataFacts) -> Chart | None:
     Returns
     -------
     Chart | None
-        Two curves of stages over time; None if the classes are not sleep stages.
+        Two curves of stages over time; None if the classes are not sleep stages, or if no
+        recording is long enough to show their course.
     """
     if not set(data.class_names) <= set(STAGES):
         return None
     subject, recording, night = _longest(predictions)
+    if len(night) < FEWEST_WINDOWS:
+        return None
     order = night[np.argsort(predictions.position[night])]
     shown = [stage for stage in STAGES if stage in data.class_names]
     height_of = np.array([-shown.index(name) for name in data.class_names], dtype=float)

@@ -61,7 +61,10 @@ def render_report(record: RunRecord) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     judgement = judge(record.predictions, record.data.class_names)
     return environment.get_template("report.html").render(
-        _top(record, judgement) | _policy(record) | _scores(record, judgement) | _end(record),
+        _top(record, judgement)
+        | _policy(record)
+        | _scores(record, judgement)
+        | _end(record, judgement),
         version=__version__,
         style=style,
         script=script,
@@ -120,10 +123,8 @@ def _policy_words(record: RunRecord) -> str:
 
 
 def _scores(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
-    trained = "without augmentation" if record.policy is None else "with the policy"
-    names = [trained, "without augmentation"][: len(judgement.confusion)]
     # Without the policy comes first, as in all tables.
-    confusions = list(zip(names, judgement.confusion.tolist(), strict=True))[::-1]
+    confusions = list(zip(_models(record), judgement.confusion.tolist(), strict=False))[::-1]
     each = judgement.by_subject[::-1].T.tolist()
     return {
         "learning": learning_chart(record.trainings) if record.trainings else None,
@@ -136,10 +137,17 @@ def _scores(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def _end(record: RunRecord) -> dict[str, Any]:
+def _models(record: RunRecord) -> tuple[str, str]:
+    """Name the model of the run, then that which it is compared with."""
+    trained = "without augmentation" if record.policy is None else "with the policy"
+    return trained, "without augmentation"
+
+
+def _end(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     own = [] if record.policy is None else lonely_operations(record.policy)
+    found = [*_absent_classes(record), *_unpredicted_classes(record, judgement), *own]
     return {
-        "warnings": [*_absent_classes(record), *own, *record.warnings],
+        "warnings": [*found, *record.warnings],
         "provenance": list(provenance_of(record)),
         "config": json.dumps(record.config, indent=1, ensure_ascii=False),
         "bibtex": bibtex(),
@@ -152,4 +160,13 @@ def _absent_classes(record: RunRecord) -> list[str]:
         for part, facts in record.data.parts.items()
         for name, n in zip(record.data.class_names, facts.windows, strict=True)
         if not n
+    ]
+
+
+def _unpredicted_classes(record: RunRecord, judgement: Judgement) -> list[str]:
+    return [
+        f"the model trained {model} never predicts {name}, though the test windows have it"
+        for model, counts in zip(_models(record), judgement.confusion, strict=False)
+        for i, name in enumerate(record.data.class_names)
+        if counts[i].any() and not counts[:, i].any()
     ]

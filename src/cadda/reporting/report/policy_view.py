@@ -18,8 +18,8 @@ __all__ = ["Card", "Drawn", "HeatRow", "PolicyView", "Use", "lonely_operations",
 MOST_USES = 5
 """Operations that are named for each class; the table has all of them."""
 
-OFTEN, SELDOM = 0.6, 0.25
-"""An operation that one class gets that often and no other class this often marks the class."""
+FAR = 0.5
+"""An operation that one class gets by so much more often than all others gives the class away."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def lonely_operations(policy: PolicySpec) -> list[str]:
     found = []
     for n, name in enumerate(table.operations):
         second, first = np.sort(table.applied[:, n])[-2:]
-        if first >= OFTEN and second < SELDOM:
+        if first - second >= FAR:
             row = table.rows[int(table.applied[:, n].argmax())]
             found.append(
                 f"{name} changes {percent(first)} of the windows of {row}, but at most "

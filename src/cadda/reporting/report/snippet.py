@@ -84,9 +84,18 @@ def _training(record: RunRecord) -> dict[str, Any]:
 
 def _call(function: str, arguments: Mapping[str, Any]) -> str:
     given = dict(arguments)
-    source = [repr(given.pop("source"))] if "source" in given else []
+    source = [_literal(given.pop("source"))] if "source" in given else []
     return f"{function}({', '.join([*source, _keywords(given)])})"
 
 
 def _keywords(arguments: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return ", ".join(f"{name}={_literal(value)}" for name, value in arguments.items())
+
+
+def _literal(value: Any) -> str:
+    """Write a value of JSON as Python, texts in double quotes."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value)
