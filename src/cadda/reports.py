@@ -85,8 +85,8 @@ def _check_complete(run: RunFolder, config: Mapping[str, Any]) -> None:
     command = "`cadda train`" if kind == "training" else "`cadda search … --resume`"
     if not run.scores.exists():
         raise RunError(
-            f"the {kind} in {run.folder} has not come to its end, so that there is nothing to "
-            f"report yet; go on with it by the same {command} as before."
+            f"the {kind} in {run.folder} has no scores on test subjects, because it has not come "
+            f"to its end or was called from Python; the same {command} as before goes on with it."
         )
     missing = [one.name for one in (run.data, run.predictions) if not one.exists()]
     if missing:

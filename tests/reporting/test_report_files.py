@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from cadda import Windows, load_model
 from cadda.exceptions import RunError
+from cadda.reporting.report import render_report
 from cadda.reporting.report.citation import bibtex
 from cadda.reports import read_record, write_report
 from cadda.run_folder import digest_of
@@ -37,6 +39,29 @@ def test_one_small_page_with_the_same_bytes_each_time(
     shutil.copytree(path.parent, copy)
     (copy / "report.html").unlink()
     assert write_report(copy).read_bytes() == first
+
+
+def test_small_even_if_policy_and_search_are_long(report_of: Callable[[str], Path]) -> None:
+    """A thousand epochs, and a hundred subpolicies for each class."""
+    record = read_record(report_of("class-wise").parent)
+    assert record.policy is not None
+    assert record.search is not None
+    subpolicy = record.policy.policy["W"][0]
+    many = dict.fromkeys(record.policy.rows, (subpolicy,) * 100)
+    tables = {name: np.repeat(table, 500, 0) for name, table in record.search.tables.items()}
+    curves = {
+        name: np.repeat(getattr(record.search, name), 500)
+        for name in ("number", "valid_loss", "entropy")
+    }
+    long = replace(
+        record,
+        policy=record.policy.model_copy(update={"policy": many}),
+        search=replace(record.search, tables=tables, **curves),
+    )
+    page = render_report(long)
+    assert len(page.encode()) < 2_000_000
+    assert "too long for this page: see policy.json" in page
+    assert "and 80 others" in page
 
 
 def test_the_files_that_it_is_made_from_are_small(report_of: Callable[[str], Path]) -> None:
@@ -117,8 +142,8 @@ def test_the_snippet_gives_the_score_of_the_report(
 
 def test_unfinished(report_of: Callable[[str], Path], tmp_path: Path) -> None:
     for name, words in (
-        ("class-wise", r"the search in .* has not come to its end.* `cadda search … --resume`"),
-        ("training", r"the training in .* has not come to its end.* `cadda train`"),
+        ("class-wise", r"the search in .* has no scores on test .* `cadda search … --resume`"),
+        ("training", r"the training in .* has no scores on test subjects.* `cadda train`"),
     ):
         folder = tmp_path / name
         shutil.copytree(report_of(name).parent, folder)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +18,9 @@ __all__ = ["Evolution", "evolution_of", "learning_chart", "progress_charts"]
 
 N_COLOURED = 6
 """Operations that get a colour of their own; the others are grey."""
+
+MOST_POINTS = 50_000
+"""Points in all charts of the evolution together, so that the page stays small."""
 
 PANELS = (
     ("share", "how often it is chosen"),
@@ -85,6 +89,7 @@ def evolution_of(curves: SearchCurves, operations: Sequence[str], policy: Policy
     Evolution
         Charts by class.
     """
+    curves = _thinned(curves)
     last = curves.tables["applied"][-1].max(0)
     ranked = np.argsort(-last, kind="stable")[:N_COLOURED].tolist()
     styles = {n: f"op-{place + 1}" for place, n in enumerate(ranked)}
@@ -130,6 +135,15 @@ def learning_chart(trainings: Sequence[Learning]) -> Chart:
         alt=f"Learning curves: {'; '.join(words)}.",
         x_label="epoch of the training",
     )
+
+
+def _thinned(curves: SearchCurves) -> SearchCurves:
+    """Leave out epochs or trials, evenly, where there are more than can be drawn."""
+    n_epochs, *shape = curves.tables["applied"].shape
+    n_kept = max(2, MOST_POINTS // (len(PANELS) * math.prod(shape)))
+    kept = np.unique(np.linspace(0, n_epochs - 1, n_kept).round().astype(int))
+    tables = {name: table[kept] for name, table in curves.tables.items()}
+    return replace(curves, number=curves.number[kept], tables=tables)
 
 
 def _loss_chart(curves: SearchCurves) -> Chart:

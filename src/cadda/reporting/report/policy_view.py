@@ -18,6 +18,12 @@ __all__ = ["Card", "Drawn", "HeatRow", "PolicyView", "Use", "lonely_operations",
 MOST_USES = 5
 """Operations that are named for each class; the table has all of them."""
 
+MOST_SUBPOLICIES = 20
+"""Subpolicies that are listed for each class."""
+
+LARGEST_JSON = 500_000
+"""Characters of a policy file above which the page only says where it is."""
+
 FAR = 0.5
 """An operation that one class gets by so much more often than all others gives the class away."""
 
@@ -78,11 +84,14 @@ class Drawn:
     name : str
         The class.
     subpolicies : tuple of (str, tuple of tuple of str)
-        How often each is drawn, and its stages in words.
+        How often each is drawn, and its stages in words; the likeliest only.
+    n_more : int
+        How many others there are.
     """
 
     name: str
     subpolicies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+    n_more: int
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class PolicyView:
     drawn : tuple of Drawn
         The subpolicies of each class.
     json : str
-        The policy file.
+        The policy file; empty if it is too large for a page.
     """
 
     rows: tuple[str, ...]
@@ -144,7 +153,7 @@ def view_policy(policy: PolicySpec, schedule: PolicySchedule | None) -> PolicyVi
     PolicyView
         What the report says about it.
     """
-    table = summarise(policy)
+    table, text = summarise(policy), (schedule or policy).to_json()
     n_rows, n_operations = table.applied.shape
     uses = [[_use(table, row, n) for n in range(n_operations)] for row in range(n_rows)]
     order = np.argsort(-table.applied.max(0), kind="stable").tolist()
@@ -162,7 +171,7 @@ def view_policy(policy: PolicySpec, schedule: PolicySchedule | None) -> PolicyVi
             for n in order
         ),
         drawn=tuple(_drawn(policy, row) for row in table.rows),
-        json=(schedule or policy).to_json(),
+        json=text if len(text) <= LARGEST_JSON else "",
     )
 
 
@@ -235,6 +244,7 @@ def _drawn(policy: PolicySpec, row: str) -> Drawn:
                 percent(one.weight / total),
                 tuple(tuple(stage_in_words(stage)) for stage in one.stages),
             )
-            for one in subpolicies
+            for one in subpolicies[:MOST_SUBPOLICIES]
         ),
+        max(0, len(subpolicies) - MOST_SUBPOLICIES),
     )

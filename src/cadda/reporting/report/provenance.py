@@ -10,9 +10,6 @@ from cadda.reporting.report.words import count, duration
 
 __all__ = ["provenance_of"]
 
-DIGITS = 16
-"""How much of a digest is shown; the configuration has all of it."""
-
 
 def provenance_of(record: RunRecord) -> Iterator[tuple[str, str]]:
     """Say where a result comes from.
@@ -51,7 +48,7 @@ def provenance_of(record: RunRecord) -> Iterator[tuple[str, str]]:
     yield "Versions", ", ".join(f"{name} {value}" for name, value in versions.items())
     yield "Machine", _machine(newest)
     for name, part in record.data.parts.items():
-        yield f"SHA-256 of {name}", f"{part.digest[:DIGITS]}…"
+        yield f"SHA-256 of {name}", part.digest
 
 
 def _seed(record: RunRecord) -> int:
