@@ -106,7 +106,6 @@ def _record(run: RunFolder, config: Mapping[str, Any]) -> RunRecord:
         kind=kind,
         config=config,
         data=_facts(json.loads(run.data.read_text("utf-8"))),
-        scores=json.loads(run.scores.read_text("utf-8")),
         predictions=Predictions(**_arrays(run.predictions)),
         policy=policy,
         schedule=schedule,

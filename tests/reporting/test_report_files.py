@@ -179,7 +179,6 @@ def test_without_gallery_and_sessions_it_is_still_a_report(
         ("predictions.npz", b"PK nothing"),
         ("gallery.npz", b""),
         ("data.json", b"{}"),
-        ("scores.json", b"["),
         ("events.jsonl", b'{"event": "SearchEpoch"}\n'),
         ("sessions.json", b"[{}]"),
     ],

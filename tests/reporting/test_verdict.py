@@ -50,9 +50,7 @@ def record(
     }
     policy = PolicySpec.from_text("sign_flip p=0.5")
     data = DataFacts(100.0, 100, ("C3",), NAMES, {}, {}, {})
-    return RunRecord(
-        *(kind, config, data, {}, predictions, policy, None, None, (), {}, None, (), ())
-    )
+    return RunRecord(*(kind, config, data, predictions, policy, None, None, (), {}, None, (), ()))
 
 
 @pytest.mark.parametrize(

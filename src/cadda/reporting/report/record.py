@@ -206,10 +206,8 @@ class RunRecord:
         What was asked for.
     data : DataFacts
         What the windows are.
-    scores : mapping of str to object
-        Scores on the test subjects.
     predictions : Predictions
-        What they are of.
+        Truth and predictions of the test windows.
     policy : PolicySpec | None
         What training windows were augmented with, at the end if that changed.
     schedule : PolicySchedule | None
@@ -231,7 +229,6 @@ class RunRecord:
     kind: Literal["search", "training"]
     config: Mapping[str, Any]
     data: DataFacts
-    scores: Mapping[str, Any]
     predictions: Predictions
     policy: PolicySpec | None
     schedule: PolicySchedule | None
