@@ -75,6 +75,31 @@ class RunFolder:
         """Pictures."""
         return self.folder / "figures"
 
+    @property
+    def data(self) -> Path:
+        """Who and what is in which part of the split."""
+        return self.folder / "data.json"
+
+    @property
+    def predictions(self) -> Path:
+        """Truth and predictions of every test window."""
+        return self.folder / "predictions.npz"
+
+    @property
+    def gallery(self) -> Path:
+        """A few training windows before and after each operation of the policy."""
+        return self.folder / "gallery.npz"
+
+    @property
+    def sessions(self) -> Path:
+        """By which commands, when and where the run was computed."""
+        return self.folder / "sessions.json"
+
+    @property
+    def report(self) -> Path:
+        """All of it on one page."""
+        return self.folder / "report.html"
+
     def begin(self, config: dict[str, Any]) -> None:
         """Start the run, or go on with it if it was begun with the same configuration.
 
@@ -119,7 +144,11 @@ class RunFolder:
                 "choose another folder."
             )
         now = json.loads(json.dumps(config))
-        for key, before, after in _differences({key: earlier.get(key) for key in now}, now):
+        # What an older version did not write down cannot be compared.
+        known = [key for key in now if key in earlier]
+        for key, before, after in _differences(
+            {key: earlier[key] for key in known}, {key: now[key] for key in known}
+        ):
             raise RunError(
                 f"{self.folder} holds a {self.kind} with another `{key}`: {_short(before)}, and "
                 f"now {_short(after)}; choose another folder, or give the same arguments to go "

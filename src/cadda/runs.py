@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from cadda.models.files import ModelDescription, load_model
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
 from cadda.run_folder import RunFolder, digest_of
+from cadda.run_records import leave_records, predict_labels
 from cadda.searching import SearchResult, search
 from cadda.tracking.jsonl import JsonlSink, both
-from cadda.training import Scores, TrainingEvent, TrainingSettings
+from cadda.training import Scores, TrainingEvent, TrainingSettings, score
 
 __all__ = [
     "SearchOutcome",
@@ -60,6 +61,7 @@ def train_in_folder(
     settings: dict[str, Any],
     device: Device,
     on_event: Callable[[TrainingEvent], None],
+    reading: Mapping[str, Any] | None = None,
 ) -> TrainingOutcome:
     """Split, train, test, and keep everything in a folder; go on if it was interrupted.
 
@@ -83,15 +85,16 @@ def train_in_folder(
         Where to train.
     on_event : callable
         Called with every event.
+    reading : mapping of str to object | None
+        How the windows were made, for the record: the name of a function and its arguments.
 
     Returns
     -------
     TrainingOutcome
         The model and its scores.
     """
-    train_part, valid_part, test_part = windows.split(
-        valid=valid, test=test, seed=settings["seed"]
-    )
+    split = {"valid": valid, "test": test, "seed": settings["seed"]}
+    train_part, valid_part, test_part = windows.split(**split)
     parts = {"train": train_part, "valid": valid_part, "test": test_part}
     # A mistake in these shall leave no folder behind.
     model_for(settings["model"], train_part, seed=0)
@@ -101,6 +104,7 @@ def train_in_folder(
     run = RunFolder(folder, "training")
     run.begin(
         {
+            "reading": reading,
             "data": data,
             "data_digest": digest_of(windows),
             "settings": settings,
@@ -120,7 +124,10 @@ def train_in_folder(
         **settings,
     )
     fitted.save(run.model)
-    scores = evaluate(fitted.model, test_part)
+    predicted = predict_labels(fitted.model, test_part)
+    last = policy.last if isinstance(policy, PolicySchedule) else policy
+    leave_records(run, parts, {"predicted": predicted}, last, split)
+    scores = score(test_part.y, predicted, test_part.class_names)
     write_text_atomically(run.scores, json.dumps(scores.to_dict(), indent=1))
     return TrainingOutcome(fitted, scores, len(test_part.subjects))
 
@@ -181,9 +188,8 @@ def search_in_folder(
     SearchOutcome
         The policy and the scores.
     """
-    train_part, valid_part, test_part = windows.split(
-        valid=valid, test=test, seed=arguments["seed"]
-    )
+    split = {"valid": valid, "test": test, "seed": arguments["seed"]}
+    train_part, valid_part, test_part = windows.split(**split)
     result = search(
         train_part,
         valid_part,
@@ -194,14 +200,22 @@ def search_in_folder(
     )
     if result.fitted is None:
         raise RunError(f"{folder} holds a search that has not come to its end.")
-    scores = evaluate(result.fitted, test_part)
-    plain = None if result.baseline is None else evaluate(result.baseline, test_part)
-    content = scores.to_dict() | {
+    models = {"predicted": result.fitted, "without_augmentation": result.baseline}
+    predicted = {name: predict_labels(one.model, test_part) for name, one in models.items() if one}
+    parts = {"train": train_part, "valid": valid_part, "test": test_part}
+    run = RunFolder(folder, "search")
+    leave_records(run, parts, predicted, result.policy, split)
+    scores = {
+        name: score(test_part.y, labels, test_part.class_names)
+        for name, labels in predicted.items()
+    }
+    plain = scores.get("without_augmentation")
+    content = scores["predicted"].to_dict() | {
         "test_subjects": test_part.subjects,
         "without_augmentation": None if plain is None else plain.to_dict(),
     }
-    write_text_atomically(RunFolder(folder, "search").scores, json.dumps(content, indent=1))
-    return SearchOutcome(result, scores, plain, len(test_part.subjects))
+    write_text_atomically(run.scores, json.dumps(content, indent=1))
+    return SearchOutcome(result, scores["predicted"], plain, len(test_part.subjects))
 
 
 def evaluate_run(

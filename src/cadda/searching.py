@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -54,6 +54,7 @@ def search(
     run_dir: str | os.PathLike[str] | None = None,
     resume: bool = False,
     data: str | None = None,
+    reading: Mapping[str, Any] | None = None,
     on_event: Callable[[SearchEvent | TrainingEvent], None] | None = None,
     **settings: Any,
 ) -> SearchResult:
@@ -104,6 +105,8 @@ def search(
         Whether to go on with an interrupted search in ``run_dir``.
     data : str | None
         Where the windows come from, for the record.
+    reading : mapping of str to object | None
+        How they were made, for the record: the name of a function and its arguments.
     on_event : callable | None
         Called with every event of the search and of the retrainings.
     **settings : object
@@ -140,6 +143,7 @@ def search(
                 "operations": task.pool.names,
                 "settings": complete,
                 "plan": asdict(plan),
+                "reading": reading,
                 "data": {"name": data, "train": digest_of(train), "valid": digest_of(valid)},
                 "split": {"train": train.subjects, "valid": valid.subjects},
             }

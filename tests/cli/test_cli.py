@@ -22,7 +22,7 @@ def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["operations"], ["doctor"], ["demo"], ["policy", "show"]]
+    "arguments", [[], ["operations"], ["doctor"], ["demo"], ["policy", "show"], ["report"]]
 )
 def test_help_has_an_example_and_needs_no_torch(arguments: list[str]) -> None:
     script = (
@@ -71,9 +71,9 @@ def test_demo_tells_the_whole_story(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     small = ("--people", "5", "--epochs", "2", "--training-epochs", "1")
     text = run("demo", "--out", str(out), *small).stdout
-    for picture in (out / "operations.png", out / "run" / "figures" / "operations.png"):
-        assert str(picture) in text
-        assert picture.stat().st_size > 10_000
+    for file in (out / "operations.png", out / "run" / "report.html"):
+        assert str(file) in text
+        assert file.stat().st_size > 10_000
     scores = json.loads((out / "run" / "scores.json").read_text())
     with_policy = scores["balanced_accuracy"]
     without = scores["without_augmentation"]["balanced_accuracy"]

@@ -42,10 +42,14 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
     assert sorted(file.name for file in out.iterdir()) == [
         "checkpoint.pt",
         "config.json",
+        "data.json",
         "events.jsonl",
+        "gallery.npz",
         "model.safetensors",
         "policy.json",
+        "predictions.npz",
         "scores.json",
+        "sessions.json",
     ]
     refused = run("evaluate", out, data / "sleep.npz", code=2)
     assert "leave them out with --unseen-only" in refused.stderr

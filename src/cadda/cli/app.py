@@ -17,6 +17,7 @@ from cadda.cli import (
     experiment,
     operations,
     policy,
+    report,
     screen,
     search,
     simulate,
@@ -45,6 +46,7 @@ app.command("search")(search.search)
 app.command("train")(train.train)
 app.command("compare")(compare.compare)
 app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)
 app.add_typer(policy.app, name="policy")
 app.add_typer(experiment.app, name="experiment")

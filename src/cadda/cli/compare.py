@@ -16,8 +16,9 @@ from cadda.cli.reading import (
     Standardise,
     Subject,
     names_in,
+    reading_of,
 )
-from cadda.cli.study_runs import Reading, prepare_study, run_study
+from cadda.cli.study_runs import prepare_study, run_study
 
 __all__ = ["compare"]
 
@@ -78,6 +79,14 @@ def compare(
         "patience": patience,
         "seed": seed,
     }
-    reading = Reading(subject, channels, classes, drop_bad, min_windows, standardise)
+    reading = reading_of(
+        data,
+        subject,
+        channels,
+        classes,
+        drop_bad=drop_bad,
+        min_windows=min_windows,
+        standardise=standardise,
+    )
     work, plan = prepare_study("compare", "cpu", changes, str(data), reading)
     run_study(work, plan, out, engine, as_json=as_json)

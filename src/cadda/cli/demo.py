@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from cadda.cli.command_line import command_line
 
 if TYPE_CHECKING:
     from cadda.runs import SearchOutcome
@@ -31,21 +33,27 @@ def demo(
     from cadda.cli.pictures import save_operations_picture
     from cadda.cli.search import print_outcome
     from cadda.data.simulate import simulate_sleep
+    from cadda.reports import write_report
+    from cadda.run_sessions import recorded_session
     from cadda.runs import search_in_folder
-    from cadda.tracking import SearchDisplay
+    from cadda.tracking import SearchDisplay, both
     from cadda.training import TrainingSettings
 
     typer.echo(
         f"Simulating the sleep of {people} people: two channels, five stages, each person "
         "with rhythms and noise of their own …"
     )
-    windows = simulate_sleep(people, N_WINDOWS, seed=0)
+    arguments: dict[str, Any] = {"n_subjects": people, "n_windows": N_WINDOWS, "seed": 0}
+    windows = simulate_sleep(**arguments)
     typer.echo(
         "CADDA now looks for augmentation, stage by stage of sleep, that makes a small network "
         "read other people's sleep better …"
     )
     run = out / "run"
-    with SearchDisplay(repr(windows)) as display:
+    with (
+        recorded_session(run, "search", command_line()) as session,
+        SearchDisplay(repr(windows)) as display,
+    ):
         outcome = search_in_folder(
             windows,
             run,
@@ -60,15 +68,17 @@ def demo(
                 "seed": 0,
                 "resume": True,
                 "data": "simulated sleep",
-                "on_event": display,
+                "reading": {"function": "cadda.simulate_sleep", "arguments": arguments},
+                "on_event": both(session, display),
             },
         )
+    report = write_report(run)
     print_outcome(outcome, run)
     typer.echo(_verdict(outcome))
     picture = save_operations_picture(out / "operations.png")
-    typer.echo(f"Which operations each stage gets: {run / 'figures' / 'operations.png'}")
     typer.echo(f"What every operation does: {picture}")
     typer.echo("Your own recordings: `cadda search night-epo.fif.gz --out run`")
+    typer.echo(f"Open this next, in any browser: {report}")
 
 
 def _verdict(outcome: SearchOutcome) -> str:

@@ -25,6 +25,7 @@ CORE = (
     "typer",
     "rich",
     "optuna",
+    "jinja2",
 )
 
 

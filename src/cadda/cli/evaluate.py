@@ -17,6 +17,7 @@ from cadda.cli.reading import (
     Standardise,
     Subject,
     read,
+    reading_of,
 )
 
 __all__ = ["evaluate"]
@@ -49,7 +50,7 @@ def evaluate(
     from cadda.cli.tables import print_scores
     from cadda.runs import evaluate_run
 
-    windows = read(
+    reading = reading_of(
         data,
         subject,
         channels,
@@ -58,6 +59,7 @@ def evaluate(
         min_windows=min_windows,
         standardise=standardise,
     )
+    windows = read(reading)
     scores, n_subjects = evaluate_run(
         run, windows, unseen_only=unseen_only, other_people=other_people
     )

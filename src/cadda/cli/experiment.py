@@ -9,9 +9,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cadda.cli.experiment_display import print_plan, print_progress, print_studies
-from cadda.cli.reading import Channels, Classes, DropBad, MinWindows, Standardise, Subject
+from cadda.cli.reading import (
+    Channels,
+    Classes,
+    DropBad,
+    MinWindows,
+    Standardise,
+    Subject,
+    reading_of,
+)
 from cadda.cli.settings import parse_settings
-from cadda.cli.study_runs import Reading, counts, prepare_study, run_study, show_study
+from cadda.cli.study_runs import counts, prepare_study, run_study, show_study
 
 __all__ = ["app"]
 
@@ -91,7 +99,15 @@ def plan(
     """
     from cadda.experiments.folder import StudyFolder
 
-    reading = Reading(subject, channels, classes, drop_bad, min_windows, standardise)
+    reading = reading_of(
+        Path(data),
+        subject,
+        channels,
+        classes,
+        drop_bad=drop_bad,
+        min_windows=min_windows,
+        standardise=standardise,
+    )
     changes = _changes(config, settings, model)
     work, made = prepare_study(name, scale, changes, data, reading)
     progress = made.progress(StudyFolder(_folder(name, out)).results.read())
@@ -130,7 +146,15 @@ def run(
     from cadda.compute import check_engine
 
     check_engine(engine)
-    reading = Reading(subject, channels, classes, drop_bad, min_windows, standardise)
+    reading = reading_of(
+        Path(data),
+        subject,
+        channels,
+        classes,
+        drop_bad=drop_bad,
+        min_windows=min_windows,
+        standardise=standardise,
+    )
     changes = _changes(config, settings, model)
     work, made = prepare_study(name, scale, changes, data, reading)
     run_study(work, made, _folder(name, out), engine, as_json=as_json)

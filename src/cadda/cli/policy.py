@@ -9,13 +9,11 @@ import typer
 
 if TYPE_CHECKING:
     from cadda.policies.schedule import PolicySchedule
-    from cadda.policies.spec import PolicySpec, StageEntry
+    from cadda.policies.spec import PolicySpec
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Look at policy files.", no_args_is_help=True)
-
-MOST_ENTRIES = 3
 
 
 @app.callback()
@@ -66,6 +64,8 @@ def _print_policy(spec: PolicySpec) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from cadda.policies.spec_words import stage_in_words
+
     console = Console()
     found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""
     kind = "class-wise policy" if spec.is_classwise else "policy for all classes"
@@ -79,27 +79,6 @@ def _print_policy(spec: PolicySpec) -> None:
             table.add_column(f"stage {k + 1}")
         total = sum(one.weight for one in subpolicies)
         for one in sorted(subpolicies, key=lambda one: -one.weight):
-            stages = [_stage_in_words(stage) for stage in one.stages]
+            stages = ["\n".join(stage_in_words(stage)) for stage in one.stages]
             table.add_row(f"{one.weight / total:.0%}", *stages)
         console.print(table)
-
-
-def _stage_in_words(stage: tuple[StageEntry, ...]) -> str:
-    """Say the likeliest operations of a stage, one per line."""
-    total = sum(entry.weight for entry in stage)
-    ranked = sorted(stage, key=lambda entry: -entry.weight * entry.probability)
-    lines = [_entry_in_words(entry, entry.weight / total) for entry in ranked[:MOST_ENTRIES]]
-    if len(ranked) > MOST_ENTRIES:
-        lines.append(f"and {len(ranked) - MOST_ENTRIES} more")
-    return "\n".join(lines)
-
-
-def _entry_in_words(entry: StageEntry, share: float) -> str:
-    from cadda.operations.catalogue import CATALOGUE
-
-    known = CATALOGUE.get(entry.operation)
-    unit = known.describe(entry.magnitude) if known else ""
-    if known is None and entry.magnitude is not None:
-        unit = f"magnitude {entry.magnitude:.2f}"
-    strength = f", {unit}" if unit else ""
-    return f"{share * entry.probability:.0%} {entry.operation}{strength}"

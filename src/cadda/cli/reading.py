@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,6 +23,7 @@ __all__ = [
     "Subject",
     "names_in",
     "read",
+    "reading_of",
 ]
 
 Data = Annotated[
@@ -49,8 +51,8 @@ DropBad = Annotated[
 ]
 
 
-def read(
-    data: Path | Windows,
+def reading_of(
+    data: Path,
     subject: str | None,
     channels: str | None,
     classes: str | None,
@@ -58,13 +60,13 @@ def read(
     drop_bad: bool,
     min_windows: int | None = None,
     standardise: Literal["auto", "window", "recording", "none"] = "auto",
-) -> Windows:
-    """Read windows as the options say, with a progress bar.
+) -> dict[str, Any]:
+    """Say how windows are read as the options say, to do it and to write it down.
 
     Parameters
     ----------
-    data : Path | Windows
-        Where they are; or windows to select from.
+    data : Path
+        Where they are.
     subject : str | None
         Column with the subjects.
     channels : str | None
@@ -80,22 +82,40 @@ def read(
 
     Returns
     -------
+    dict
+        A function and its arguments, as plain data.
+    """
+    given = {
+        "source": str(data),
+        "subject": subject,
+        "channels": names_in(channels),
+        "classes": names_in(classes),
+        "min_windows": min_windows,
+    }
+    arguments = {name: value for name, value in given.items() if value is not None} | {
+        "standardise": None if standardise == "none" else standardise,
+        "bad": "drop" if drop_bad else "refuse",
+    }
+    return {"function": "cadda.read_windows", "arguments": arguments}
+
+
+def read(reading: Mapping[str, Any]) -> Windows:
+    """Read windows, with a progress bar.
+
+    Parameters
+    ----------
+    reading : mapping
+        What `reading_of` gave.
+
+    Returns
+    -------
     Windows
         The windows.
     """
     from cadda.data.readers import read_windows
 
     with progress_bar("Reading") as on_progress:
-        return read_windows(
-            data,
-            subject=subject,
-            channels=names_in(channels),
-            classes=names_in(classes),
-            min_windows=min_windows,
-            standardise=None if standardise == "none" else standardise,
-            bad="drop" if drop_bad else "refuse",
-            on_progress=on_progress,
-        )
+        return read_windows(**reading["arguments"], on_progress=on_progress)
 
 
 def names_in(text: str | None) -> list[str] | None:

@@ -21,6 +21,7 @@ from cadda.cli.reading import (
     Subject,
     names_in,
     read,
+    reading_of,
 )
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def screen(
     from cadda.reporting.screening import plot_screening
     from cadda.screening import screen as run
 
-    windows = read(
+    reading = reading_of(
         data,
         subject,
         channels,
@@ -96,6 +97,7 @@ def screen(
         min_windows=min_windows,
         standardise=standardise,
     )
+    windows = read(reading)
     train_part, valid_part, _ = windows.split(valid=valid, test=test, seed=seed)
     folder = make_folder(out)
     if not as_json:

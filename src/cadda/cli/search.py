@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cadda.cli.reading import Channels, Classes, Data, DropBad, Subject, read
+from cadda.cli.command_line import command_line
+from cadda.cli.reading import Channels, Classes, Data, DropBad, Subject, read, reading_of
 from cadda.cli.settings import parse_settings
 
 if TYPE_CHECKING:
@@ -76,57 +76,64 @@ def search(
     """Find the augmentation with which a model generalises best to other subjects.
 
     Searches on some subjects, judges by others, trains with and without the policy found, and
-    tests both on a third group.
+    tests both on a third group. All that came out is in report.html in the folder, to be opened
+    in any browser.
 
     Example: cadda search night-epo.fif.gz --method cadda --out run
     """
+    from cadda.reports import write_report
+    from cadda.run_sessions import recorded_session
     from cadda.runs import search_in_folder
-    from cadda.tracking import SearchDisplay
+    from cadda.tracking import SearchDisplay, both
     from cadda.training import TrainingSettings
 
     chosen = parse_settings(settings or [])
-    windows = read(data, subject, channels, classes, drop_bad=drop_bad)
+    reading = reading_of(data, subject, channels, classes, drop_bad=drop_bad)
     try:
-        with SearchDisplay(repr(windows)) as display:
-            outcome = search_in_folder(
-                windows,
-                out,
-                valid=valid,
-                test=test,
-                retrain_every=retrain_every,
-                baseline=baseline,
-                arguments={
-                    "method": method,
-                    "classwise": classwise,
-                    "model": model,
-                    "operations": None if operations is None else operations.split(","),
-                    "budget": budget,
-                    "training": TrainingSettings(
-                        max_epochs=max_epochs, patience=patience, seed=seed
-                    ),
-                    "max_seconds": max_seconds,
-                    "preset": preset,
-                    "seed": seed,
-                    "device": device,
-                    "engine": engine,
-                    "resume": resume,
-                    "data": str(data),
-                    "on_event": display,
-                    **chosen,
-                },
-            )
+        with recorded_session(out, "search", command_line()) as session:
+            windows = read(reading)
+            with SearchDisplay(repr(windows)) as display:
+                outcome = search_in_folder(
+                    windows,
+                    out,
+                    valid=valid,
+                    test=test,
+                    retrain_every=retrain_every,
+                    baseline=baseline,
+                    arguments={
+                        "method": method,
+                        "classwise": classwise,
+                        "model": model,
+                        "operations": None if operations is None else operations.split(","),
+                        "budget": budget,
+                        "training": TrainingSettings(
+                            max_epochs=max_epochs, patience=patience, seed=seed
+                        ),
+                        "max_seconds": max_seconds,
+                        "preset": preset,
+                        "seed": seed,
+                        "device": device,
+                        "engine": engine,
+                        "resume": resume,
+                        "data": str(data),
+                        "reading": reading,
+                        "on_event": both(session, display),
+                        **chosen,
+                    },
+                )
     except KeyboardInterrupt:
-        command = " ".join(["cadda", *(one for one in sys.argv[1:] if one != "--resume")])
         typer.echo(
             "Interrupted; every finished epoch or trial is saved. Go on with:\n"
-            f"  {command} --resume",
+            f"  {command_line(without='--resume')} --resume",
             err=True,
         )
         raise
+    report = write_report(out)
     if as_json:
-        typer.echo(json.dumps(summary_of(outcome)))
+        typer.echo(json.dumps(summary_of(outcome) | {"report": str(report)}))
     else:
         print_outcome(outcome, out)
+        typer.echo(f"Open this next, in any browser: {report}")
 
 
 def summary_of(outcome: SearchOutcome) -> dict[str, Any]:
@@ -152,7 +159,7 @@ def summary_of(outcome: SearchOutcome) -> dict[str, Any]:
 
 
 def print_outcome(outcome: SearchOutcome, out: Path) -> None:
-    """Print scores with and without the policy, and what to do next.
+    """Print scores with and without the policy, and where the rest is.
 
     Parameters
     ----------
@@ -162,10 +169,11 @@ def print_outcome(outcome: SearchOutcome, out: Path) -> None:
         The run folder.
     """
     from cadda.cli.comparison import print_comparison
+    from cadda.cli.tables import subjects_in_words
 
     columns = {"with the policy": outcome.scores}
     if outcome.baseline is not None:
         columns = {"no augmentation": outcome.baseline, **columns}
-    print_comparison(columns, f"{outcome.n_test_subjects} test subjects")
+    print_comparison(columns, subjects_in_words(outcome.n_test_subjects))
     typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and pictures: {out}")
-    typer.echo(f"Next: `cadda policy show {out / 'policy.json'}` shows the policy in units.")
+    typer.echo(f"`cadda policy show {out / 'policy.json'}` shows the policy in units.")

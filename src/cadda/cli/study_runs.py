@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,27 +14,17 @@ from cadda.cli.progress import progress_bar
 from cadda.cli.reading import read
 
 if TYPE_CHECKING:
+    from cadda.data.windows import Windows
     from cadda.experiments.base import Study
     from cadda.experiments.folder import StudyFolder
     from cadda.experiments.plan import Plan, Progress
     from cadda.experiments.preparing import Work
 
-__all__ = ["Reading", "counts", "prepare_study", "run_study", "show_study"]
-
-
-class Reading(NamedTuple):
-    """The options with which data are read; see `cadda.cli.reading.read`."""
-
-    subject: str | None
-    channels: str | None
-    classes: str | None
-    drop_bad: bool
-    min_windows: int | None
-    standardise: Any
+__all__ = ["counts", "prepare_study", "run_study", "show_study"]
 
 
 def prepare_study(
-    name: str, scale: str, changes: dict[str, Any], data: str, reading: Reading
+    name: str, scale: str, changes: dict[str, Any], data: str, reading: Mapping[str, Any]
 ) -> tuple[Work, Plan]:
     """Check settings, get the data and plan the jobs.
 
@@ -47,8 +38,8 @@ def prepare_study(
         Settings that the user wants otherwise.
     data : str
         Name of a simulation, or a path.
-    reading : Reading
-        How to read.
+    reading : mapping
+        How to read, see `cadda.cli.reading.reading_of`.
 
     Returns
     -------
@@ -59,17 +50,8 @@ def prepare_study(
     """
     from cadda.experiments.preparing import prepare
 
-    def read_source(source: Any) -> Any:
-        where = Path(source) if isinstance(source, str) else source
-        return read(
-            where,
-            reading.subject,
-            reading.channels,
-            reading.classes,
-            drop_bad=reading.drop_bad,
-            min_windows=reading.min_windows,
-            standardise=reading.standardise,
-        )
+    def read_source(source: Any) -> Windows:
+        return read({"arguments": {**reading["arguments"], "source": source}})
 
     with progress_bar("Simulating") as on_progress:
         return prepare(name, scale, changes, data, read_source, on_progress)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cadda.training import Scores
 
-__all__ = ["print_scores"]
+__all__ = ["print_scores", "subjects_in_words"]
 
 
 def print_scores(scores: Scores, title: str) -> None:
@@ -38,3 +38,19 @@ def print_scores(scores: Scores, title: str) -> None:
     for name, row in zip(names, scores.confusion.tolist(), strict=True):
         table.add_row(escape(name), f"{scores.f1_per_class[name]:.3f}", *map(str, row))
     console.print(table)
+
+
+def subjects_in_words(n_subjects: int) -> str:
+    """Say how many test subjects there are.
+
+    Parameters
+    ----------
+    n_subjects : int
+        How many.
+
+    Returns
+    -------
+    str
+        Such as ``"2 test subjects"``.
+    """
+    return f"{n_subjects} test subject{'s' if n_subjects != 1 else ''}"

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from cadda.cli.command_line import command_line
 from cadda.cli.reading import (
     Channels,
     Classes,
@@ -17,6 +18,7 @@ from cadda.cli.reading import (
     Standardise,
     Subject,
     read,
+    reading_of,
 )
 
 __all__ = ["train"]
@@ -64,13 +66,14 @@ def train(
 
     Example: cadda train night-epo.fif.gz --policy policy.json --out run
     """
-    from cadda.cli.tables import print_scores
+    from cadda.cli.tables import print_scores, subjects_in_words
     from cadda.policies.schedule import load_policy
+    from cadda.run_sessions import recorded_session
     from cadda.runs import train_in_folder
     from cadda.tracking import TrainingDisplay
 
     spec = None if policy is None else load_policy(policy)
-    windows = read(
+    reading = reading_of(
         data,
         subject,
         channels,
@@ -79,31 +82,34 @@ def train(
         min_windows=min_windows,
         standardise=standardise,
     )
-    if not as_json:
-        typer.echo(repr(windows))
     try:
-        with TrainingDisplay(patience) as display:
-            outcome = train_in_folder(
-                windows,
-                out,
-                data=str(data),
-                policy=spec,
-                valid=valid,
-                test=test,
-                settings={
-                    "model": model,
-                    "max_epochs": max_epochs,
-                    "patience": patience,
-                    "batch_size": batch_size,
-                    "lr": lr,
-                    "class_weights": class_weights,
-                    "copies": copies,
-                    "monitor": monitor,
-                    "seed": seed,
-                },
-                device=device,
-                on_event=display,
-            )
+        with recorded_session(out, "training", command_line()):
+            windows = read(reading)
+            if not as_json:
+                typer.echo(repr(windows))
+            with TrainingDisplay(patience) as display:
+                outcome = train_in_folder(
+                    windows,
+                    out,
+                    data=str(data),
+                    policy=spec,
+                    valid=valid,
+                    test=test,
+                    settings={
+                        "model": model,
+                        "max_epochs": max_epochs,
+                        "patience": patience,
+                        "batch_size": batch_size,
+                        "lr": lr,
+                        "class_weights": class_weights,
+                        "copies": copies,
+                        "monitor": monitor,
+                        "seed": seed,
+                    },
+                    device=device,
+                    on_event=display,
+                    reading=reading,
+                )
     except KeyboardInterrupt:
         typer.echo(
             "Interrupted. Every finished epoch is saved: the same command goes on.", err=True
@@ -112,6 +118,7 @@ def train(
     if as_json:
         typer.echo(json.dumps(outcome.scores.to_dict()))
         return
-    epoch = outcome.fitted.best_epoch
-    print_scores(outcome.scores, f"{outcome.n_test_subjects} test subjects, epoch {epoch}")
+    subjects = subjects_in_words(outcome.n_test_subjects)
+    print_scores(outcome.scores, f"{subjects}, epoch {outcome.fitted.best_epoch}")
     typer.echo(f"Model, scores and events: {out.resolve()}")
+    typer.echo(f"Next: `cadda report {out}` shows all of it on one page.")

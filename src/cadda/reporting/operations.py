@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 import torch
-from matplotlib import mlab
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
@@ -17,8 +15,9 @@ from cadda._random import Seeds
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
+from cadda.reporting.spectrum import HIGHEST_FREQUENCY, power_in_decibel
 
-__all__ = ["plot_operation", "plot_operations"]
+__all__ = ["N_TRIES", "most_visible", "plot_operation", "plot_operations"]
 
 BEFORE = "#8c8c8c"
 AFTER = "#0b63b0"
@@ -26,7 +25,6 @@ N_COLUMNS = 3
 SPACING = 6.0
 """Distance between the channels of a plot, in standard deviations."""
 
-HIGHEST_FREQUENCY = 35.0
 N_TRIES = 12
 """How many draws are made, of which the most visible one is shown."""
 
@@ -106,6 +104,42 @@ def plot_operations(
     return figure
 
 
+def most_visible(
+    operation: Operation,
+    window: Tensor,
+    magnitude: float | None,
+    *,
+    channels: Sequence[int],
+    seed: int,
+) -> Tensor:
+    """Transform a window several times and give the result that differs most.
+
+    Parameters
+    ----------
+    operation : Operation
+        The operation.
+    window : Tensor
+        One window of shape (n_channels, n_times).
+    magnitude : float | None
+        Strength in [0, 1]; None for an operation without one.
+    channels : sequence of int
+        Channels that are looked at.
+    seed : int
+        Decides the random draws.
+
+    Returns
+    -------
+    Tensor
+        The window after the most visible of `N_TRIES` draws.
+    """
+    generator = Seeds(seed).stream(f"picture of {operation.name}")
+    copies = window.expand(N_TRIES, *window.shape)
+    with torch.no_grad():
+        results = operation(copies, magnitude, generator=generator)
+    change = (results - copies)[:, list(channels)].square().sum((1, 2))
+    return results[int(change.argmax())]
+
+
 def _draw_panel(
     panel: Figure | SubFigure,
     operation: Operation,
@@ -116,22 +150,12 @@ def _draw_panel(
     seed: int,
 ) -> None:
     """Draw signal and spectrum of the first channels into a figure or a part of one."""
-    after = _most_visible(operation, window, magnitude, seed)
+    after = most_visible(operation, window, magnitude, channels=[0], seed=seed)
     signal_axes, spectrum_axes = panel.subplots(1, 2, width_ratios=(2, 1))
     panel.suptitle(_title(operation, magnitude), fontsize=10)
     _draw_signals(signal_axes, window, after, sfreq, ch_names)
     _draw_spectra(spectrum_axes, window[0], after[0], sfreq)
     spectrum_axes.set_title(ch_names[0], fontsize=8, loc="right", y=0.85)
-
-
-def _most_visible(operation: Operation, window: Tensor, magnitude: float, seed: int) -> Tensor:
-    """Transform a window several times and give the result that differs most in channel 0."""
-    generator = Seeds(seed).stream(f"picture of {operation.name}")
-    copies = window.expand(N_TRIES, *window.shape)
-    with torch.no_grad():
-        results = operation(copies, magnitude, generator=generator)
-    change = (results - copies)[:, 0].square().sum(-1)
-    return results[int(change.argmax())]
 
 
 def _title(operation: Operation, magnitude: float) -> str:
@@ -157,10 +181,8 @@ def _draw_signals(
 
 def _draw_spectra(axes: Axes, before: Tensor, after: Tensor, sfreq: float) -> None:
     """Draw the power spectra of one channel in dB."""
-    length = min(len(before), round(4 * sfreq))
     for signal, color in ((before, BEFORE), (after, AFTER)):
-        power, frequency = mlab.psd(signal.numpy(), NFFT=length, Fs=sfreq, noverlap=length // 2)
-        axes.plot(frequency, 10 * np.log10(np.maximum(power, 1e-6)), color=color, linewidth=0.9)
+        axes.plot(*power_in_decibel(signal.numpy(), sfreq), color=color, linewidth=0.9)
     axes.set_xlim(0, min(HIGHEST_FREQUENCY, sfreq / 2))
     axes.set_ylim(-45, 8)
     axes.set_xlabel("frequency (Hz)", fontsize=8)

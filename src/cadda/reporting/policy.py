@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec import PolicySpec
-from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.spec_words import row_label
 from cadda.policies.summary import PolicySummary, summarise
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 
@@ -47,7 +47,7 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
     picture = axes.imshow(table.applied, cmap="Blues", vmin=0, aspect="auto")
     _write_cells(axes, table)
     axes.set_xticks(range(n_columns), _labels(table.operations), rotation=40, ha="right")
-    axes.set_yticks(range(n_rows), [_row_label(name) for name in table.rows])
+    axes.set_yticks(range(n_rows), [row_label(name) for name in table.rows])
     figure.colorbar(picture, label="probability of changing a window", shrink=0.9)
     method = policy.provenance.method
     axes.set_title("Operations used" + (f" by the policy that {method} found" if method else ""))
@@ -87,7 +87,7 @@ def plot_evolution(
             if row == 0:
                 axes.set_title(title, fontsize=10)
             if column == 0:
-                axes.set_ylabel(_row_label(name))
+                axes.set_ylabel(row_label(name))
     for axes in panels[-1]:
         axes.set_xlabel("trial, best policy so far" if by_trials else "epoch of the search")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -126,7 +126,3 @@ def _write_cells(axes: Axes, table: PolicySummary) -> None:
 
 def _labels(operations: Sequence[str]) -> list[str]:
     return [name.replace("_", " ") for name in operations]
-
-
-def _row_label(name: str) -> str:
-    return "all classes" if name == ALL_CLASSES else name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Scores", "score"]
+__all__ = ["Scores", "score", "scores_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +75,47 @@ def score(y_true: ArrayLike, y_pred: ArrayLike, class_names: tuple[str, ...]) ->
     n_classes = len(class_names)
     pairs = np.asarray(y_true, dtype=np.int64) * n_classes + np.asarray(y_pred, dtype=np.int64)
     confusion = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
-    hits, true, predicted = np.diag(confusion), confusion.sum(1), confusion.sum(0)
-    total = confusion.sum()
-    f1 = 2 * hits / np.maximum(true + predicted, 1)
-    agreement = hits.sum() / total
-    by_chance = (true * predicted).sum() / total**2
+    values = scores_of(confusion)
+    f1 = values.pop("f1_per_class")
     return Scores(
-        balanced_accuracy=float((hits[true > 0] / true[true > 0]).mean()),
-        macro_f1=float(f1[true + predicted > 0].mean()),
         f1_per_class=dict(zip(class_names, f1.tolist(), strict=True)),
-        # Truth and predictions all of one class agree by chance alone.
-        kappa=float((agreement - by_chance) / (1 - by_chance)) if by_chance < 1 else 0.0,
-        accuracy=float(agreement),
         confusion=confusion,
+        **{name: float(value) for name, value in values.items()},
     )
+
+
+def scores_of(confusion: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+    """Compute scores of many confusion matrices at once.
+
+    Parameters
+    ----------
+    confusion : array of shape (..., n_classes, n_classes)
+        Counts; rows are the truth, columns the predictions. None may be without any window.
+
+    Returns
+    -------
+    dict of str to array
+        Scores by their names in `Scores`, of shape (...); ``f1_per_class`` has a last axis of
+        classes.
+    """
+    hits = np.diagonal(confusion, axis1=-2, axis2=-1)
+    true, predicted = confusion.sum(-1), confusion.sum(-2)
+    total = true.sum(-1)
+    f1 = 2 * hits / np.maximum(true + predicted, 1)
+    agreement = hits.sum(-1) / total
+    by_chance = (true * predicted).sum(-1) / total**2
+    # Truth and predictions all of one class agree by chance alone.
+    beyond = np.where(by_chance < 1, agreement - by_chance, 0.0)
+    return {
+        "balanced_accuracy": _mean_where(true > 0, hits / np.maximum(true, 1)),
+        "macro_f1": _mean_where(true + predicted > 0, f1),
+        "f1_per_class": f1,
+        "kappa": beyond / np.where(by_chance < 1, 1 - by_chance, 1.0),
+        "accuracy": agreement,
+    }
+
+
+def _mean_where(counts: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the mean over the classes that count."""
+    mean: NDArray[np.float64] = np.where(counts, values, 0.0).sum(-1) / counts.sum(-1)
+    return mean

@@ -1,0 +1,276 @@
+"""Charts as plain data; the template turns them into SVG that fits any width.
+
+Lines are drawn in a box of fixed size that the page stretches; ticks and labels stand beside it as
+text, which is never stretched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "HEIGHT",
+    "WIDTH",
+    "Chart",
+    "Line",
+    "Series",
+    "Tick",
+    "axis",
+    "draw_line",
+    "line_chart",
+]
+
+WIDTH, HEIGHT = 1200, 400
+"""Size of the box that lines are drawn in."""
+
+MOST_POINTS = 800
+N_TICKS = 5
+
+Numbers = NDArray[np.float64]
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A mark beside an axis.
+
+    Parameters
+    ----------
+    at : float
+        Where, in per cent of the axis from its beginning.
+    text : str
+        What is written there.
+    """
+
+    at: float
+    text: str
+
+    @classmethod
+    def of(cls, value: float, span: Span, text: str) -> Tick:
+        """Put a mark at a value.
+
+        Parameters
+        ----------
+        value : float
+            Where.
+        span : tuple of float
+            Ends of the axis.
+        text : str
+            What is written there.
+
+        Returns
+        -------
+        Tick
+            The mark.
+        """
+        return cls(round(100 * (value - span[0]) / (span[1] - span[0]), 2), text)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart.
+
+    Parameters
+    ----------
+    path : str
+        SVG path.
+    style : str
+        CSS classes.
+    label : str
+        What the line is; empty for one that the legend leaves out.
+    """
+
+    path: str
+    style: str
+    label: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Numbers to be drawn.
+
+    Parameters
+    ----------
+    x : array-like of shape (n,)
+        Horizontal positions.
+    y : array-like of shape (n,)
+        Vertical positions; NaN leaves a gap.
+    style : str
+        CSS classes.
+    label : str
+        What it is; empty for what the legend leaves out.
+    dots : bool
+        Whether to draw dots instead of a line.
+    """
+
+    x: ArrayLike
+    y: ArrayLike
+    style: str
+    label: str = ""
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture with two axes.
+
+    Parameters
+    ----------
+    title : str
+        What is to be seen.
+    alt : str
+        The same in words and numbers, for those who cannot see it.
+    lines : tuple of Line
+        What is drawn, from back to front.
+    x_ticks : tuple of Tick
+        Marks from left to right.
+    y_ticks : tuple of Tick
+        Marks from bottom to top.
+    x_label : str
+        What the horizontal axis is.
+    style : str
+        CSS classes.
+    """
+
+    title: str
+    alt: str
+    lines: tuple[Line, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    x_label: str
+    style: str = ""
+
+
+def line_chart(
+    series: Sequence[Series],
+    *,
+    title: str,
+    alt: str,
+    x_label: str,
+    y_span: Span | None = None,
+    whole_x: bool = True,
+    style: str = "",
+) -> Chart:
+    """Draw numbers over a common axis.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        What to draw, from back to front.
+    title : str
+        What is to be seen.
+    alt : str
+        The same in words and numbers.
+    x_label : str
+        What the horizontal axis is.
+    y_span : tuple of float | None
+        Ends of the vertical axis; None fits all values.
+    whole_x : bool
+        Whether only whole numbers are written below.
+    style : str
+        CSS classes.
+
+    Returns
+    -------
+    Chart
+        The chart.
+    """
+    xs = [np.asarray(one.x, dtype=float) for one in series]
+    ys = [np.asarray(one.y, dtype=float) for one in series]
+    x_span, y_span = _span(xs), y_span or _roomy(_span(ys))
+    lines = []
+    for one, x, y in zip(series, xs, ys, strict=True):
+        pieces = [(x[i : i + 1], y[i : i + 1]) for i in range(len(x))] if one.dots else [(x, y)]
+        path = "".join(draw_line(*piece, x_span, y_span) for piece in pieces)
+        lines.append(Line(path, one.style, one.label))
+    return Chart(
+        title, alt, tuple(lines), axis(x_span, whole=whole_x), axis(y_span), x_label, style
+    )
+
+
+def draw_line(
+    x: Numbers, y: Numbers, x_span: Span, y_span: Span, *, most_points: int = MOST_POINTS
+) -> str:
+    """Write a line as an SVG path, thinned out and rounded to what can be seen.
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+        Horizontal positions.
+    y : array of shape (n,)
+        Vertical positions; NaN leaves a gap.
+    x_span : tuple of float
+        Ends of the horizontal axis.
+    y_span : tuple of float
+        Ends of the vertical axis.
+    most_points : int
+        With more points, only every second, third and so on is drawn.
+
+    Returns
+    -------
+    str
+        The path. A single point becomes a dot.
+    """
+    keep = np.arange(0, len(x), max(1, math.ceil(len(x) / most_points)))
+    if len(x) and keep[-1] != len(x) - 1:
+        keep = np.append(keep, len(x) - 1)
+    across = WIDTH * (x[keep] - x_span[0]) / (x_span[1] - x_span[0])
+    up = HEIGHT * (1 - (y[keep] - y_span[0]) / (y_span[1] - y_span[0]))
+    is_known = np.isfinite(up)
+    pieces = np.split(np.arange(len(keep)), np.flatnonzero(np.diff(is_known)) + 1)
+    return "".join(_piece(across[one], up[one]) for one in pieces if len(one) and is_known[one[0]])
+
+
+def axis(span: Span, *, whole: bool = False) -> tuple[Tick, ...]:
+    """Choose round numbers along an axis.
+
+    Parameters
+    ----------
+    span : tuple of float
+        Ends of the axis.
+    whole : bool
+        Whether only whole numbers are wanted.
+
+    Returns
+    -------
+    tuple of Tick
+        The marks.
+    """
+    low, high = span
+    locator = MaxNLocator(N_TICKS, integer=whole, steps=[1, 2, 2.5, 5, 10])
+    values = np.asarray(locator.tick_values(low, high), dtype=float)
+    step = values[1] - values[0]
+    inside = values[(values >= low - step / 100) & (values <= high + step / 100)]
+    return tuple(
+        Tick.of(value, span, f"{round(value, 10):g}".replace("-", "−"))
+        for value in inside.tolist()
+    )
+
+
+def _piece(across: Numbers, up: Numbers) -> str:
+    """Write a piece without gaps, in steps, which are shorter to write than places."""
+    places = np.stack([across, up], axis=1).round().astype(int)
+    first = f"M{places[0, 0]} {places[0, 1]}"
+    if len(places) == 1:
+        return f"{first}h0"
+    return f"{first}l{' '.join(f'{dx} {dy}' for dx, dy in np.diff(places, axis=0).tolist())}"
+
+
+def _span(values: Sequence[Numbers]) -> Span:
+    """Find the ends of what is known; never two that are equal."""
+    known = np.concatenate([one[np.isfinite(one)] for one in values]) if values else np.zeros(0)
+    if not len(known):
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _roomy(span: Span) -> Span:
+    margin = 0.06 * (span[1] - span[0])
+    return span[0] - margin, span[1] + margin

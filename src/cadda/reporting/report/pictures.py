@@ -1,0 +1,153 @@
+"""Before and after: signal and spectrum of the user's own windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.spec_words import amount_in_words
+from cadda.reporting.report.charts import (
+    Chart,
+    Line,
+    Series,
+    Tick,
+    axis,
+    draw_line,
+    line_chart,
+)
+from cadda.reporting.report.record import Gallery
+from cadda.reporting.report.words import percent
+from cadda.reporting.spectrum import HIGHEST_FREQUENCY, power_in_decibel
+
+__all__ = ["Panel", "panels_of"]
+
+SHOWN_SECONDS = 6.0
+SPACING = 7.0
+"""Distance between the channels, in standard deviations."""
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One operation.
+
+    Parameters
+    ----------
+    operation : str
+        Its name.
+    summary : str
+        What it does.
+    use : str
+        How often and how strongly the policy uses it.
+    signal : Chart
+        The signal before and after.
+    spectrum : Chart
+        The spectrum of one channel before and after.
+    """
+
+    operation: str
+    summary: str
+    use: str
+    signal: Chart
+    spectrum: Chart
+
+
+def panels_of(gallery: Gallery, sfreq: float) -> tuple[Panel, ...]:
+    """Draw what each operation does.
+
+    Parameters
+    ----------
+    gallery : Gallery
+        Windows before and after.
+    sfreq : float
+        Sampling rate in Hz.
+
+    Returns
+    -------
+    tuple of Panel
+        One for each operation.
+    """
+    return tuple(_panel(gallery, i, sfreq) for i in range(len(gallery.operation)))
+
+
+def _panel(gallery: Gallery, i: int, sfreq: float) -> Panel:
+    name, class_name = str(gallery.operation[i]), str(gallery.class_name[i])
+    before = gallery.before[gallery.window[i]].astype(float)
+    after = gallery.after[i].astype(float)
+    magnitude = None if np.isnan(gallery.magnitude[i]) else float(gallery.magnitude[i])
+    amount = amount_in_words(name, magnitude)
+    entry = CATALOGUE.get(name)
+    whose = "all windows" if class_name == ALL_CLASSES else f"the windows of {class_name}"
+    changed = int(np.square(after - before).sum(-1).argmax())
+    channel = str(gallery.ch_names[changed])
+    title = f"{name}, {amount}" if amount else name
+    return Panel(
+        operation=name,
+        summary="" if entry is None else entry.summary,
+        use=f"{amount}; " * bool(amount) + f"changes {percent(gallery.applied[i])} of {whose}",
+        signal=_signal_chart(before, after, gallery.ch_names.tolist(), sfreq, title),
+        spectrum=_spectrum_chart(before[changed], after[changed], channel, sfreq, title),
+    )
+
+
+def _signal_chart(
+    before: Numbers, after: Numbers, ch_names: list[str], sfreq: float, title: str
+) -> Chart:
+    """Draw the few seconds that change most."""
+    part = _most_changed(before, after, round(SHOWN_SECONDS * sfreq))
+    time = np.arange(before.shape[1])[part] / sfreq
+    places = -SPACING * np.arange(len(ch_names))
+    x_span, y_span = (time[0], time[-1]), (places[-1] - 0.7 * SPACING, 0.7 * SPACING)
+    lines = [
+        Line(draw_line(time, signal[part] + place, x_span, y_span), style)
+        for signals, style in ((before, "before"), (after, "after"))
+        for signal, place in zip(signals, places, strict=True)
+    ]
+    change = float(np.sqrt(np.square(after - before).mean()))
+    return Chart(
+        "Signal",
+        f"Signal of {', '.join(ch_names)} from {time[0]:.1f} to {time[-1]:.1f} s, before and "
+        f"after {title}: changed by {change:.2f} standard deviations.",
+        tuple(lines),
+        axis(x_span),
+        tuple(
+            Tick.of(place, y_span, name)
+            for place, name in zip(places.tolist(), ch_names, strict=True)
+        ),
+        "time (s)",
+        "signal",
+    )
+
+
+def _spectrum_chart(
+    before: Numbers, after: Numbers, channel: str, sfreq: float, title: str
+) -> Chart:
+    (frequency, first), (_, second) = (power_in_decibel(x, sfreq) for x in (before, after))
+    shown = (frequency > 0) & (frequency <= HIGHEST_FREQUENCY)
+    frequency, first, second = frequency[shown], first[shown], second[shown]
+    change = second - first
+    most = int(np.abs(change).argmax())
+    return line_chart(
+        [Series(frequency, first, "before"), Series(frequency, second, "after")],
+        title=f"Power of {channel} (dB)",
+        alt=f"Spectrum of {channel} before and after {title}: the largest change is "
+        f"{change[most]:+.0f} dB at {frequency[most]:.1f} Hz, the mean {change.mean():+.1f} dB.",
+        x_label="frequency (Hz)",
+        style="spectrum",
+    )
+
+
+def _most_changed(before: Numbers, after: Numbers, length: int) -> slice:
+    """Find the stretch in which most changes; the first if all are equal."""
+    n_times = before.shape[1]
+    if n_times <= length:
+        return slice(0, n_times)
+    total = np.concatenate([[0.0], np.square(after - before).sum(0).cumsum()])
+    starts = np.arange(0, n_times - length + 1, max(1, length // 6))
+    best = int(starts[np.argmax(total[starts + length] - total[starts])])
+    return slice(best, best + length)

@@ -1,0 +1,152 @@
+"""Numbers in words, the same way all over a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cadda.reporting.report.intervals import Estimate, ScoreRow
+
+__all__ = ["count", "duration", "interval", "number", "percent", "score_in_words", "signed"]
+
+MINUTE, HOUR = 60, 3600
+
+
+def number(value: float) -> str:
+    """Write a score.
+
+    Parameters
+    ----------
+    value : float
+        The score.
+
+    Returns
+    -------
+    str
+        Three decimals.
+    """
+    return f"{value:.3f}"
+
+
+def signed(value: float) -> str:
+    """Write a difference of scores.
+
+    Parameters
+    ----------
+    value : float
+        The difference.
+
+    Returns
+    -------
+    str
+        Three decimals with a sign.
+
+    Examples
+    --------
+    >>> signed(-0.01)
+    '−0.010'
+    """
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """Write a share.
+
+    Parameters
+    ----------
+    value : float
+        Share in [0, 1].
+
+    Returns
+    -------
+    str
+        In per cent.
+
+    Examples
+    --------
+    >>> percent(0.004), percent(0.25)
+    ('< 1%', '25%')
+    """
+    return "< 1%" if 0 < value < 0.005 else f"{value:.0%}"
+
+
+def interval(estimate: Estimate, write: Callable[[float], str]) -> str:
+    """Write an interval.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        What it is of.
+    write : callable
+        How to write its ends.
+
+    Returns
+    -------
+    str
+        In brackets.
+    """
+    return f"[{write(estimate.low)} to {write(estimate.high)}]"
+
+
+def count(n: int, what: str) -> str:
+    """Write a number of things.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    what : str
+        One of them.
+
+    Returns
+    -------
+    str
+        Such as ``"2 subjects"``.
+    """
+    return f"{n} {what}" if n == 1 else f"{n:,} {what}s".replace(",", "\u202f")
+
+
+def duration(seconds: float) -> str:
+    """Write a time.
+
+    Parameters
+    ----------
+    seconds : float
+        The time.
+
+    Returns
+    -------
+    str
+        In seconds, minutes or hours.
+
+    Examples
+    --------
+    >>> duration(42), duration(150), duration(7260)
+    ('42 s', '2 min 30 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < MINUTE:
+        return f"{seconds:.2g} s" if seconds < 1 else f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} min {whole % MINUTE} s"
+    return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+
+
+def score_in_words(row: ScoreRow) -> str:
+    """Write a score of both models.
+
+    Parameters
+    ----------
+    row : ScoreRow
+        The score.
+
+    Returns
+    -------
+    str
+        With its intervals.
+    """
+    name = row.name if row.class_name is None else f"{row.name} of {row.class_name}"
+    first = f"{number(row.predicted.value)} {interval(row.predicted, number)}"
+    if row.without is None:
+        return f"{name}: {first}"
+    second = f"{number(row.without.value)} {interval(row.without, number)}"
+    return f"{name}: with the policy {first}, without augmentation {second}"

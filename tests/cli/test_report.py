@@ -1,0 +1,118 @@
+"""`cadda report`, and what `cadda search` and `cadda train` leave for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cadda import simulate_sleep
+
+CADDA = str(Path(sys.executable).parent / "cadda")
+QUICK = ["--model", "shallow", "--max-epochs", "1"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "sleep.npz"
+    simulate_sleep(n_subjects=5, n_windows=40).save(path)
+    return path
+
+
+def run(
+    *arguments: str | Path, code: int = 0, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    command = [CADDA, *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | environment
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def searched(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "found"
+    options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3", "--drop-bad"]
+    shown = run("search", data, *options, *QUICK, "--out", out).stdout
+    assert shown.splitlines()[-1] == f"Open this next, in any browser: {out / 'report.html'}"
+    return out
+
+
+def test_search_writes_down_how_it_read_and_was_called(searched: Path, data: Path) -> None:
+    config = json.loads((searched / "config.json").read_text())
+    assert config["reading"] == {
+        "function": "cadda.read_windows",
+        "arguments": {
+            "source": str(data),
+            "classes": ["W", "N2", "N3"],
+            "standardise": "auto",
+            "bad": "drop",
+        },
+    }
+    (session,) = json.loads((searched / "sessions.json").read_text())
+    assert session["command"].startswith(f"cadda search {data} --method randaugment --budget 1")
+    page = (searched / "report.html").read_text()
+    assert "cadda.read_windows(&#34;" in page
+    assert session["command"] in page
+
+
+def test_other_reading_is_not_the_same_run(searched: Path, data: Path) -> None:
+    options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3"]
+    refused = run("search", data, *options, *QUICK, "--out", searched, "--resume", code=2).stderr
+    assert "holds a search with another `reading.arguments.bad`" in refused.replace("\n", " ")
+
+
+def test_an_older_run_gets_what_it_lacks(searched: Path, data: Path, tmp_path: Path) -> None:
+    config = json.loads((searched / "config.json").read_text())
+    before = (searched / "report.html").read_text()
+    (searched / "config.json").write_text(
+        json.dumps({key: value for key, value in config.items() if key != "reading"})
+    )
+    (searched / "predictions.npz").unlink()
+    said = run("report", searched, code=2).stderr
+    assert said.startswith("cadda: ")
+    assert "left no predictions.npz; the same `cadda search … --resume` as before" in said
+    options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3", "--drop-bad"]
+    again = run("search", data, *options, *QUICK, "--out", searched, "--resume", "--json").stdout
+    after = Path(json.loads(again)["report"]).read_text()
+    (searched / "config.json").write_text(json.dumps(config, indent=1))
+    # Nothing was computed anew.
+    for name in ("lead", "tiles"):
+        start = before.index(f'class="{name}"')
+        assert before[start : start + 300] in after
+
+
+def test_report_of_a_training(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "trained"
+    shown = run("train", data, *QUICK, "--out", out).stdout
+    assert f"`cadda report {out}`" in shown.replace("\n", "")
+    path = out / "report.html"
+    assert not path.exists()
+    assert run("report", out).stdout == f"{path}\n"
+    assert json.loads(run("report", out, "--json").stdout) == {"report": str(path)}
+    assert "Without augmentation" in path.read_text()
+
+
+def test_open(searched: Path, tmp_path: Path) -> None:
+    """The browser of the user is called with the page, or it is said that there is none."""
+    script, called = tmp_path / "browser", tmp_path / "called"
+    script.write_text(f'#!/bin/sh\necho "$1" > {called}\n')
+    script.chmod(0o755)
+    run("report", searched, "--open", BROWSER=f"{script} %s")
+    assert called.read_text().strip() == (searched / "report.html").as_uri()
+    nowhere = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": "", "PATH": str(tmp_path)}
+    said = run("report", searched, "--open", **nowhere)
+    assert said.stderr == "No browser was found here; open the file with one of your own.\n"
+
+
+@pytest.mark.parametrize("folder", ["none", "."])
+def test_mistakes_end_in_a_sentence(folder: str, tmp_path: Path) -> None:
+    said = run("report", tmp_path / folder, code=2).stderr
+    assert said.startswith("cadda: ")
+    assert "is not the folder of a training or search" in said
+    assert "Traceback" not in said

@@ -1,0 +1,127 @@
+"""Scores and their intervals, against scikit-learn and against drawings one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn import metrics
+
+from cadda.reporting.report.intervals import judge
+from cadda.reporting.report.record import Predictions
+
+NAMES = ("a", "b", "c")
+
+
+def make(
+    n_subjects: int, n_windows: int = 40, *, better: float = 0.0, seed: int = 0
+) -> Predictions:
+    """Predictions that are right in half of the windows and, with the policy, in some more."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n_subjects * n_windows)
+    # Some subjects are easier than others.
+    easy = np.repeat(rng.uniform(-0.2, 0.2, n_subjects), n_windows)
+
+    def predicted(share: float) -> Any:
+        wrong = (truth + rng.integers(1, 3, len(truth))) % 3
+        return np.where(rng.random(len(truth)) < share + easy, truth, wrong)
+
+    return Predictions(
+        subject=np.repeat([f"s{i}" for i in range(n_subjects)], n_windows),
+        recording=np.repeat([f"s{i}" for i in range(n_subjects)], n_windows),
+        position=np.tile(np.arange(n_windows), n_subjects),
+        truth=truth,
+        predicted=predicted(0.5 + better),
+        without_augmentation=predicted(0.5),
+    )
+
+
+def test_values_are_those_of_scikit_learn() -> None:
+    data = make(5)
+    found = judge(data, NAMES)
+    assert [row.name for row in found.rows] == [
+        *("balanced accuracy", "macro F1", "Cohen's kappa"),
+        *("F1", "F1", "F1"),
+    ]
+    for field, labels in (("predicted", data.predicted), ("without", data.without_augmentation)):
+        expected = [
+            metrics.balanced_accuracy_score(data.truth, labels),
+            metrics.f1_score(data.truth, labels, average="macro"),
+            metrics.cohen_kappa_score(data.truth, labels),
+            *metrics.f1_score(data.truth, labels, average=None),
+        ]
+        assert [getattr(row, field).value for row in found.rows] == pytest.approx(expected)
+    for subject, both in zip(found.subjects, found.by_subject.T, strict=True):
+        mine = data.subject == subject
+        expected = metrics.balanced_accuracy_score(data.truth[mine], data.predicted[mine])
+        assert both[0] == pytest.approx(expected)
+    np.testing.assert_array_equal(
+        found.confusion[1], metrics.confusion_matrix(data.truth, data.without_augmentation)
+    )
+
+
+def test_intervals_are_those_of_drawing_subjects_one_by_one() -> None:
+    data = make(8, better=0.1)
+    found = judge(data, NAMES).accuracy
+    rng = np.random.default_rng(1)
+    places = [np.flatnonzero(data.subject == one) for one in np.unique(data.subject)]
+    drawn = []
+    for _ in range(400):
+        chosen = np.concatenate([places[i] for i in rng.integers(0, len(places), len(places))])
+        drawn.append(
+            [
+                metrics.balanced_accuracy_score(data.truth[chosen], labels[chosen])
+                for labels in (data.predicted, data.without_augmentation)
+            ]
+        )
+    table = np.array(drawn)
+    table = np.column_stack([table, table[:, 0] - table[:, 1]])
+    expected = np.percentile(table, (2.5, 97.5), axis=0).T
+    for estimate, ends in zip(
+        (found.predicted, found.without, found.difference), expected, strict=True
+    ):
+        assert estimate is not None
+        # Two sets of hundreds of drawings differ by some thousandths.
+        assert (estimate.low, estimate.high) == pytest.approx(tuple(ends), abs=0.015)
+
+
+def test_one_subject_means_drawing_windows() -> None:
+    """With classes of equal size and errors, the share of right ones is nearly binomial."""
+    n = 300
+    truth = np.arange(n) % 2
+    right = np.arange(n) % 10 < 8
+    data = Predictions(
+        *(np.full(n, "s"), np.full(n, "s"), np.arange(n)),
+        truth=truth,
+        predicted=np.where(right, truth, 1 - truth),
+    )
+    found = judge(data, ("a", "b"))
+    assert (found.unit, found.n_units) == ("windows", n)
+    scores = found.accuracy
+    assert scores.without is scores.difference is None
+    expected = binom(n, 0.8).ppf([0.025, 0.975]) / n
+    assert (scores.predicted.low, scores.predicted.high) == pytest.approx(expected, abs=0.012)
+
+
+def test_same_drawings_for_both_models() -> None:
+    """Two models that predict the same differ by nothing, surely."""
+    data = make(5)
+    same = Predictions(**(vars(data) | {"without_augmentation": data.predicted}))
+    difference = judge(same, NAMES).accuracy.difference
+    assert difference is not None
+    assert (difference.value, difference.low, difference.high) == (0, 0, 0)
+
+
+def test_class_that_is_nowhere() -> None:
+    data = make(5)
+    rows = judge(data, (*NAMES, "absent")).rows
+    assert not rows[-1].predicted.is_known
+    assert rows[0].predicted.value == pytest.approx(
+        metrics.balanced_accuracy_score(data.truth, data.predicted)
+    )
+
+
+def test_same_bytes_each_time() -> None:
+    assert judge(make(5), NAMES).rows == judge(make(5), NAMES).rows

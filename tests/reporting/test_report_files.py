@@ -1,0 +1,213 @@
+"""From a run folder to a report, and what is said where that is not possible."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+
+from cadda import Windows, load_model
+from cadda.exceptions import RunError
+from cadda.reporting.report import render_report
+from cadda.reporting.report.citation import bibtex
+from cadda.reports import read_record, write_report
+from cadda.run_folder import digest_of
+
+ROOT = Path(__file__).parents[2]
+RUNS = ["class-wise", "trials", "population", "training", "plain training", "hostile"]
+
+
+@pytest.mark.parametrize("name", [*RUNS, "many channels"])
+def test_one_small_page_with_the_same_bytes_each_time(
+    name: str, report_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = report_of(name)
+    first = path.read_bytes()
+    assert path.name == "report.html"
+    assert len(first) < 2_000_000
+    assert re.search(rb"https?:", first) is None
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(path.parent, copy)
+    (copy / "report.html").unlink()
+    assert write_report(copy).read_bytes() == first
+
+
+def test_small_even_if_policy_and_search_are_long(report_of: Callable[[str], Path]) -> None:
+    """A thousand epochs, and a hundred subpolicies for each class."""
+    record = read_record(report_of("class-wise").parent)
+    assert record.policy is not None
+    assert record.search is not None
+    subpolicy = record.policy.policy["W"][0]
+    many = dict.fromkeys(record.policy.rows, (subpolicy,) * 100)
+    tables = {name: np.repeat(table, 500, 0) for name, table in record.search.tables.items()}
+    curves = {
+        name: np.repeat(getattr(record.search, name), 500)
+        for name in ("number", "valid_loss", "entropy")
+    }
+    long = replace(
+        record,
+        policy=record.policy.model_copy(update={"policy": many}),
+        search=replace(record.search, tables=tables, **curves),
+    )
+    page = render_report(long)
+    assert len(page.encode()) < 2_000_000
+    assert "too long for this page: see policy.json" in page
+    assert "and 80 others" in page
+
+
+def test_the_files_that_it_is_made_from_are_small(report_of: Callable[[str], Path]) -> None:
+    folder = report_of("many channels").parent
+    for name in ("data.json", "predictions.npz", "gallery.npz", "sessions.json"):
+        assert (folder / name).stat().st_size < 200_000
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_numbers_are_those_of_the_run(name: str, report_of: Callable[[str], Path]) -> None:
+    path = report_of(name)
+    record, text = read_record(path.parent), path.read_text()
+    scores = json.loads((path.parent / "scores.json").read_text())
+    predictions = record.predictions
+    accuracy = balanced_accuracy_score(predictions.truth, predictions.predicted)
+    assert scores["balanced_accuracy"] == pytest.approx(accuracy)
+    plain = scores.get("without_augmentation")
+    expected = [f"{accuracy:.3f}"]
+    if plain is not None:
+        before = plain["balanced_accuracy"]
+        expected = [f"{before:.3f}", *expected, f"{accuracy - before:+.3f}".replace("-", "−")]
+    assert re.findall(r"<dd><b>([+−\d.]+)</b>", text) == expected
+    assert f"on {len(record.data.parts['test'].subjects)} unseen subject" in text
+
+
+def test_what_is_left_behind_is_what_there_was(
+    report_of: Callable[[str], Path], windows: Windows
+) -> None:
+    folder = report_of("class-wise").parent
+    record = read_record(folder)
+    parts = dict(zip(("train", "valid", "test"), windows.split(valid=0.2, test=0.3), strict=True))
+    for name, part in parts.items():
+        facts = record.data.parts[name]
+        assert facts.subjects == tuple(part.subjects)
+        assert facts.windows == tuple(part.class_counts())
+        assert facts.digest == digest_of(part)
+    model, _ = load_model(folder / "model.safetensors")
+    test, found = parts["test"], record.predictions
+    np.testing.assert_array_equal(found.predicted, model(test.x).argmax(1))
+    np.testing.assert_array_equal(found.truth, test.y)
+    np.testing.assert_array_equal(found.subject, test.subject)
+    assert found.position.tolist() == [*range(15)] * len(test.subjects)
+
+
+@pytest.mark.parametrize(("name", "unit"), [("class-wise", "epoch"), ("trials", "trial")])
+def test_curves_are_those_of_the_events(
+    name: str, unit: str, report_of: Callable[[str], Path]
+) -> None:
+    folder = report_of(name).parent
+    record = read_record(folder)
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    events = [one for one in map(json.loads, lines) if one["event"] in ("SearchEpoch", "TrialEnd")]
+    assert record.search is not None
+    assert (record.search.unit, len(events)) == (unit, 2)
+    losses = [one.get("value", one.get("valid_loss")) for one in events]
+    assert record.search.valid_loss.tolist() == losses
+    assert record.search.tables["share"].tolist() == [
+        [list(row) for row in one["share"]] for one in events
+    ]
+    assert [one.name for one in record.trainings] == ["with the policy", "without augmentation"]
+
+
+def test_the_snippet_gives_the_score_of_the_report(
+    report_of: Callable[[str], Path], windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = report_of("class-wise")
+    monkeypatch.chdir(path.parent)
+    (code,) = re.findall(r'<pre id="snippet"[^>]*><code>(.*?)</code>', path.read_text(), re.S)
+    code = code.replace("&#34;", '"').replace("&#39;", "'").replace("&gt;", ">")
+    assert "windows = ...  # your cadda.Windows" in code
+    printed, names = io.StringIO(), {"given": windows}
+    with contextlib.redirect_stdout(printed):
+        exec(code.replace("= ...", "= given"), names)  # noqa: S102
+    scores = json.loads((path.parent / "scores.json").read_text())
+    assert float(printed.getvalue()) == scores["balanced_accuracy"]
+    assert names["x"].shape == (16, *windows.x.shape[1:])
+
+
+def test_unfinished(report_of: Callable[[str], Path], tmp_path: Path) -> None:
+    for name, words in (
+        ("class-wise", r"the search in .* has no scores on test .* `cadda search … --resume`"),
+        ("training", r"the training in .* has no scores on test subjects.* `cadda train`"),
+    ):
+        folder = tmp_path / name
+        shutil.copytree(report_of(name).parent, folder)
+        (folder / "scores.json").unlink()
+        with pytest.raises(RunError, match=words):
+            write_report(folder)
+
+
+def test_made_by_an_older_version(report_of: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(report_of("class-wise").parent, folder)
+    for name in ("data.json", "predictions.npz", "gallery.npz", "sessions.json"):
+        (folder / name).unlink()
+    with pytest.raises(RunError, match=r"left no data.json and no predictions.npz; the same"):
+        write_report(folder)
+
+
+def test_without_gallery_and_sessions_it_is_still_a_report(
+    report_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(report_of("class-wise").parent, folder)
+    for name in ("gallery.npz", "sessions.json"):
+        (folder / name).unlink()
+    text = write_report(folder).read_text()
+    assert 'id="gallery"' not in text
+    assert 'id="provenance"' in text
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("predictions.npz", b"PK nothing"),
+        ("gallery.npz", b""),
+        ("data.json", b"{}"),
+        ("events.jsonl", b'{"event": "SearchEpoch"}\n'),
+        ("sessions.json", b"[{}]"),
+    ],
+)
+def test_damaged_files(
+    name: str, content: bytes, report_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(report_of("class-wise").parent, folder)
+    (folder / name).write_bytes(content)
+    with pytest.raises(RunError, match="are damaged or of another version of cadda"):
+        write_report(folder)
+
+
+def test_no_run_at_all(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is not the folder of a training or search"):
+        write_report(tmp_path)
+    (tmp_path / "config.json").write_text('{"kind": "breakfast"}')
+    with pytest.raises(RunError, match="must hold a training or a search, but holds 'breakfast'"):
+        write_report(tmp_path)
+
+
+def test_citation_says_what_citation_cff_says() -> None:
+    cff = (ROOT / "CITATION.cff").read_text()
+    plain = bibtex().replace("{", "").replace("}", "")
+    for title in re.findall(r'title: "(.*)"', cff):
+        assert title in plain
+    for family, given in re.findall(r"family-names: (.*)\n\s+given-names: (.*)", cff):
+        assert f"{family}, {given}" in plain
+    for field in ("version", r"\s+year", r"  - name"):
+        (value,) = re.findall(rf"^{field}: (.*)$", cff, re.M)
+        assert value in plain
