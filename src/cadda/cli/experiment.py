@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,9 +21,12 @@ from cadda.cli.reading import Channels, Classes, DropBad, MinWindows, Standardis
 from cadda.cli.settings import parse_settings
 
 if TYPE_CHECKING:
+    from cadda.data.windows import Windows
     from cadda.experiments.base import Study
     from cadda.experiments.folder import StudyFolder
     from cadda.experiments.plan import Plan, Progress
+    from cadda.experiments.preparing import Work
+    from cadda.experiments.sources import Reader
 
 __all__ = ["app"]
 
@@ -100,10 +104,18 @@ def plan(
 
     Example: cadda experiment plan frequency-shift --set class_name=N3
     """
-    reading = (subject, channels, classes, drop_bad, min_windows, standardise)
     from cadda.experiments.folder import StudyFolder
 
-    work, made = _prepare(name, scale, config, settings, model, data, *reading)
+    reader = partial(
+        _read,
+        subject=subject,
+        channels=channels,
+        classes=classes,
+        min_windows=min_windows,
+        standardise=standardise,
+        drop_bad=drop_bad,
+    )
+    work, made = _prepare(name, scale, _changes(config, settings, model), data, reader)
     progress = made.progress(StudyFolder(_folder(name, out)).results.read())
     if as_json:
         content = json.loads(made.to_json()) | _counts(made, progress)
@@ -142,16 +154,27 @@ def run(
     from cadda.experiments.runner import run_missing
 
     check_engine(engine)
-    reading = (subject, channels, classes, drop_bad, min_windows, standardise)
-    work, made = _prepare(name, scale, config, settings, model, data, *reading)
+    reader = partial(
+        _read,
+        subject=subject,
+        channels=channels,
+        classes=classes,
+        min_windows=min_windows,
+        standardise=standardise,
+        drop_bad=drop_bad,
+    )
+    work, made = _prepare(name, scale, _changes(config, settings, model), data, reader)
     folder = StudyFolder(_folder(name, out))
     if not as_json:
         typer.echo(f"{name}, {scale}: {made.data.summary}")
     try:
         # The engine first: one that cannot be reached shall leave no folder behind.
-        with open_engine(engine) as workers, JobDisplay() as display:
+        with open_engine(engine) as workers:
             folder.begin(made, work.config)
-            progress = run_missing(work, made, folder, workers, display)
+            before = made.progress(folder.results.read())
+            seconds = before.seconds_left / workers.n_workers
+            with JobDisplay(len(before.missing), seconds) as display:
+                progress = run_missing(work, made, folder, workers, display)
     except KeyboardInterrupt:
         typer.echo("Interrupted. Every finished job is saved: the same command goes on.", err=True)
         raise
@@ -194,35 +217,34 @@ def figure(name: Name, out: Out = None, as_json: AsJson = False) -> None:
     _show(study, made, made.progress(folder.results.read()), folder, as_json=as_json)
 
 
-def _prepare(
-    name: str,
-    scale: str,
-    config: Path | None,
-    settings: list[str] | None,
-    model: str | None,
-    data: str,
-    subject: str | None,
-    channels: str | None,
-    classes: str | None,
-    drop_bad: bool,
-    min_windows: int | None,
-    standardise: Any,
-) -> tuple[Any, Plan]:
-    """Put the options of `plan` and `run` together."""
-    from cadda.experiments.preparing import prepare
+def _changes(config: Path | None, settings: list[str] | None, model: str | None) -> dict[str, Any]:
+    """Put settings together; what is nearer to the command counts more."""
     from cadda.experiments.settings import read_toml
 
     changes = {} if config is None else read_toml(config)
     changes |= {} if model is None else {"model": model}
-    changes |= parse_settings(settings or [])
-    options = {"drop_bad": drop_bad, "min_windows": min_windows, "standardise": standardise}
+    return changes | parse_settings(settings or [])
 
-    def read_source(source: Any) -> Any:
-        where = Path(source) if isinstance(source, str) else source
-        return read(where, subject, channels, classes, **options)
+
+def _read(
+    source: str | Windows,
+    *,
+    subject: str | None,
+    channels: str | None,
+    classes: str | None,
+    **options: Any,
+) -> Windows:
+    where = Path(source) if isinstance(source, str) else source
+    return read(where, subject, channels, classes, **options)
+
+
+def _prepare(
+    name: str, scale: str, changes: dict[str, Any], data: str, reader: Reader
+) -> tuple[Work, Plan]:
+    from cadda.experiments.preparing import prepare
 
     with progress_bar("Simulating") as on_progress:
-        return prepare(name, scale, changes, data, read_source, on_progress)
+        return prepare(name, scale, changes, data, reader, on_progress)
 
 
 def _show(
@@ -252,7 +274,7 @@ def _counts(made: Plan, progress: Progress) -> dict[str, Any]:
         "n_done": len(progress.records),
         "n_missing": len(progress.missing),
         "failures": [{"job": job, "error": error} for job, error in progress.failures],
-        "seconds_left": progress.factor * made.seconds_of(progress.missing),
+        "seconds_left": progress.seconds_left,
     }
 
 
