@@ -66,6 +66,18 @@ def test_a_shared_value_reaches_each_worker_once(engine: Engine, tmp_path: Path)
     assert len(in_workers) == len(set(in_workers)) <= 2
 
 
+def test_tasks_are_given_as_they_are_done(engine: Engine) -> None:
+    seconds = [1.0, 0.0, 0.0, 0.0]
+    futures = [engine.submit(time.sleep, one) for one in seconds]
+    fails = engine.submit(int, "x")
+    order = list(engine.finished([*futures, fails]))
+    assert set(order) == {*futures, fails}
+    assert all(future.done() for future in order)
+    assert isinstance(fails.exception(), ValueError)
+    if engine.n_workers > 1:
+        assert order.index(futures[0]) > order.index(futures[1])
+
+
 def test_errors_come_back(engine: Engine) -> None:
     def fail() -> None:
         raise KeyError("nothing here")

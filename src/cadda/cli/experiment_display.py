@@ -33,22 +33,32 @@ class JobDisplay:
     """Shows jobs while they are done: a bar in a terminal, a line now and then elsewhere.
 
     Use it as a context and as the receiver of events.
+
+    Parameters
+    ----------
+    n_jobs : int
+        How many jobs are to be done.
+    seconds : float
+        About how long they take.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_jobs: int, seconds: float) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         self.console = Console(stderr=True, highlight=False)
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
         self._bar = Progress(*columns, console=self.console, transient=True)
-        self._task = self._bar.add_task("jobs", total=None, visible=False)
-        self._shown = perf_counter()
+        self._words = f"jobs, about {duration(seconds)} left"
+        self._task = self._bar.add_task(self._words, total=n_jobs)
+        self._n_jobs, self._shown = n_jobs, perf_counter()
 
     def __enter__(self) -> Self:
         """Start to show."""
-        if self.console.is_terminal:
+        if self.console.is_terminal and self._n_jobs:
             self._bar.start()
+        elif self._n_jobs:
+            self.console.print(f"0 of {self._n_jobs} {self._words}")
         return self
 
     def __exit__(
@@ -74,13 +84,7 @@ class JobDisplay:
         if event.error is not None:
             self.console.print(f"failed: {_in_words(event.job)}: {event.error}", markup=False)
         if self.console.is_terminal:
-            self._bar.update(
-                self._task,
-                completed=event.done,
-                total=event.total,
-                description=words,
-                visible=True,
-            )
+            self._bar.update(self._task, completed=event.done, description=words)
         elif perf_counter() - self._shown > SECONDS_PER_LINE or is_last:
             self._shown = perf_counter()
             self.console.print(f"{event.done} of {event.total} {words}", markup=False)
@@ -156,11 +160,11 @@ def print_progress(plan: Plan, progress: Progress) -> None:
         console.print(f"failed: {_in_words(job)}: {error}", markup=False)
     if not n_left:
         return
-    seconds = progress.factor * plan.seconds_of(progress.missing)
-    known = f"{progress.n_measured} finished jobs" if progress.n_measured else "no finished job"
+    n_known = progress.n_measured
+    known = f"judged by {n_known} finished jobs" if n_known else "a guess until jobs are finished"
     console.print(
-        f"Time: about {duration(seconds)} on one core, judged by {known}; --engine processes:N "
-        "shares it among N."
+        f"Time: about {duration(progress.seconds_left)} on one core, {known}; --engine "
+        "processes:N shares it among N."
     )
 
 

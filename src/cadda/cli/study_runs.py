@@ -82,9 +82,12 @@ def run_study(work: Work, plan: Plan, out: Path, engine: str, *, as_json: bool) 
         typer.echo(f"{plan.study}, {plan.scale}: {plan.data.summary}")
     try:
         # The engine first: one that cannot be reached shall leave no folder behind.
-        with open_engine(engine) as workers, JobDisplay() as display:
+        with open_engine(engine) as workers:
             folder.begin(plan, work.config)
-            progress = run_missing(work, plan, folder, workers, display)
+            before = plan.progress(folder.results.read())
+            seconds = before.seconds_left / workers.n_workers
+            with JobDisplay(len(before.missing), seconds) as display:
+                progress = run_missing(work, plan, folder, workers, display)
     except KeyboardInterrupt:
         typer.echo("Interrupted. Every finished job is saved: the same command goes on.", err=True)
         raise
@@ -148,5 +151,5 @@ def counts(plan: Plan, progress: Progress) -> dict[str, Any]:
         "n_done": len(progress.records),
         "n_missing": len(progress.missing),
         "failures": [{"job": job, "error": error} for job, error in progress.failures],
-        "seconds_left": progress.factor * plan.seconds_of(progress.missing),
+        "seconds_left": progress.seconds_left,
     }

@@ -34,9 +34,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from cadda.experiments.sources import Reader, is_simulated, simulate
 from cadda.experiments.tables import Table
@@ -46,13 +46,16 @@ if TYPE_CHECKING:
 
     from cadda.data.windows import Windows
 
-__all__ = ["Job", "Names", "Record", "Result", "Study", "StudyConfig"]
+__all__ = ["NONE_IN_WORDS", "Job", "Names", "Record", "Result", "Study", "StudyConfig"]
 
 Job: TypeAlias = dict[str, Any]
 """What names a piece of work: plain values only."""
 
 Result: TypeAlias = dict[str, Any]
 """What came of it: plain values only."""
+
+NONE_IN_WORDS = "none"
+"""What settings without a value are called in files and on the command line."""
 
 _PLANNED = "planned"
 _Value = TypeVar("_Value")
@@ -80,6 +83,22 @@ class StudyConfig(BaseModel):
     """Number of subjects, if data are simulated."""
     n_windows: Planned[int] = Field(40, ge=10)
     """Windows of 30 s of each of them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_none(cls, values: Any) -> Any:
+        """Take the word for None, which TOML cannot say, where there may be None."""
+        if not isinstance(values, dict):
+            return values
+        may_be_none = {
+            name
+            for name, field in cls.model_fields.items()
+            if type(None) in get_args(field.annotation)
+        }
+        return {
+            name: None if value == NONE_IN_WORDS and name in may_be_none else value
+            for name, value in values.items()
+        }
 
     def that_matters(self) -> dict[str, Any]:
         """Give the settings that results depend on.

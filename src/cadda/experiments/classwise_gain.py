@@ -107,7 +107,7 @@ class ClasswiseGainStudy(Study[ClasswiseGainConfig]):
 
     def expected_seconds(self, config: ClasswiseGainConfig, windows: Windows, job: Job) -> float:
         counts = windows.class_counts()
-        return seconds_of(config, windows) * len(counts) * int(counts.min()) / len(windows)
+        return seconds_of(config, windows, n_windows=len(counts) * int(counts.min()))
 
     def run(self, config: ClasswiseGainConfig, windows: Windows, job: Job) -> Result:
         balanced = balanced_subset(windows, seed=config.seed)

@@ -36,7 +36,7 @@ LAST = 0.1
 """Part of the steps that the final values are means of."""
 N_POINTS = 100
 """Most points of a path that are kept."""
-SECONDS_PER_VALUE = 1.5e-7
+SECONDS_PER_VALUE = 2e-8
 """Time of a step per number in the batch."""
 
 SYMBOLS = {"magnitude": "µ", "probability": "p", "both": "p, µ"}
@@ -71,7 +71,7 @@ class IdentityFitStudy(Study[IdentityFitConfig]):
             "lrs": (0.1,),
             "n_steps": 60,
         },
-        "cpu": {"n_subjects": 8, "n_windows": 40},
+        "cpu": {"n_subjects": 8, "n_windows": 40, "n_steps": 1000},
         "paper": {"n_subjects": 83, "n_windows": 900, "n_steps": 2000},
     }
 

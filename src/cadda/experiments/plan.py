@@ -29,16 +29,16 @@ class Progress:
         Jobs whose last attempt failed, each with what went wrong.
     missing : tuple of dict
         Jobs that are to be done, with those that failed.
-    factor : float
-        How much longer finished jobs took than they were expected to.
+    seconds_left : float
+        About how long the missing jobs take on one core.
     n_measured : int
-        Number of finished jobs that this is known from.
+        Number of finished jobs that expected times were corrected by.
     """
 
     records: tuple[Record, ...]
     failures: tuple[tuple[Job, str], ...]
     missing: tuple[Job, ...]
-    factor: float
+    seconds_left: float
     n_measured: int
 
 
@@ -107,12 +107,14 @@ class Plan:
                 last[name] = line
         found = [(job, last.get(_canonical(self.key(job)), {})) for job in self.jobs]
         measured = [line for line in lines if "result" in line and line["expected"] > 0]
-        seconds = sum(line["seconds"] for line in measured)
+        expected = sum(line["expected"] for line in measured)
+        factor = sum(line["seconds"] for line in measured) / expected if measured else 1.0
+        missing = tuple(job for job, line in found if "result" not in line)
         return Progress(
             records=tuple(Record(job, line["result"]) for job, line in found if "result" in line),
             failures=tuple((job, line["error"]) for job, line in found if "error" in line),
-            missing=tuple(job for job, line in found if "result" not in line),
-            factor=seconds / sum(line["expected"] for line in measured) if measured else 1.0,
+            missing=missing,
+            seconds_left=factor * self.seconds_of(missing),
             n_measured=len(measured),
         )
 

@@ -74,23 +74,24 @@ def run_missing(
     missing = plan.progress(results.read()).missing
     shared = engine.share(work)
     jobs = {engine.submit(_do, shared, job): job for job in missing}
-    left, start = plan.seconds_of(missing), perf_counter()
-    passed = 0.0
+    left = plan.seconds_of(missing)
+    took = expected_of_those = 0.0
     for done, future in enumerate(engine.finished(list(jobs)), start=1):
         job = jobs[future]
         expected = plan.seconds_of([job])
         record = plan.key(job) | {"expected": expected, "versions": versions()}
+        error = None
         try:
             result, seconds = future.result()
             results.append(record | {"result": result, "seconds": seconds})
-            error = None
+            took, expected_of_those = took + seconds, expected_of_those + expected
         # A study, or a user's model, can raise anything.
         except Exception as problem:
             error = f"{type(problem).__name__}: {reason_of(problem)}"
             results.append(record | {"error": error})
-        passed += expected
-        pace = (perf_counter() - start) / passed
-        on_event(JobEnd(job, error, done, len(jobs), pace * (left - passed)))
+        left -= expected
+        pace = took / expected_of_those if expected_of_those else 1.0
+        on_event(JobEnd(job, error, done, len(jobs), pace * left / engine.n_workers))
     return plan.progress(results.read())
 
 

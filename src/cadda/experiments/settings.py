@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from cadda._files import reason_of
 from cadda._validation import did_you_mean
 from cadda.exceptions import CaddaError
-from cadda.experiments.base import Study, StudyConfig
+from cadda.experiments.base import NONE_IN_WORDS, Study, StudyConfig
 
 __all__ = ["SCALES", "make_config", "read_toml", "to_toml"]
 
@@ -79,10 +79,12 @@ def to_toml(config: StudyConfig) -> str:
     Returns
     -------
     str
-        Content of a TOML file. What is None is left out: TOML cannot say it, and it is always
-        the default.
+        Content of a TOML file, which says "none" for None.
     """
-    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+    plain = config.model_dump(mode="json")
+    return tomli_w.dumps(
+        {name: NONE_IN_WORDS if value is None else value for name, value in plain.items()}
+    )
 
 
 def _first_problem(error: ValidationError, kind: type[StudyConfig]) -> str:

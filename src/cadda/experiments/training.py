@@ -178,7 +178,13 @@ def check_training(config: TrainingConfig, windows: Windows) -> None:
     model_for(config.model, fold_of(config, windows, 0).train, seed=0)
 
 
-def seconds_of(config: TrainingConfig, windows: Windows, *, fraction: float = 1.0) -> float:
+def seconds_of(
+    config: TrainingConfig,
+    windows: Windows,
+    *,
+    fraction: float = 1.0,
+    n_windows: int | None = None,
+) -> float:
     """Say about how long a training takes on one core.
 
     Parameters
@@ -189,14 +195,17 @@ def seconds_of(config: TrainingConfig, windows: Windows, *, fraction: float = 1.
         All windows.
     fraction : float
         How much of the training windows is taken.
+    n_windows : int | None
+        How many of all windows are used; None uses all.
 
     Returns
     -------
     float
         Seconds.
     """
-    most = (1 - config.valid - config.test) * len(windows)
+    total = len(windows) if n_windows is None else n_windows
+    most = (1 - config.valid - config.test) * total
     n_train = fraction * (most if config.n_train is None else min(most, config.n_train))
-    n_windows = n_train + VALIDATION * config.valid * len(windows)
+    n_passed = n_train + VALIDATION * config.valid * total
     n_epochs = min(config.max_epochs, BEST_EPOCH + config.patience)
-    return SECONDS_PER_VALUE * n_epochs * n_windows * windows.n_channels * windows.n_times
+    return SECONDS_PER_VALUE * n_epochs * n_passed * windows.n_channels * windows.n_times
