@@ -201,17 +201,17 @@ def _session_warnings(sessions: list[dict[str, Any]]) -> list[str]:
 
 
 def _hints(events: list[Event]) -> list[str]:
-    """Say what epochs warned of, and in which of them."""
-    epochs: dict[str, list[int]] = {}
+    """Say what epochs warned of and why trials failed, and which of them."""
+    found: dict[str, list[int]] = {}
     for one in events:
         for text in one.get("warnings", ()):
-            epochs.setdefault(text, []).append(one["epoch"])
+            found.setdefault(f"{text} (epoch", []).append(one["epoch"])
         if one.get("failure"):
-            epochs.setdefault(f"a trial failed: {one['failure']}", []).append(one["number"])
-    return [f"{text} ({_in_words(numbers)})" for text, numbers in epochs.items()]
+            found.setdefault(f"failed: {one['failure']} (trial", []).append(one["number"])
+    return [f"{text} {_in_words(numbers)})" for text, numbers in found.items()]
 
 
 def _in_words(numbers: list[int]) -> str:
     if len(numbers) == 1:
-        return f"number {numbers[0]}"
-    return f"{len(numbers)} times, from number {numbers[0]} to {numbers[-1]}"
+        return str(numbers[0])
+    return f"{numbers[0]} to {numbers[-1]}, {len(numbers)} times"

@@ -140,6 +140,34 @@ def test_the_snippet_gives_the_score_of_the_report(
     assert names["x"].shape == (16, *windows.x.shape[1:])
 
 
+def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: Path) -> None:
+    """From the session, from epochs, from failed trials, and what the predictions show."""
+    folder = tmp_path / "run"
+    shutil.copytree(report_of("class-wise").parent, folder)
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    for one in events:
+        if one["event"] == "SearchEpoch":
+            one["warnings"] = ["at its largest"]
+    events.append({"event": "Other", "failure": "out of memory", "number": 7})
+    (folder / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    sessions = json.loads((folder / "sessions.json").read_text())
+    sessions[0]["warnings"] = ["in volts"]
+    (folder / "sessions.json").write_text(json.dumps(sessions))
+    with np.load(folder / "predictions.npz") as file:
+        arrays = dict(file)
+    arrays["predicted"] = np.where(arrays["predicted"] == 1, 0, arrays["predicted"])
+    np.savez(folder / "predictions.npz", **arrays)
+    text = write_report(folder).read_text()
+    for words in (
+        "in volts",
+        "at its largest (epoch 1 to 2, 2 times)",
+        "failed: out of memory (trial 7)",
+        "the model trained with the policy never predicts N1, though the test windows have it",
+    ):
+        assert f"<li>{words}</li>" in text
+
+
 def test_unfinished(report_of: Callable[[str], Path], tmp_path: Path) -> None:
     for name, words in (
         ("class-wise", r"the search in .* has no scores on test .* `cadda search … --resume`"),
