@@ -144,6 +144,7 @@ class MnistStudy(Study[MnistConfig]):
         panel = race_panel("Test accuracy", records, list(CONTESTANTS), "balanced_accuracy")
         draw_race(left, panel, {name: f"C{i}" for i, name in enumerate(CONTESTANTS)})
         left.set(xlabel="computing time of the search (s)", ylabel="accuracy on test images")
+        left.legend(fontsize=8, frameon=False)
         searches = [one for one in records if one.job["method"] != NO_SEARCH]
         if searches:
             draw_selected(right, *selected(searches))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -66,17 +68,26 @@ def plot_race(rows: Sequence[Sequence[RacePanel]]) -> Figure:
     figure = Figure(figsize=(1 + 5 * n_columns, 0.8 + 3.4 * len(rows)), layout="constrained")
     grid = figure.subplots(len(rows), n_columns, squeeze=False, sharex=True, sharey="row")
     names = list(dict.fromkeys(name for row in rows for panel in row for name in panel.curves))
-    colour = {name: f"C{i % 10}" for i, name in enumerate(names)}
+    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]  # a list, in matplotlib's own words
+    # The strong colours come first, the pale ones of the same hue only after them.
+    order = [*colours[::2], *colours[1::2]]
+    colour = {name: order[i % len(order)] for i, name in enumerate(names)}
     for axes_row, row in zip(grid, rows, strict=True):
         for axes, panel in zip(axes_row, row, strict=True):
             draw_race(axes, panel, colour)
         axes_row[0].set_ylabel(row[0].label)
     for axes in grid[-1]:
         axes.set_xlabel("computing time of the search (s)")
+    entries: dict[str, Any] = {}
+    for axes in grid.flat:
+        entries |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    figure.legend(
+        entries.values(), entries, loc="outside lower center", ncols=4, fontsize=8, frameon=False
+    )
     return figure
 
 
-def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, str]) -> None:
+def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, Any]) -> None:
     """Draw the curves of a panel.
 
     Parameters
@@ -85,7 +96,7 @@ def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, str]) -> None:
         Where to draw.
     panel : RacePanel
         What to draw.
-    colour : mapping of str to str
+    colour : mapping of str to object
         Colour of each curve by its name.
     """
     last = max((run[-1][0] for runs in panel.curves.values() for run in runs), default=1.0)
@@ -109,7 +120,6 @@ def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, str]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False, loc="best")
 
 
 def aligned(runs: Sequence[Run], end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
