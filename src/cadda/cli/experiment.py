@@ -242,7 +242,10 @@ def _prepare(
     name: str, scale: str, changes: dict[str, Any], data: str, reader: Reader
 ) -> tuple[Work, Plan]:
     from cadda.experiments.preparing import prepare
+    from cadda.experiments.sources import is_simulated
 
+    if not is_simulated(data):
+        return prepare(name, scale, changes, data, reader, lambda *_: None)
     with progress_bar("Simulating") as on_progress:
         return prepare(name, scale, changes, data, reader, on_progress)
 

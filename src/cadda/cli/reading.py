@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -85,7 +86,9 @@ def read(
     """
     from cadda.data.readers import read_windows
 
-    with progress_bar("Reading") as on_progress:
+    # What is in memory takes no time, and two bars at once are more than a terminal can show.
+    bar = progress_bar("Reading") if isinstance(data, Path) else nullcontext()
+    with bar as on_progress:
         return read_windows(
             data,
             subject=subject,
