@@ -166,6 +166,8 @@ def test_times_are_corrected_by_finished_jobs(run: Any, tmp_path: Path) -> None:
     assert progress.n_measured == 3
     assert progress.seconds_left == pytest.approx(3 * 4.0)
     assert plan.progress([]).seconds_left == 1.0 + 2.0 + 3.0 + 4.0
+    others = [line | {"settings": {"seed": 0, "exponent": 7}} for line in lines]
+    assert plan.progress(others).seconds_left == 1.0 + 2.0 + 3.0 + 4.0
 
 
 def test_time_left_falls_to_zero(run: Any) -> None:

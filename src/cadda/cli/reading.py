@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -114,7 +115,9 @@ def read(reading: Mapping[str, Any]) -> Windows:
     """
     from cadda.data.readers import read_windows
 
-    with progress_bar("Reading") as on_progress:
+    # What is in memory takes no time, and two bars at once are more than a terminal can show.
+    in_memory = not isinstance(reading["arguments"]["source"], str)
+    with nullcontext() if in_memory else progress_bar("Reading") as on_progress:
         return read_windows(**reading["arguments"], on_progress=on_progress)
 
 

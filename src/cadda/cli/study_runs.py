@@ -49,10 +49,13 @@ def prepare_study(
         The jobs.
     """
     from cadda.experiments.preparing import prepare
+    from cadda.experiments.sources import is_simulated
 
     def read_source(source: Any) -> Windows:
         return read({"arguments": {**reading["arguments"], "source": source}})
 
+    if not is_simulated(data):
+        return prepare(name, scale, changes, data, read_source, lambda *_: None)
     with progress_bar("Simulating") as on_progress:
         return prepare(name, scale, changes, data, read_source, on_progress)
 

@@ -11,7 +11,7 @@ from cadda._validation import did_you_mean
 from cadda.experiments.racing import Contestant
 from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
 
-__all__ = ["STUDY", "Ablation"]
+__all__ = ["Ablation"]
 
 FORMS: dict[str, Contestant] = {
     "adda": Contestant("adda"),

@@ -24,7 +24,7 @@ from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold
 from cadda.reporting.comparison import plot_comparison
 
-__all__ = ["STUDY", "Compare", "CompareConfig"]
+__all__ = ["Compare", "CompareConfig"]
 
 METRIC = "balanced_accuracy"
 

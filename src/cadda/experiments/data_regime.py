@@ -23,7 +23,7 @@ from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold
 from cadda.reporting.race import plot_race
 
-__all__ = ["STUDY", "DataRegime", "RegimeConfig"]
+__all__ = ["DataRegime", "RegimeConfig"]
 
 
 class RegimeConfig(RaceConfig):

@@ -28,7 +28,7 @@ from cadda.operations.pool import image_pool
 from cadda.reporting.race import draw_race, draw_selected
 from cadda.searchers.methods import find_method
 
-__all__ = ["STUDY", "MnistConfig", "MnistStudy"]
+__all__ = ["MnistConfig", "MnistStudy"]
 
 DIGITS = (4, 6, 8, 9)
 SHAPE = {"n_subpolicies": 5, "n_stages": 1}

@@ -98,17 +98,23 @@ class Plan:
         Progress
             Finished, failed and missing jobs.
         """
-        lines = [one for one in results if one.get("study") == self.study]
+        # Only these count, also for times: other settings or data take other times.
+        same = {part: _canonical(value) for part, value in self.key({}).items() if part != "job"}
+        lines = [
+            line
+            for line in results
+            if all(_canonical(line.get(part)) == value for part, value in same.items())
+        ]
         # The last word on a job counts, unless it failed after it had succeeded.
         last: dict[str, Mapping[str, Any]] = {}
         for line in lines:
-            name = _canonical({part: line.get(part) for part in self.key({})})
+            name = _canonical(line["job"])
             if "result" in line or "result" not in last.get(name, {}):
                 last[name] = line
-        found = [(job, last.get(_canonical(self.key(job)), {})) for job in self.jobs]
-        measured = [line for line in lines if "result" in line and line["expected"] > 0]
+        found = [(job, last.get(_canonical(job), {})) for job in self.jobs]
+        measured = [line for line in lines if "result" in line]
         expected = sum(line["expected"] for line in measured)
-        factor = sum(line["seconds"] for line in measured) / expected if measured else 1.0
+        factor = sum(line["seconds"] for line in measured) / expected if expected else 1.0
         missing = tuple(job for job, line in found if "result" not in line)
         return Progress(
             records=tuple(Record(job, line["result"]) for job, line in found if "result" in line),

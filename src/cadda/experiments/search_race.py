@@ -28,7 +28,7 @@ from cadda.experiments.training import (
 )
 from cadda.reporting.race import plot_race
 
-__all__ = ["STUDY", "RaceConfig", "RaceStudy", "SearchRace", "race_scales"]
+__all__ = ["RaceConfig", "RaceStudy", "SearchRace", "race_scales"]
 
 
 class RaceConfig(TrainingConfig):

@@ -18,7 +18,7 @@ from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
 from cadda.experiments.tables import Table
 from cadda.reporting.race import plot_selected
 
-__all__ = ["STUDY", "SelectedOperations"]
+__all__ = ["SelectedOperations"]
 
 N_SHOWN = 3
 
