@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from cadda.data.hypnogram import STAGES
 from cadda.data.readers import read_windows
@@ -248,3 +249,25 @@ def test_names_in_small_letters(tmp_path: Path, write_night: WriteNight) -> None
     psg = write_night(tmp_path)
     psg.rename(tmp_path / "sc4001e0-psg.EDF")
     assert read_windows(tmp_path).recording[0] == "SC4001"
+
+
+@pytest.mark.parametrize("engine", ["processes:2", "dask:local:2"])
+def test_nights_are_the_same_on_every_engine(
+    write_night: WriteNight, tmp_path: Path, engine: str
+) -> None:
+    for number in range(1, 6):
+        write_night(tmp_path, f"SC40{number}1", seed=number)
+    here = read_windows(tmp_path, cache=False)
+    told: list[tuple[int, int, str]] = []
+    there = read_windows(
+        tmp_path, cache=False, engine=engine, on_progress=lambda *one: told.append(one)
+    )
+    assert torch.equal(here.x, there.x)
+    assert torch.equal(here.y, there.y)
+    assert here.subject.tolist() == there.subject.tolist()
+    assert [done for done, _, _ in told] == list(range(6))
+
+
+def test_an_engine_is_checked_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="`engine` must be"):
+        read_windows(tmp_path, engine="threads:2")

@@ -41,6 +41,13 @@ def info(
     classes: Classes = None,
     min_windows: MinWindows = 1,
     drop_bad: DropBad = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="Where nights are preprocessed, once for all commands: serial, processes:N or "
+            "dask:ADDRESS."
+        ),
+    ] = "serial",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what is in data: windows per class and subject, flaws, what can be applied.
@@ -55,6 +62,7 @@ def info(
             names_in(channels),
             names_in(classes),
             min_windows=min_windows,
+            engine=engine,
             on_progress=on_progress,
         )
         windows, quality = read_with_quality(data, options)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import torch
 
+from cadda.compute import check_engine
 from cadda.data.annotated_edf import plan_annotated
 from cadda.data.arrays import arrays_to_windows, load_npz
 from cadda.data.epochs import epochs_to_windows, open_epochs
@@ -48,6 +49,8 @@ class ReadOptions:
         What is done to nights.
     cache : bool
         Whether to use the cache.
+    engine : str
+        Where recordings are preprocessed.
     on_progress : callable | None
         Called before each recording.
     """
@@ -59,6 +62,7 @@ class ReadOptions:
     standardise: Standardise | Literal["auto"] = "auto"
     preprocessing: Preprocessing | None = None
     cache: bool = True
+    engine: str = "serial"
     on_progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -69,6 +73,7 @@ class ReadOptions:
             )
         if self.min_windows is not None and self.min_windows < 0:
             raise ValueError(f"`min_windows` must be 0 or more, or None, got {self.min_windows}.")
+        check_engine(self.engine)
         for name in ("channels", "classes"):
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"`{name}` must be a list of names, got {getattr(self, name)!r}.")
@@ -97,6 +102,7 @@ def read_windows(
     bad: Literal["refuse", "drop"] = "refuse",
     preprocessing: Preprocessing | None = None,
     cache: bool = True,
+    engine: str = "serial",
     on_progress: Progress | None = None,
 ) -> Windows:
     """Read windows with labels and subjects.
@@ -129,6 +135,9 @@ def read_windows(
         For nights: what is done before they are cut; None does what the paper does.
     cache : bool
         For nights and mapping files: whether to keep the windows in the folder ``CADDA_CACHE``.
+    engine : str
+        For nights and mapping files: where they are preprocessed, ``"serial"``,
+        ``"processes:N"``, ``"dask:ADDRESS"`` or ``"dask:local:N"``; the result is the same.
     on_progress : callable | None
         For nights and mapping files: called before each recording with the number of recordings
         done, their total and a name, and once at the end.
@@ -141,7 +150,15 @@ def read_windows(
     if bad not in ("refuse", "drop"):
         raise ValueError(f"`bad` must be 'refuse' or 'drop', got {bad!r}.")
     options = ReadOptions(
-        subject, channels, classes, min_windows, standardise, preprocessing, cache, on_progress
+        subject,
+        channels,
+        classes,
+        min_windows,
+        standardise,
+        preprocessing,
+        cache,
+        engine,
+        on_progress,
     )
     windows, quality = read_with_quality(source, options)
     if bad == "refuse":
@@ -210,6 +227,7 @@ def _read_path(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
             min_windows=options.min_windows,
             standardise=options.standardise_signals,
             cache=options.cache,
+            engine=options.engine,
             on_progress=options.on_progress,
         )
     hint = "; give the folder that it is in" if path.suffix.lower() == ".edf" else ""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.metadata import version
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cadda.compute import open_engine
 from cadda.data.cache import CachedWindows, Run, cache_key, load_entry
 from cadda.data.classes import choose_classes
 from cadda.data.cutting import cut_recording
 from cadda.data.flaws import Quality, refuse_bad
-from cadda.data.preprocess import Plan
+from cadda.data.preprocess import Plan, Preprocessing, Recording
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.window_store import WindowStore
 from cadda.data.windows import Windows
@@ -32,6 +37,7 @@ def read_recordings(
     min_windows: int | None = None,
     standardise: Standardise = "window",
     cache: bool = True,
+    engine: str = "serial",
     on_progress: Progress | None = None,
 ) -> tuple[Windows, Quality]:
     """Read recordings as planned.
@@ -48,6 +54,8 @@ def read_recordings(
         What gets mean 0 and standard deviation 1.
     cache : bool
         Whether to look in the cache, and to put the windows there.
+    engine : str
+        Where recordings are preprocessed; the result is the same everywhere.
     on_progress : callable | None
         Called before each recording, and once at the end.
 
@@ -69,7 +77,7 @@ def read_recordings(
     key = _key(plan, standardise) if cache else None
     entry = None if key is None else load_entry(key)
     if entry is None:
-        entry = _read(plan, standardise, key, on_progress or _ignore)
+        entry = _read(plan, standardise, key, engine, on_progress or _ignore)
     counts = [run.quality.n_good for run in entry.runs]
     windows = Windows(
         entry.x,
@@ -110,28 +118,44 @@ def _key(plan: Plan, standardise: Standardise) -> str:
 
 
 def _read(
-    plan: Plan, standardise: Standardise, key: str | None, on_progress: Progress
+    plan: Plan, standardise: Standardise, key: str | None, engine: str, on_progress: Progress
 ) -> CachedWindows:
     """Read every recording, into the cache if there is a key."""
     total = len(plan.recordings)
     runs: list[Run] = []
     n_windows = sum(len(one.starts) for one in plan.recordings)
     n_times = round(plan.preprocessing.seconds * plan.preprocessing.rate(plan.recordings[0].sfreq))
-    with WindowStore(key, (n_windows, len(plan.ch_names), n_times)) as store:
+    shape = (n_windows, len(plan.ch_names), n_times)
+    with open_engine(engine) as workers, WindowStore(key, shape) as store:
+        prepare = partial(_prepare, preprocessing=plan.preprocessing, standardise=standardise)
+        # A few more than there are workers: nobody waits, and memory holds a few nights only.
+        waiting = iter(plan.recordings)
+        ahead = deque(
+            workers.submit(prepare, one) for one in islice(waiting, workers.n_workers + 1)
+        )
         for done, recording in enumerate(plan.recordings):
             on_progress(done, total, recording.name)
-            x, flaws = cut_recording(recording, plan.preprocessing)
-            labels = recording.labels
-            if flaws.bad.any():
-                x, labels = x[~flaws.bad], labels[~flaws.bad]
-            standardise_as(standardise, x)
-            runs.append(Run(recording.subject, recording.name, flaws.quality()))
+            x, labels, quality = ahead.popleft().result()
+            ahead.extend(workers.submit(prepare, one) for one in islice(waiting, 1))
+            runs.append(Run(recording.subject, recording.name, quality))
             store.append(x, labels, runs[-1])
         on_progress(total, total, "")
-        quality = Quality.of_all([run.quality for run in runs])
-        if not quality.n_good:
-            refuse_bad(quality, str(plan.recordings[0].path.parent))
+        overall = Quality.of_all([run.quality for run in runs])
+        if not overall.n_good:
+            refuse_bad(overall, str(plan.recordings[0].path.parent))
         return store.finish()
+
+
+def _prepare(
+    recording: Recording, *, preprocessing: Preprocessing, standardise: Standardise
+) -> tuple[NDArray[np.float32], NDArray[np.int64], Quality]:
+    """Cut one recording into windows without the bad ones, perhaps in another process."""
+    x, flaws = cut_recording(recording, preprocessing)
+    labels = recording.labels
+    if flaws.bad.any():
+        x, labels = x[~flaws.bad], labels[~flaws.bad]
+    standardise_as(standardise, x)
+    return x, labels, flaws.quality()
 
 
 def _ignore(_done: int, _total: int, _name: str) -> None:
