@@ -140,7 +140,8 @@ def windows() -> Windows:
     return make_windows(20)
 
 
-@pytest.fixture(scope="session")
+# Playwright keeps an event loop running in this thread, which tests of other modules may mind.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium on PATH to look at reports with")
