@@ -183,3 +183,25 @@ def test_the_plan_can_be_read_again(run: Any, tmp_path: Path) -> None:
     assert plan.jobs == ({"number": 0}, {"number": 1}, {"number": 2}, {"number": 3})
     assert plan.data.ch_names == ("Fpz-Cz", "Pz-Oz")
     assert powers(plan.progress(StudyFolder(tmp_path).results.read())) == [0, 1, 4, 9]
+
+
+def test_results_of_a_study_with_the_same_jobs_are_taken_over(
+    run: Any, windows: Windows, tmp_path: Path
+) -> None:
+    study, source = make_study(), describe(windows, "simulated")
+    run(folder=tmp_path / "power", n_numbers=2, broken=1)
+    run(folder=tmp_path / "power", n_numbers=2, exponent=3)
+    plan = make_plan("like-power", study, "quick", study.config_type(n_numbers=3), windows, source)
+    folder = StudyFolder(tmp_path / "like-power")
+    folder.begin(plan, study.config_type())
+    # Neither the job that failed nor those with another exponent.
+    assert folder.take_over(plan, ["no such study", "power"]) == 1
+    (record,) = plan.progress(folder.results.read()).records
+    assert record == Record({"number": 0}, {"power": 0, "n": len(windows)})
+    assert folder.results.read()[0]["taken_from"] == "power"
+    assert folder.take_over(plan, ["power"]) == 0
+    other = windows.standardised()
+    elsewhere = make_plan(
+        "like-power", study, "quick", study.config_type(), other, describe(other, "mine")
+    )
+    assert StudyFolder(tmp_path / "mine").take_over(elsewhere, ["power"]) == 0

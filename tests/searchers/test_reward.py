@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 from torch.func import functional_call
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, one_hot
 
 from cadda.searchers import reward
 from cadda.searchers.reward import (
@@ -233,7 +233,7 @@ def test_calibrated_gradient_ignores_confidence() -> None:
     assert abs(slopes["calibrate"]) < 1e-6
 
 
-def test_without_confidence_the_size_of_logits_stays_and_the_rest_remains() -> None:
+def test_without_confidence_the_size_of_logits_stays() -> None:
     model, batch = smooth_model(), Batch()
     weights = weights_of(model)
 
@@ -255,6 +255,58 @@ def test_without_confidence_the_size_of_logits_stays_and_the_rest_remains() -> N
         gradients[confidence] = torch.cat([value.flatten() for value in gradient.values()])
     assert abs(changes["keep"]) > 0.01
     assert abs(changes["remove"]) < 1e-6
-    # A projection: nothing else is taken away.
-    removed = gradients["keep"] - gradients["remove"]
-    assert abs(float(removed @ gradients["remove"])) < 1e-12
+
+
+def test_without_confidence_nothing_else_is_lost_where_offsets_are_right() -> None:
+    """With the best offsets, what is removed is the projection on the size of the logits."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(40, 3)).double()
+    batch = Batch()
+    bias = model[1].bias
+    optimizer = torch.optim.LBFGS(
+        [bias], max_iter=500, tolerance_grad=1e-13, tolerance_change=0.0, lr=0.5
+    )
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = cross_entropy(model(batch.x), batch.y)
+        torch.autograd.backward(loss)
+        return loss
+
+    optimizer.step(closure)
+    logits = model(batch.x)
+    size = (logits - logits.mean(1, keepdim=True)).square().sum(1).mean()
+    surer = torch.cat([one.flatten() for one in torch.autograd.grad(size, model.parameters())])
+    kept, removed = (
+        torch.cat(
+            [
+                one.flatten()
+                for one in loss_gradient(
+                    model, weights_of(model), batch.x, batch.y, noise_seed=0, confidence=confidence
+                )[1].values()
+            ]
+        )
+        for confidence in ("keep", "remove")
+    )
+    expected = kept - (kept @ surer) / (surer @ surer) * surer
+    torch.testing.assert_close(removed, expected, rtol=0, atol=1e-7)
+    assert float((kept - removed).norm()) > 0.01
+
+
+def test_without_confidence_the_share_of_a_class_counts_for_nothing() -> None:
+    """Where all logits are 0, what is left is the covariance of windows and labels."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(40, 3)).double()
+    batch = Batch()
+    zeros = {name: torch.zeros_like(value) for name, value in weights_of(model).items()}
+    y = batch.y.clone()
+    y[: len(y) // 2] = 0
+    kept, removed = (
+        loss_gradient(model, zeros, batch.x, y, noise_seed=0, confidence=confidence)[1]
+        for confidence in ("keep", "remove")
+    )
+    x, label = batch.x.flatten(1), one_hot(y, 3).double()
+    covariance = (label - label.mean(0)).T @ (x - x.mean(0)) / len(y)
+    torch.testing.assert_close(removed["1.weight"], -covariance)
+    assert removed["1.bias"].abs().max() < 1e-12
+    assert kept["1.bias"].abs().max() > 0.1

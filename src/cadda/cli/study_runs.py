@@ -87,6 +87,9 @@ def run_study(work: Work, plan: Plan, out: Path, engine: str, *, as_json: bool) 
         # The engine first: one that cannot be reached shall leave no folder behind.
         with open_engine(engine) as workers:
             folder.begin(plan, work.config)
+            n_taken = folder.take_over(plan, work.study.same_jobs_as)
+            if n_taken and not as_json:
+                typer.echo(f"{n_taken} results were taken over from studies beside {out}.")
             before = plan.progress(folder.results.read())
             seconds = before.seconds_left / workers.n_workers
             with JobDisplay(len(before.missing), seconds) as display:

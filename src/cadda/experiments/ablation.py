@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cadda._validation import did_you_mean
 from cadda.experiments.racing import Contestant
-from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
+from cadda.experiments.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
 
 __all__ = ["Ablation"]
 
@@ -26,6 +26,7 @@ class Ablation(RaceStudy[RaceConfig]):
 
     config_type = RaceConfig
     title = "ADDA without some of its parts"
+    same_jobs_as = SAME_JOBS
     scales = race_scales(quick=list(FORMS), full=list(FORMS))
 
     def contestant(self, name: str) -> Contestant:

@@ -142,6 +142,9 @@ class Study(ABC, Generic[Config]):
     scales: ClassVar[Mapping[str, Mapping[str, Any]]]
     """What ``quick``, ``cpu`` and ``paper`` change of the defaults."""
 
+    same_jobs_as: ClassVar[tuple[str, ...]] = ()
+    """Studies whose jobs mean the same: results that lie beside this one's are taken over."""
+
     def windows(
         self, config: Config, data: str, read: Reader, on_progress: Callable[[int, int, str], None]
     ) -> Windows:

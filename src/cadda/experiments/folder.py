@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +64,32 @@ class StudyFolder:
         make_folder(self.folder)
         write_text_atomically(self.config, to_toml(config))
         write_text_atomically(self.plan, plan.to_json())
+
+    def take_over(self, plan: Plan, studies: Iterable[str]) -> int:
+        """Copy results of other studies in neighbouring folders that are missing here.
+
+        Parameters
+        ----------
+        plan : Plan
+            What is to be done.
+        studies : iterable of str
+            Studies whose jobs mean the same.
+
+        Returns
+        -------
+        int
+            How many results were taken over.
+        """
+        n_taken = 0
+        for other in studies:
+            missing = plan.progress(self.results.read()).missing
+            for line in ResultsFile(self.folder.parent / other / "results.jsonl").read():
+                ours = line | {"study": plan.study, "taken_from": other}
+                is_missing = line.get("study") == other and line.get("job") in missing
+                if is_missing and plan.progress([ours]).records:
+                    self.results.append(ours)
+                    n_taken += 1
+        return n_taken
 
     def read_plan(self, study: str) -> Plan:
         """Read the plan of the last run.

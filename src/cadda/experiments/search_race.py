@@ -28,7 +28,10 @@ from cadda.experiments.training import (
 )
 from cadda.reporting.race import plot_race
 
-__all__ = ["RaceConfig", "RaceStudy", "SearchRace", "race_scales"]
+__all__ = ["SAME_JOBS", "RaceConfig", "RaceStudy", "SearchRace", "race_scales"]
+
+SAME_JOBS = ("search-race", "ablation", "selected-operations")
+"""Studies in which a method, a fold and the same settings mean the same job."""
 
 
 class RaceConfig(TrainingConfig):
@@ -171,6 +174,7 @@ class SearchRace(RaceStudy[RaceConfig]):
 
     config_type = RaceConfig
     title = "Searches against each other"
+    same_jobs_as = SAME_JOBS
     scales = race_scales(
         quick=("adda", "cadda", "classwise:fast_autoaugment"),
         full=(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cadda.experiments.base import Record
 from cadda.experiments.race_results import selected
 from cadda.experiments.racing import NO_SEARCH
-from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
+from cadda.experiments.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
 from cadda.experiments.tables import Table
 from cadda.reporting.race import plot_selected
 
@@ -28,6 +28,7 @@ class SelectedOperations(RaceStudy[RaceConfig]):
 
     config_type = RaceConfig
     title = "How often the best policies change a window by an operation"
+    same_jobs_as = SAME_JOBS
     scales = race_scales(
         quick=("adda", "cadda"),
         full=(

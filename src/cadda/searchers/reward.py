@@ -20,7 +20,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, jvp
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, one_hot
 
 from cadda._random import seeded
 
@@ -120,9 +120,11 @@ def loss_gradient(
         Seed of dropout.
     confidence : 'remove' | 'calibrate' | 'keep'
         An overfitted model is too sure of itself, and whatever makes it less sure lowers its loss,
-        noise included. ``"remove"`` takes the direction out of the gradient in which only the
-        scale of the logits changes; ``"calibrate"`` divides the logits by the temperature that
-        suits this batch best, which also makes all windows count alike, right or wrong.
+        noise included; and one that says a class too often gains from whatever spoils that class.
+        ``"remove"`` takes the direction out of the gradient in which only the scale of the logits
+        changes, and what an offset of each class would do as well; ``"calibrate"`` divides the
+        logits by the temperature that suits this batch best, which also makes all windows count
+        alike, right or wrong.
 
     Returns
     -------
@@ -147,12 +149,15 @@ def loss_gradient(
         )
         return torch.cat([part.flatten() for part in parts])
 
-    gradient = slope_of(loss, once_more=confidence == "remove")
     if confidence == "remove":
+        error = logits.detach().softmax(1) - one_hot(y, logits.shape[1])
+        gradient = slope_of((logits * (error - error.mean(0))).sum(1).mean(), once_more=True)
         centred = logits - logits.mean(1, keepdim=True)
         surer = slope_of(centred.square().sum(1).mean(), once_more=False)
         length = surer.square().sum().clamp_min(torch.finfo(surer.dtype).tiny)
         gradient = gradient - (gradient @ surer / length) * surer
+    else:
+        gradient = slope_of(loss, once_more=False)
     parts = torch.split(gradient, [value.numel() for value in leaves.values()])
     return loss.item(), {
         name: part.view_as(leaves[name]) for name, part in zip(leaves, parts, strict=True)
