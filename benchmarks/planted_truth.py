@@ -70,10 +70,12 @@ def run(method: str, seed: int, n_epochs: int, changes: dict[str, Any]) -> dict[
     }
 
 
-def success(applied: np.ndarray, n_stages: int = 2) -> dict[str, bool]:
+def success(
+    applied: np.ndarray, n_stages: int = 2, operations: tuple[str, ...] = OPERATIONS
+) -> dict[str, bool]:
     """Say what of the truth was found; at the start all operations are equally likely."""
-    column = {name: i for i, name in enumerate(OPERATIONS)}
-    start = 1 - (1 - 0.5 / len(OPERATIONS)) ** n_stages
+    column = {name: i for i, name in enumerate(operations)}
+    start = 1 - (1 - 0.5 / len(operations)) ** n_stages
     if len(applied) == 1:
         return {"rejected": all(applied[0, column[name]] < start for name in set(HELPS.values()))}
     row = {name: i for i, name in enumerate(CLASS_NAMES)}

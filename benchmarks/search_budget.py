@@ -5,8 +5,8 @@ method, class-agnostic and class-wise, and prints how many seeds have found what
 1, 2, 4, … epochs or trials, and how long that took. Policies are as small as they can be, one
 subpolicy of one stage (the grid of RandAugment has one or two), because chance finds nothing in
 more. One search gives all points of its curve: the policy after each epoch, or the best one after
-each trial. Results are kept in ``benchmarks/results/search_budget.jsonl``; a rerun computes what
-is missing.
+each trial. ``--operations 3`` leaves the two planted operations and noise, which chance can find.
+Results are kept in ``benchmarks/results/search_budget.jsonl``; a rerun computes what is missing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ SETTINGS: dict[str, dict[str, int]] = {
 }
 
 
-def run(method: str, *, classwise: bool, seed: int, budget: int) -> dict[str, Any]:
+def run(
+    method: str, *, classwise: bool, seed: int, budget: int, operations: tuple[str, ...]
+) -> dict[str, Any]:
     """Search once, and give the policy after 1, 2, 4, … epochs or trials."""
     result = cadda.search(
         planted_windows(N_WINDOWS, varied=False, seed=seed),
@@ -47,7 +49,7 @@ def run(method: str, *, classwise: bool, seed: int, budget: int) -> dict[str, An
         method=method,
         classwise=classwise,
         model=planted_network,
-        operations=OPERATIONS,
+        operations=operations,
         budget=budget,
         training=TRAINING,
         seed=seed,
@@ -75,7 +77,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=64, help="budget of methods by gradients")
     parser.add_argument("--trials", type=int, default=64, help="budget of methods by trials")
+    parser.add_argument("--operations", type=int, default=len(OPERATIONS), choices=(3, 6))
+    parser.add_argument("--classwise-only", action="store_true", help="a policy per class only")
     arguments = parser.parse_args()
+    operations = OPERATIONS[: arguments.operations]
     torch.set_num_threads(1)
     records, console = Records("search_budget"), Console(highlight=False)
     table = Table(title=f"seeds of {arguments.seeds} with success after so many epochs or trials")
@@ -83,29 +88,31 @@ def main() -> None:
         table.add_column(name)
     for method in arguments.methods:
         budget = arguments.trials if METHODS[method].by_trials else arguments.epochs
-        for classwise in (True,) if METHODS[method].classwise else (False, True):
+        only_classwise = METHODS[method].classwise or arguments.classwise_only
+        for classwise in (True,) if only_classwise else (False, True):
             # ADDA class by class is CADDA, which has a row of its own.
             if method == "adda" and classwise:
                 continue
             made = [
                 records.get(
                     lambda m=method, c=classwise, s=seed, b=budget: run(
-                        m, classwise=c, seed=s, budget=b
+                        m, classwise=c, seed=s, budget=b, operations=operations
                     ),
                     method=method,
                     classwise=classwise,
                     seed=seed,
                     budget=budget,
+                    **({} if operations == OPERATIONS else {"n_operations": len(operations)}),
                 )
                 for seed in range(arguments.seeds)
             ]
-            for what, words in curves(made).items():
+            for what, words in curves(made, operations).items():
                 table.add_row(method, "per class" if classwise else "one", what, words)
             console.print(f"{method}, {'per class' if classwise else 'one policy'}: done")
     console.print(table)
 
 
-def curves(records: list[dict[str, Any]]) -> dict[str, str]:
+def curves(records: list[dict[str, Any]], operations: tuple[str, ...]) -> dict[str, str]:
     """Say for each kind of success how many seeds have it after which budget."""
     by_budget: dict[int, list[dict[str, Any]]] = {}
     for record in records:
@@ -115,7 +122,10 @@ def curves(records: list[dict[str, Any]]) -> dict[str, str]:
     for budget, points in sorted(by_budget.items()):
         seconds = np.median([point["seconds"] for point in points])
         # A policy that has not moved yet has rejected nothing.
-        verdicts = [success(np.array(point["applied"]) + MARGIN, n_stages=1) for point in points]
+        verdicts = [
+            success(np.array(point["applied"]) + MARGIN, n_stages=1, operations=operations)
+            for point in points
+        ]
         for what in verdicts[0]:
             count = sum(verdict[what] for verdict in verdicts)
             lines.setdefault(what, []).append(f"{budget}: {count} ({seconds:.0f} s)")

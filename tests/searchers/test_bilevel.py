@@ -219,22 +219,3 @@ def test_a_loss_that_is_not_a_number_stops_the_search() -> None:
 def test_wrong_settings_are_named(changes: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         BilevelSettings(**changes)  # type: ignore[arg-type]
-
-
-def test_result_is_the_mean_over_steps_each_counting_by_its_number() -> None:
-    search = searcher(warmup_epochs=1)
-    last = searcher(warmup_epochs=1, averaging=False)
-    n_steps = 6
-    met: list[list[torch.Tensor]] = []
-    for number in range(search.steps_per_epoch + n_steps):
-        search.step()
-        last.step()
-        if number >= search.steps_per_epoch:
-            met.append([one.detach().clone() for one in search.policy.parameters()])
-    count = torch.arange(1.0, n_steps + 1)
-    for mean, *values in zip(search.mean_policy.parameters(), *met, strict=True):
-        expected = torch.einsum("t,t...->...", count / count.sum(), torch.stack(values))
-        torch.testing.assert_close(mean.detach(), expected)
-    assert search.to_spec() != search.policy.to_spec()
-    # The search itself goes the same way.
-    assert last.to_spec() == last.policy.to_spec() == search.policy.to_spec()

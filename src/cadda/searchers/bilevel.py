@@ -70,9 +70,7 @@ class BilevelSearcher:
 
     def __init__(self, task: SearchTask, settings: BilevelSettings, *, classwise: bool) -> None:
         self.task, self.settings = task, settings
-        self.policy, self.mean_policy = (
-            make_policy(task, settings, classwise=classwise).to(task.device) for _ in range(2)
-        )
+        self.policy = make_policy(task, settings, classwise=classwise).to(task.device)
         self.seeds = Seeds(settings.seed)
         self.model: nn.Module = task.make_model(self.seeds.integer("model")).to(task.device)
         self.optimizer = torch.optim.Adam(
@@ -128,7 +126,6 @@ class BilevelSearcher:
         if learns:
             rewards, baseline = self._rewards(gradient, x, augmented, y)
             self.ascent.ascend(rewards, baseline, draw, self._stream("conditional"))
-            self._follow_policy()
             gain = float((rewards.detach() - baseline).mean())
         return SearchStep(self.step_number, loss, gain, self.entropy())
 
@@ -140,7 +137,7 @@ class BilevelSearcher:
         float
             Mean entropy over the choices, relative to the largest possible.
         """
-        log_share = self.mean_policy.weight.detach().log_softmax(-1)
+        log_share = self.policy.weight.detach().log_softmax(-1)
         largest = math.log(max(log_share.shape[-1], 2))
         return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
 
@@ -152,7 +149,7 @@ class BilevelSearcher:
         PolicySpec
             Plain data.
         """
-        return self.mean_policy.to_spec()
+        return self.policy.to_spec()
 
     def state_dict(self) -> dict[str, Any]:
         """Give all that is needed to go on in another process.
@@ -189,7 +186,6 @@ class BilevelSearcher:
         return {
             "model": self.model,
             "policy": self.policy,
-            "mean_policy": self.mean_policy,
             "optimizer": self.optimizer,
             "ascent": self.ascent,
         }
@@ -219,16 +215,6 @@ class BilevelSearcher:
         length = min(self.step_number, self.settings.smoothing * self.steps_per_epoch)
         for name, value in weights_of(self.model).items():
             self.mean_weights[name].lerp_(value, 1 / max(1.0, length))
-
-    @torch.no_grad()
-    def _follow_policy(self) -> None:
-        """Bring the mean of the policies up to date: the one after step t counts t times."""
-        n = self.step_number - self.settings.warmup_epochs * self.steps_per_epoch
-        share = 2 / (n + 1) if self.settings.averaging else 1.0
-        for mean, value in zip(
-            self.mean_policy.parameters(), self.policy.parameters(), strict=True
-        ):
-            mean.lerp_(value, share)
 
     def _rewards(
         self, gradient: Weights, x: Tensor, augmented: Tensor, y: Tensor

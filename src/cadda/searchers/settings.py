@@ -25,7 +25,6 @@ PAPER: dict[str, Any] = {
     "paired": False,
     "confidence": "keep",
     "pooled": False,
-    "averaging": False,
     "reuse_inner_gradient": False,
 }
 """What the paper does otherwise than our defaults; it also doubles the batch for CADDA."""
@@ -72,10 +71,6 @@ class BilevelSettings:
     pooled : bool
         Whether subpolicies and stages learn together what they have in common, each operation
         then being judged by all windows that met it anywhere; and apart in what they differ.
-    averaging : bool
-        Whether the result is the mean of the policies of all steps, each counting by its number.
-        A policy and the model that it trains run after each other in circles: an operation that
-        only one class gets soon tells the class, and is dropped again. False takes the last.
     reuse_inner_gradient : bool
         Whether the gradient of the unrolled step also updates the model.
     sampling : 'stage' | 'subpolicy' | 'mixture'
@@ -110,7 +105,6 @@ class BilevelSettings:
     paired: bool = True
     confidence: Confidence = "remove"
     pooled: bool = True
-    averaging: bool = True
     reuse_inner_gradient: bool = True
     sampling: Sampling = "stage"
     n_subpolicies: int = 5
