@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 N_WINDOWS = 60
-PATIENCE = 15
+PATIENCE = 30
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what comes out.")] = Path("demo"),
     people: Annotated[int, typer.Option(help="Number of simulated people.", min=5)] = 14,
     epochs: Annotated[int, typer.Option(help="Epochs of the search.", min=1)] = 20,
-    training_epochs: Annotated[int, typer.Option(help="Most epochs of a training.", min=1)] = 100,
+    training_epochs: Annotated[int, typer.Option(help="Most epochs of a training.", min=1)] = 200,
 ) -> None:
     """Find augmentation for simulated sleep: search, train with and without, compare.
 
