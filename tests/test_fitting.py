@@ -12,7 +12,8 @@ from torch import nn
 from cadda import Policy, PolicySpec, operation_pool
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, ModelError, RunError
-from cadda.fitting import evaluate, fit, pick_device
+from cadda.fitting import evaluate, fit
+from cadda.fitting_parts import pick_device
 from cadda.models.files import load_model
 from cadda.run_folder import RunFolder
 from cadda.runs import evaluate_run, train_in_folder

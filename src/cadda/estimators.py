@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cadda.data.splits import split_subjects
 from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
-from cadda.fitting import Device, fit
+from cadda.fitting import fit
+from cadda.fitting_parts import Device
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec

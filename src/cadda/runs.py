@@ -12,7 +12,8 @@ from cadda._files import write_text_atomically
 from cadda.data.channels import same_channels
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, ModelError, RunError
-from cadda.fitting import Device, Fitted, augmentation_for, evaluate, fit, model_for, pick_device
+from cadda.fitting import Fitted, evaluate, fit
+from cadda.fitting_parts import Device, augmentation_for, model_for, pick_device
 from cadda.models.files import ModelDescription, load_model
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec

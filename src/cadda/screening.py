@@ -14,7 +14,7 @@ from torch import Tensor
 from cadda._validation import did_you_mean
 from cadda._version import __version__
 from cadda.data.windows import Windows
-from cadda.fitting import Device
+from cadda.fitting_parts import Device
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.searchers.controls import destructive_controls

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from cadda._files import replace_atomically
 from cadda.data.windows import Windows
-from cadda.fitting import Fitted, description_of, model_for
+from cadda.fitting import Fitted
+from cadda.fitting_parts import description_of, model_for
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec, Provenance

@@ -13,7 +13,7 @@ from cadda._version import __version__
 from cadda.compute import Engine, check_engine, open_engine
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
-from cadda.fitting import Device
+from cadda.fitting_parts import Device
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec import Provenance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cadda.data.windows import Windows
-from cadda.fitting import Device, check_pair, model_for, pick_device
+from cadda.fitting_parts import Device, check_pair, model_for, pick_device
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource
 from cadda.operations.catalogue import CATALOGUE

@@ -22,7 +22,7 @@ from cadda.experiments.operations import chosen_operations
 from cadda.experiments.tables import Cell, Table
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.relaxed import gate
+from cadda.policies.gates import gate
 from cadda.pools import operation_pool
 from cadda.reporting.identity import Path, plot_paths
 

@@ -10,7 +10,8 @@ from cadda._random import Seeds
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
 from cadda.experiments.base import Planned, Result, StudyConfig
-from cadda.fitting import evaluate, fit, model_for
+from cadda.fitting import evaluate, fit
+from cadda.fitting_parts import model_for
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
 from cadda.training import TrainingSettings

@@ -10,7 +10,8 @@ from torch import Generator, Tensor, nn
 from cadda._random import uniform
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, draw_groups, transform_groups
-from cadda.policies.relaxed import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
+from cadda.policies.gates import attach, gate
+from cadda.policies.relaxed import Choices, RelaxedDraw, RelaxedPolicy
 from cadda.policies.spec import Subpolicy
 from cadda.policies.spec_fields import MAX_SUBPOLICIES
 from cadda.signal.relaxation import gumbel

@@ -11,7 +11,8 @@ from cadda._random import uniform
 from cadda._validation import check_positive
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, draw_groups, per_window, transform_groups
-from cadda.policies.relaxed import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
+from cadda.policies.gates import attach, gate
+from cadda.policies.relaxed import Choices, RelaxedDraw, RelaxedPolicy
 from cadda.policies.spec import Subpolicy
 from cadda.signal.relaxation import gumbel
 
