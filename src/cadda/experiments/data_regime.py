@@ -43,7 +43,7 @@ class DataRegime(RaceStudy[RegimeConfig]):
         full=("adda", "faster_autoaugment", "autoaugment", "fast_autoaugment"),
     )
     scales["quick"] |= {"nights": (1, 2), "n_subjects": 8}
-    scales["cpu"] |= {"n_train": None, "stops": (60.0,)}
+    scales["cpu"] |= {"n_train": None, "stops": (40.0,), "n_folds": 3}
     scales["paper"] |= {"nights": (6, 24)}
 
     def fold(self, config: RegimeConfig, windows: Windows, job: Job) -> Fold:

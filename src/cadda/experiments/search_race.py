@@ -39,7 +39,7 @@ class RaceConfig(TrainingConfig):
 
     methods: Planned[Names] = Field((NO_SEARCH,), min_length=1)
     """What is compared; `none` trains without augmentation."""
-    stops: tuple[float, ...] = Field((15.0, 60.0), min_length=1)
+    stops: tuple[float, ...] = Field((10.0, 40.0), min_length=1)
     """Seconds of computing after which a model is trained with the policy found so far."""
     operations: Names | None = None
     """Operations to choose from; none: all that mean something on the montage."""
@@ -82,8 +82,7 @@ def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str
         },
         "cpu": {
             "methods": (NO_SEARCH, *full),
-            "n_folds": 3,
-            "n_train": 350,
+            "n_train": 100,
             "max_epochs": 200,
         },
         "paper": {
