@@ -82,7 +82,7 @@ def fit(
     betas: tuple[float, float] = (0.9, 0.999),
     weight_decay: float = 0.0,
     class_weights: bool = False,
-    copies: int = 0,
+    copies: int | None = None,
     monitor: Literal["loss", "balanced_accuracy"] = "loss",
     seed: int = 0,
     device: Device = "auto",
@@ -117,8 +117,10 @@ def fit(
         Weight decay of Adam.
     class_weights : bool
         Whether rare classes count more in the loss.
-    copies : int
-        0 replaces each window by an augmented one; k keeps it and adds k augmented copies.
+    copies : int | None
+        0 replaces each window by an augmented one; k keeps it and adds k augmented copies. None
+        adds one if classes have policies of their own, and replaces otherwise: an operation that
+        only one class gets tells the class, unless windows as they are can be learned from too.
     monitor : 'loss' | 'balanced_accuracy'
         What validation looks at.
     seed : int

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from cadda import Operation, OperationPool, Policy, PolicySpec
+from cadda import Operation, OperationPool, Policy, PolicySpec, operation_pool
 from cadda.exceptions import ModelError, TrainingError
+from cadda.policies.schedule import PolicySchedule, ScheduledPolicy, Segment
 from cadda.training import EpochEnd, TrainingEnd, TrainingSettings, train
 from cadda.training.augment import Augmenter
 
@@ -192,6 +193,43 @@ def test_augmented_copies(copies: int) -> None:
         assert torch.equal(labels, y.repeat(1 + copies))
     else:
         assert torch.equal(result, -x)
+
+
+MASKED = "time_mask p=1 m=1"
+POOL = operation_pool(sfreq=64, ch_names=["C3", "C4"])
+
+
+def policy_of(text: str) -> Policy:
+    return Policy(PolicySpec.from_text(text), POOL)
+
+
+def test_only_classwise_policies_leave_windows_beside_their_copies() -> None:
+    one, by_class = policy_of(MASKED), policy_of(f"[low]\n{MASKED}\n[high]\nsign_flip p=0")
+    schedule = ScheduledPolicy(PolicySchedule((Segment(2, by_class.spec),)), POOL)
+    assert [Augmenter(each).copies for each in (one, by_class, schedule)] == [0, 1, 1]
+    assert Augmenter(by_class, 0).copies == 0
+    assert Augmenter(None, 1).copies == 0
+    assert Augmenter(lambda x, y: (x, y)).copies == 0
+
+
+@pytest.mark.parametrize(("copies", "least", "most"), [(0, 0.0, 0.6), (None, 0.9, 1.0)])
+def test_an_operation_does_not_stand_for_a_class(
+    copies: int | None, least: float, most: float
+) -> None:
+    """Where only one class is lifted, the height tells it, and nothing else is learned."""
+
+    def lifted(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.where((y == 0)[:, None, None], x + 5, x), y
+
+    class Lift:
+        is_classwise = True
+        __call__ = staticmethod(lifted)
+
+    result = train(
+        network(), data(), data(seed=1), CLASSES, settings(copies=copies), policy=Lift()
+    )
+    best = max(event.valid_balanced_accuracy for event in result.history)
+    assert least <= best <= most
 
 
 def test_policy_is_applied_in_training_only() -> None:

@@ -48,8 +48,13 @@ def train(
     lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
     class_weights: Annotated[bool, typer.Option(help="Let rare classes count more.")] = False,
     copies: Annotated[
-        int, typer.Option(help="Augmented copies beside each window; 0 replaces it.", min=0)
-    ] = 0,
+        int | None,
+        typer.Option(
+            help="Augmented copies beside each window; 0 replaces it. Without: 1 for class-wise "
+            "policies.",
+            min=0,
+        ),
+    ] = None,
     monitor: Annotated[
         Literal["loss", "balanced_accuracy"],
         typer.Option(help="What validation looks at to stop and to keep the best weights."),

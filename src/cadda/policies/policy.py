@@ -78,6 +78,11 @@ class Policy(nn.Module):
         self.granularity = check_granularity(granularity)
         self._tables = {name: Constant(table) for name, table in _tables(spec, pool).items()}
 
+    @property
+    def is_classwise(self) -> bool:
+        """Whether each class has a policy of its own."""
+        return self.spec.is_classwise
+
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> PolicyDraw:
@@ -189,7 +194,7 @@ class Policy(nn.Module):
         return self.spec.to_text().rstrip()
 
     def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
-        if not self.spec.is_classwise:
+        if not self.is_classwise:
             return torch.zeros(len(x), dtype=torch.long, device=x.device)
         return check_labels(y, x, len(self.spec.rows))
 

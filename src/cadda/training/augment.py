@@ -33,6 +33,15 @@ class Scheduled(Protocol):
         """Give what to apply in an epoch, counted from 1."""
 
 
+@runtime_checkable
+class ForClasses(Protocol):
+    """A policy that knows whether it treats classes differently."""
+
+    @property
+    def is_classwise(self) -> bool:
+        """Whether each class has a policy of its own."""
+
+
 Augmentation: TypeAlias = (
     Replayable | Scheduled | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 )
@@ -46,14 +55,17 @@ class Augmenter:
     ----------
     policy : Policy | callable | None
         What to apply; None leaves windows as they are.
-    copies : int
-        0 replaces each window by an augmented one; k keeps it and adds k augmented copies.
+    copies : int | None
+        0 replaces each window by an augmented one; k keeps it and adds k augmented copies; None
+        adds one for a class-wise policy only.
     """
 
-    def __init__(self, policy: Augmentation | None, copies: int = 0) -> None:
+    def __init__(self, policy: Augmentation | None, copies: int | None = None) -> None:
         self.source = policy
         self.policy = policy.at_epoch(1) if isinstance(policy, Scheduled) else policy
-        self.copies = copies
+        is_classwise = isinstance(self.policy, ForClasses) and self.policy.is_classwise
+        wanted = int(is_classwise) if copies is None else copies
+        self.copies = 0 if policy is None else wanted
         self._last_draw: Any = None
 
     def start_epoch(self, epoch: int) -> None:

@@ -30,8 +30,10 @@ class TrainingSettings:
         Weight decay of Adam.
     class_weights : bool
         Whether rare classes count more in the loss, by the inverse of their frequency.
-    copies : int
-        0 replaces each window by an augmented one; k keeps it and adds k augmented copies.
+    copies : int | None
+        0 replaces each window by an augmented one; k keeps it and adds k augmented copies. None
+        adds one if classes have policies of their own, and replaces otherwise: an operation that
+        only one class gets tells the class, unless windows as they are can be learned from too.
     monitor : 'loss' | 'balanced_accuracy'
         What validation looks at.
     seed : int
@@ -45,14 +47,14 @@ class TrainingSettings:
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
     class_weights: bool = False
-    copies: int = 0
+    copies: int | None = None
     monitor: Literal["loss", "balanced_accuracy"] = "loss"
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("max_epochs", "patience", "batch_size", "lr"):
             check_positive(name, getattr(self, name))
-        if self.copies < 0:
+        if self.copies is not None and self.copies < 0:
             raise ValueError(f"`copies` must be 0 or more, got {self.copies}.")
         if self.monitor not in ("loss", "balanced_accuracy"):
             raise ValueError(

@@ -261,8 +261,8 @@ def _check(members: list[_Member]) -> None:
             )
         if replace(member.settings, seed=0) != replace(members[0].settings, seed=0):
             raise ValueError("`settings` must be the same for all models, but for the seed.")
-    n_augmented = sum(member.augment.source is not None for member in members)
-    if members[0].settings.copies and n_augmented not in (0, len(members)):
+    if len({member.augment.copies for member in members}) > 1:
         raise ValueError(
-            "`policies` must be given for all models or for none where `copies` adds windows."
+            "`policies` must be given for all models or for none where `copies` adds windows, and "
+            "must be class-wise for all or for none where it is None."
         )
