@@ -76,7 +76,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
 }
-html_sidebars = {"*": [], "api/*": ["sidebar-nav-bs"]}
+html_sidebars = {"*": [], "gallery/*": [], "api/*": ["sidebar-nav-bs"]}
 html_static_path = ["static"]
 html_css_files = ["cadda.css"]
 html_show_sourcelink = False
