@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all lint bench docs pictures clean
+.PHONY: demo test test-all lint bench docs pictures readme clean
 
 demo: $(VENV)/.core  ## search, train and compare on simulated sleep
 	@$(BIN)/cadda demo --out demo
@@ -31,11 +31,15 @@ docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build
 	@$(BIN)/sphinx-build -n -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-pictures: $(VENV)/.core  ## the pictures of the operations in docs/images
+pictures: $(VENV)/.core  ## the pictures in docs/images
 	@$(BIN)/python docs/pictures.py
+	@$(BIN)/python docs/classwise_pictures.py
+
+readme: $(VENV)/.core  ## the results in README.md, from those that the benchmarks keep
+	@$(BIN)/python docs/results_table.py
 
 clean:
-	rm -rf $(VENV) demo docs/_build docs/api .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo docs/_build docs/api docs/gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cadda needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + "; try: make PYTHON=python3.11 ...")'

@@ -79,6 +79,20 @@ def run(
     }
 
 
+def use_of(made: dict[str, Any]) -> tuple[dict[str, float], float]:
+    """Give how often each operation is applied, the least used first, and where all started."""
+    used = dict(zip(made["operations"], np.mean(made["applied"], axis=0).tolist(), strict=True))
+    start = 1 - (1 - 0.5 / len(used)) ** 2
+    return dict(sorted(used.items(), key=lambda item: item[1])), start
+
+
+def rejects_both(made: dict[str, Any]) -> bool:
+    """Say whether both wrong operations fell, and are among the least used."""
+    used, start = use_of(made)
+    lowest = list(used)[:AMONG_LOWEST]
+    return all(used[name] < start and name in lowest for name in WRONG)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
@@ -100,12 +114,10 @@ def main() -> None:
                 seed=seed,
                 epochs=arguments.epochs,
             )
-            used = dict(zip(made["operations"], np.mean(made["applied"], axis=0), strict=True))
-            start = 1 - (1 - 0.5 / len(used)) ** 2
-            order = sorted(used, key=lambda name: used[name])
-            right = all(used[name] < start and order.index(name) < AMONG_LOWEST for name in WRONG)
+            used, start = use_of(made)
+            right = rejects_both(made)
             passed += right
-            ranks = ", ".join(f"{name} {used[name]:.3f}" for name in order)
+            ranks = ", ".join(f"{name} {share:.3f}" for name, share in used.items())
             console.print(f"{method} {variant} {seed} ({'right' if right else 'WRONG'}): {ranks}")
         console.print(
             f"{method}, {variant}: both rejected in {passed} of {len(arguments.seeds)} seeds "

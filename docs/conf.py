@@ -1,3 +1,6 @@
+import sys
+from pathlib import Path
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -8,14 +11,22 @@ from sphinx.writers.html5 import HTML5Translator
 
 import cadda
 
+sys.path.append(str(Path(__file__).parent))  # for example_figures
+
 project = "cadda"
 author = "the authors of cadda"
 copyright = author
 version = release = cadda.__version__
 language = "en_GB"
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
-exclude_patterns = ["_build"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples"]
 templates_path = ["templates"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -44,6 +55,18 @@ numpydoc_xref_aliases = {
     "Subpolicy": "cadda.policies.spec.Subpolicy",
 }
 
+# Examples run when the documentation is built, so that what they show is what they do.
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "image_scrapers": ("example_figures.scrape",),
+    "capture_repr": (),
+    "abort_on_example_error": True,
+    "write_computation_times": False,
+    "show_signature": False,
+}
+
 html_theme = "pydata_sphinx_theme"
 html_title = "cadda"
 html_theme_options = {
@@ -53,7 +76,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
 }
-html_sidebars = {"*": [], "api/*": ["sidebar-nav-bs"]}
+html_sidebars = {"*": [], "gallery/*": [], "api/*": ["sidebar-nav-bs"]}
 html_static_path = ["static"]
 html_css_files = ["cadda.css"]
 html_show_sourcelink = False

@@ -18,6 +18,14 @@ def test_by_name(name: str) -> None:
     assert model(torch.zeros(3, 2, 3000)).shape == (3, 5)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_models_of_braindecode_give_logits() -> None:
+    model = make_model("braindecode:EEGNetv4", seed=0, **SIZES).eval()  # type: ignore[arg-type]
+    x = torch.randn(3, 2, 3000, generator=torch.Generator().manual_seed(0))
+    # Logarithms of probabilities would have a sum of exponentials of 1.
+    assert (model(x).exp().sum(1) - 1).abs().min() > 0.01
+
+
 def test_weights_depend_on_the_seed_and_nothing_else() -> None:
     before = torch.random.get_rng_state()
     a, b, c = (make_model("chambon2018", seed=seed, **SIZES) for seed in (1, 1, 2))  # type: ignore[arg-type]

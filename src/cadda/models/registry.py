@@ -103,6 +103,7 @@ def _braindecode_model(
         "n_outputs": n_classes,
         "sfreq": sfreq,
         "input_window_seconds": n_times / sfreq,
+        "add_log_softmax": False,
     }
     accepted = inspect.signature(kind).parameters
     model = kind(**{key: value for key, value in given.items() if key in accepted})

@@ -1,0 +1,168 @@
+"""docs/from-braindecode.md: the table of transforms and operations, both run side by side."""
+
+from __future__ import annotations
+
+import warnings
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from cadda import OperationPool, operation_pool
+from cadda.operations.frequency import FrequencyShift, FTSurrogate
+
+SFREQ = 128.0
+CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
+
+
+@pytest.fixture(scope="module")
+def augmentation() -> ModuleType:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip(
+            "braindecode.augmentation",
+            reason="braindecode is not installed or does not work here",
+            exc_type=Exception,  # type: ignore[arg-type]
+        )
+
+
+@pytest.fixture(scope="module")
+def pool() -> OperationPool:
+    return operation_pool(sfreq=SFREQ, ch_names=CHANNELS)
+
+
+@pytest.fixture
+def x(generator: torch.Generator) -> Tensor:
+    return torch.randn(64, len(CHANNELS), 1024, generator=generator)
+
+
+def labels(x: Tensor) -> Tensor:
+    return torch.zeros(len(x), dtype=torch.long)
+
+
+def test_what_has_no_draw_is_the_same(augmentation, pool, x) -> None:
+    same = {
+        "time_reverse": augmentation.TimeReverse(1.0),
+        "sign_flip": augmentation.SignFlip(1.0),
+        "channel_symmetry": augmentation.ChannelsSymmetry(1.0, list(CHANNELS)),
+    }
+    for name, transform in same.items():
+        assert torch.equal(pool[name](x), transform(x, labels(x))[0]), name
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_ft_surrogate_is_the_same_for_the_same_phases(augmentation, x, independent) -> None:
+    seed, magnitude = 3, 0.7
+    transform = augmentation.FTSurrogate(
+        1.0, phase_noise_magnitude=magnitude, channel_indep=independent
+    )
+    theirs, _ = transform.operation(
+        x,
+        labels(x),
+        phase_noise_magnitude=magnitude,
+        channel_indep=independent,
+        random_state=np.random.RandomState(seed),
+    )
+    operation = FTSurrogate(independent_channels=independent)
+    phase = torch.zeros_like(operation.draw(x)["phase"])
+    # Theirs has no numbers for 0 Hz and the Nyquist frequency.
+    shape = (*phase.shape[:2], phase.shape[2] - 2)
+    phase[..., 1:-1] = torch.from_numpy(np.random.RandomState(seed).random(shape))
+    torch.testing.assert_close(
+        operation.transform(x, magnitude, {"phase": phase}), theirs, atol=2e-4, rtol=0
+    )
+
+
+def test_frequency_shift_is_the_same_for_the_same_shift(augmentation, x) -> None:
+    # 1024 samples: theirs pads to a power of two.
+    operation = FrequencyShift(sfreq=SFREQ, symmetric=True)
+    share = torch.linspace(-1, 1, len(x))
+    transform = augmentation.FrequencyShift(1.0, SFREQ, max_delta_freq=2.0)
+    theirs, _ = transform.operation(x, labels(x), delta_freq=2.0 * share, sfreq=SFREQ)
+    ours = operation.transform(x, 2.0 / 5.0, {"share": share})
+    torch.testing.assert_close(ours, theirs, atol=2e-3, rtol=0)
+
+
+def test_shifts_go_as_far_in_both_directions(augmentation, x) -> None:
+    transform = augmentation.FrequencyShift(1.0, SFREQ, max_delta_freq=2.0, random_state=0)
+    theirs = transform.get_augmentation_params(x, labels(x))["delta_freq"]
+    ours = 2.0 * FrequencyShift(sfreq=SFREQ, symmetric=True).draw(x)["share"]
+    for shifts in (theirs, ours):
+        assert -2 <= shifts.min() < -1.5
+        assert 1.5 < shifts.max() <= 2
+
+
+def test_bandstop_takes_the_same_band(augmentation, pool, x) -> None:
+    middle, width = 20.0, 2.0
+    transform = augmentation.BandstopFilter(1.0, SFREQ, bandwidth=width, max_freq=60)
+    theirs, _ = transform.operation(
+        x, labels(x), sfreq=SFREQ, bandwidth=width, freqs_to_notch=np.full(len(x), middle)
+    )
+    draw = {"middle": torch.full((len(x),), middle / (SFREQ / 2))}
+    ours = pool["bandstop"].transform(x, width / 2.0, draw)
+    frequency = torch.fft.rfftfreq(x.shape[-1], 1 / SFREQ)
+    for result in (ours, theirs):
+        ratio = torch.fft.rfft(result).abs().square().mean((0, 1)) / torch.fft.rfft(
+            x
+        ).abs().square().mean((0, 1))
+        assert ratio[(frequency - middle).abs() < 0.3].max() < 0.1
+        assert ratio[(frequency - middle).abs() > 3].min() > 0.9
+
+
+def test_masks_are_as_long(augmentation, pool) -> None:
+    ones = torch.ones(200, 1, 1024)
+    transform = augmentation.SmoothTimeMask(1.0, mask_len_samples=64, random_state=0)
+    theirs, _ = transform(ones, labels(ones))
+    middle = torch.linspace(0.2, 0.8, len(ones))
+    ours = pool["time_mask"].transform(ones, 64 / SFREQ, {"middle": middle})
+    for result in (ours, theirs):
+        assert float((1 - result).sum(-1).mean()) == pytest.approx(64, abs=2)
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.2])
+def test_noise_is_as_strong(augmentation, pool, x, sigma) -> None:
+    theirs, _ = augmentation.GaussianNoise(1.0, std=sigma, random_state=0)(x, labels(x))
+    ours = pool["gaussian_noise"](x, sigma / 0.2)
+    for result in (ours, theirs):
+        assert float((result - x).std()) == pytest.approx(sigma, rel=0.02)
+
+
+def test_channels_are_dropped_as_often(augmentation, pool, generator) -> None:
+    x = torch.randn(3000, len(CHANNELS), 8, generator=generator)
+    theirs, _ = augmentation.ChannelsDropout(1.0, p_drop=0.3, random_state=0)(x, labels(x))
+    ours = pool["channel_dropout"](x, 0.3, generator=generator)
+    for result in (ours, theirs):
+        share = float((result.abs().amax(-1) < 1e-3).float().mean())
+        assert share == pytest.approx(0.3, abs=0.02)
+
+
+def test_channels_are_shuffled_as_often(augmentation, pool, generator) -> None:
+    x = torch.randn(3000, len(CHANNELS), 8, generator=generator)
+    theirs, _ = augmentation.ChannelsShuffle(1.0, p_shuffle=0.5, random_state=0)(x, labels(x))
+    ours = pool["channel_shuffle"](x, 0.5, generator=generator)
+    moved = [
+        float(((result - x).abs().amax(-1) > 1e-3).float().mean()) for result in (ours, theirs)
+    ]
+    assert moved[0] == pytest.approx(moved[1], abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")  # theirs, about MNE
+@pytest.mark.parametrize("axis", ["x", "y", "z"])
+def test_rotations_turn_the_same_way(augmentation, axis, generator) -> None:
+    names = ["Fp1", "Fp2", "F7", "F3", "Fz", "F4", "F8", "T7", "C3", "Cz", "C4", "T8"]
+    names += ["P7", "P3", "Pz", "P4", "P8", "O1", "O2"]
+    operation = operation_pool(sfreq=SFREQ, ch_names=names)[f"rotation_{axis}"]
+    kind = getattr(augmentation, f"Sensors{axis.upper()}Rotation")
+    transform = kind(1.0, names, max_degrees=15)
+    # Fields that rise evenly across the head, which interpolation from few sensors can follow.
+    place = torch.nn.functional.normalize(transform.sensors_positions_matrix.float(), dim=0)
+    x = torch.einsum("kc,bkt->bct", place, torch.randn(8, 3, 50, generator=generator))
+    angle = torch.linspace(-15, 15, len(x))
+    parameters = transform.get_augmentation_params(x, labels(x)) | {"angles": angle.double()}
+    theirs, _ = transform.operation(x, labels(x), **parameters)
+    ours = operation.transform(x, 15 / 30, {"share": angle / 15})
+    change, other = (ours - x).flatten(), (theirs - x).flatten()
+    correlation = float(torch.corrcoef(torch.stack([change, other]))[0, 1])
+    assert correlation > 0.95
