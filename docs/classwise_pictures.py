@@ -220,6 +220,7 @@ def draw_leak() -> Figure:
             policy=cadda.PolicySpec.from_text(text),
             max_epochs=12,
             patience=12,
+            copies=0,
             seed=0,
         )
         epochs = [event.epoch for event in fitted.history]
