@@ -3,7 +3,9 @@
 ``python benchmarks/benefit.py simulated`` trains on 350 windows of simulated sleep,
 ``python benchmarks/benefit.py sleep --folder DIR`` on the real windows of ``sleep-epo.fif.gz``:
 without augmentation, with a uniform random policy, and with the policy of each method, five folds
-each. Results are kept in ``benchmarks/results/benefit.jsonl``; a rerun computes what is missing.
+each. Windows are replaced by augmented ones, or kept beside them where classes have policies of
+their own; the conditions that end with ", kept" keep them always. Results are kept in
+``benchmarks/results/benefit.jsonl``; a rerun computes what is missing.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import cadda
 from cadda.policies.staged import StagedPolicy
 
 CONDITIONS = ("none", "uniform", "adda", "cadda", "dada", "faster_autoaugment")
+KEPT = ", kept"
 N_RESAMPLES = 10_000
 
 
@@ -39,8 +42,9 @@ def policy_of(condition: str, split: Split, fold: int, n_epochs: int) -> tuple[A
 
 def run(condition: str, split: Split, fold: int, n_epochs: int) -> dict[str, Any]:
     train, valid, test = split
-    policy, seconds = policy_of(condition, split, fold, n_epochs)
-    fitted = cadda.fit(train, valid, policy=policy, seed=fold)
+    policy, seconds = policy_of(condition.removesuffix(KEPT), split, fold, n_epochs)
+    copies = 1 if condition.endswith(KEPT) else None
+    fitted = cadda.fit(train, valid, policy=policy, copies=copies, seed=fold)
     scores = cadda.evaluate(fitted, test)
     return {
         "balanced_accuracy": round(scores.balanced_accuracy, 4),
@@ -64,7 +68,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("studies", nargs="+", choices=("simulated", "sleep"))
     parser.add_argument("--folder", type=Path, default=Path())
-    parser.add_argument("--conditions", nargs="+", default=CONDITIONS, choices=CONDITIONS)
+    choices = (*CONDITIONS, *(f"{name}{KEPT}" for name in CONDITIONS[1:]))
+    parser.add_argument("--conditions", nargs="+", default=CONDITIONS, choices=choices)
     parser.add_argument("--epochs", type=int, default=30)
     arguments = parser.parse_args()
     records, console = Records("benefit"), Console(highlight=False)
@@ -76,7 +81,7 @@ def main() -> None:
         scores: dict[str, list[float]] = {name: [] for name in arguments.conditions}
         for fold, split in enumerate(makers[study]()):
             for name in arguments.conditions:
-                epochs = None if name in ("none", "uniform") else arguments.epochs
+                epochs = None if name.startswith(("none", "uniform")) else arguments.epochs
                 made = records.get(
                     lambda n=name, s=split, f=fold: run(n, s, f, arguments.epochs),
                     study=study,
