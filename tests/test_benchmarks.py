@@ -57,9 +57,11 @@ def test_planted_truth_is_searched():
 def test_points_of_a_budget_are_kept(method, monkeypatch):
     search_budget = importlib.import_module("search_budget")
     monkeypatch.setattr(search_budget, "TRAINING", cadda.training.TrainingSettings(max_epochs=1))
-    made = search_budget.run(method, classwise=True, seed=0, budget=8)
+    operations = search_budget.OPERATIONS[:3]
+    made = search_budget.run(method, classwise=True, seed=0, budget=8, operations=operations)
     assert [point["budget"] for point in made["points"]] == [1, 2, 4, 8]
-    assert set(search_budget.curves([made])) == {"found", "rejected"}
+    assert np.shape(made["points"][0]["applied"]) == (4, 3)
+    assert set(search_budget.curves([made], operations)) == {"found", "rejected"}
 
 
 def test_estimators_are_compared(monkeypatch):
