@@ -2,8 +2,9 @@
 
 ``python benchmarks/screening.py sleep --folder DIR`` takes the real windows of
 ``sleep-epo.fif.gz``, ``python benchmarks/screening.py simulated`` 350 training windows of
-simulated sleep, ``many-judges`` the same with eight times as many subjects to judge by and four
-times as many to test on. In each of five folds, the reward of each operation in one screening,
+simulated sleep, ``few-windows`` 100 of them, where operations have larger effects, and
+``many-judges`` 350 with eight times as many subjects to judge by and four times as many to test
+on. In each of five folds, the reward of each operation in one screening,
 over all classes and in standard errors, is compared with the gain in balanced accuracy on unseen
 subjects that full trainings with this operation alone have over trainings without: each window is
 changed with probability 0.5, with one of the magnitudes that were screened. Seeds other than 0
@@ -34,12 +35,15 @@ from cadda.searchers.controls import destructive_controls
 from cadda.searchers.screening_settings import ScreeningSettings
 
 N_RESAMPLES = 10_000
+STUDIES = ("simulated", "few-windows", "many-judges", "sleep")
 N_TRAINING_SUBJECTS = 8
 PROBABILITY = 0.5
 VERDICTS = ("helps", "undecided", "hurts")
 
 
-def simulated_splits(seed: int, n_valid: int = 3, n_test: int = 5) -> Iterator[Split]:
+def simulated_splits(
+    seed: int, n_train: int = N_TRAINING_WINDOWS, n_valid: int = 3, n_test: int = 5
+) -> Iterator[Split]:
     """Simulate other subjects for each fold: 8 to train on, some to judge by and to test on."""
     n_all = N_TRAINING_SUBJECTS + n_valid + n_test
     for fold in range(N_SPLITS):
@@ -48,7 +52,7 @@ def simulated_splits(seed: int, n_valid: int = 3, n_test: int = 5) -> Iterator[S
         train, valid, test = split_subjects(
             windows, (n_valid / n_all, n_test / n_all), seed=number
         )
-        yield stratified_subset(train, N_TRAINING_WINDOWS / len(train), seed=number), valid, test
+        yield stratified_subset(train, n_train / len(train), seed=number), valid, test
 
 
 def sleep_splits(folder: Path, seed: int) -> Iterator[Split]:
@@ -197,7 +201,7 @@ def interval_of_means(reward: np.ndarray, gain: np.ndarray) -> tuple[float, floa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("studies", nargs="+", choices=("simulated", "many-judges", "sleep"))
+    parser.add_argument("studies", nargs="+", choices=STUDIES)
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--seed", type=int, default=0, help="other folds")
     parser.add_argument("--repeats", type=int, default=1, help="trainings per operation and fold")
@@ -208,6 +212,7 @@ def main() -> None:
     console = Console(highlight=False)
     makers: dict[str, Callable[[], Iterator[Split]]] = {
         "simulated": lambda: simulated_splits(arguments.seed),
+        "few-windows": lambda: simulated_splits(arguments.seed, n_train=100),
         "many-judges": lambda: simulated_splits(arguments.seed, n_valid=24, n_test=20),
         "sleep": lambda: sleep_splits(arguments.folder, arguments.seed),
     }
