@@ -100,9 +100,9 @@ def plot_operations(
     for operation, panel in zip(pool, panels, strict=False):
         magnitude = strength.get(operation.name, 1.0)
         _draw_panel(panel, operation, window, pool.sfreq, pool.ch_names[:2], magnitude, seed)
-    is_full = len(pool) == len(panels)
-    place = "outside lower right" if is_full else "lower right"
-    figure.legend(handles=_legend(), loc=place, ncols=1 + is_full, fontsize=12, frameon=False)
+    figure.legend(
+        handles=_legend(), loc="outside lower right", ncols=2, fontsize=12, frameon=False
+    )
     return figure
 
 
