@@ -33,7 +33,7 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(help="Name of the study; `cadda experiment list` has all.")]
 Scale = Annotated[
     Literal["quick", "cpu", "paper"],
-    typer.Option(help="Sizes to start from: a minute, 20 minutes on two cores, the paper's."),
+    typer.Option(help="Sizes to start from: a minute, half an hour on two cores, the paper's."),
 ]
 Config = Annotated[
     Path | None, typer.Option(help="TOML file with settings, such as config.toml of another run.")
