@@ -20,7 +20,7 @@ values that JSON can hold. All that is random comes from named streams of ``conf
 (`cadda._random.Seeds`). Everything else is done outside of the study: reading data, asking for
 settings, keeping results, resuming, progress, engines, saving pictures.
 
-`scales` says what ``quick`` (seconds, for the tests), ``cpu`` (up to about 20 minutes on two
+`scales` says what ``quick`` (seconds, for the tests), ``cpu`` (up to about half an hour on two
 cores) and ``paper`` (the sizes of the paper) change of the defaults.
 
 Shared by several studies: `training.py` trains once on a part of a fold and scores;
