@@ -116,7 +116,7 @@ def test_wrong_settings(changes: dict, match: str) -> None:
 
 def test_arrays_instead_of_windows() -> None:
     with pytest.raises(TypeError, match=r"`train` must be cadda.Windows, got ndarray"):
-        fit(np.zeros((2, 2, 300)), np.zeros(2), **QUICK)  # type: ignore[arg-type]
+        fit(np.zeros((2, 2, 300)), np.zeros(2), **QUICK)
 
 
 def test_evaluate_takes_what_fit_gives() -> None:
@@ -136,7 +136,7 @@ def test_device() -> None:
     assert pick_device("cpu").type == "cpu"
     assert pick_device("auto").type in ("cpu", "cuda", "mps")
     with pytest.raises(ValueError, match="`device` must be 'auto', 'cpu', 'cuda' or 'mps'"):
-        pick_device("gpu")  # type: ignore[arg-type]
+        pick_device("gpu")
 
 
 def run(folder: Path, **changes: object):

@@ -47,7 +47,7 @@ def test_names() -> None:
 
 def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="module 'cadda' has no attribute 'polcy'"):
-        _ = cadda.polcy  # type: ignore[attr-defined]
+        _ = cadda.polcy
 
 
 def test_import_is_light() -> None:

@@ -36,7 +36,7 @@ def quick(train: Windows, valid: Windows, **changes: object) -> Screening:
     settings = {
         "n_rounds": 6, "n_epochs": 2, "max_warmup": 3, "min_accuracy": 0.0, "magnitudes": (0.5, 1),
     }  # fmt: skip
-    return screen(train, valid, model=network, **settings | changes)  # type: ignore[arg-type]
+    return screen(train, valid, model=network, **settings | changes)
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +97,8 @@ def test_other_files_are_refused(text: str, message: str, tmp_path: Path) -> Non
 
 
 def row_of(operation: str, class_name: str, verdict: str, **more: object) -> ScreeningRow:
-    row = ScreeningRow(operation, None, class_name, 0.1, 0.01, 9, 0.5, verdict)  # type: ignore[arg-type]
-    return dataclasses.replace(row, **more)  # type: ignore[arg-type]
+    row = ScreeningRow(operation, None, class_name, 0.1, 0.01, 9, 0.5, verdict)
+    return dataclasses.replace(row, **more)
 
 
 def test_summary() -> None:

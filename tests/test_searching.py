@@ -164,7 +164,7 @@ def test_resumes_to_the_same_bytes(method: str, when: str, tmp_path: Path) -> No
     def stop(event: object) -> None:
         if when == "searching" and isinstance(event, SearchEpoch) and event.epoch == 3:
             raise Killed
-        if when == "retraining" and type(event).__name__ == "EpochEnd" and event.epoch == 2:  # type: ignore[attr-defined]
+        if when == "retraining" and type(event).__name__ == "EpochEnd" and event.epoch == 2:
             raise Killed
 
     run(run_dir=tmp_path / "whole", **options)

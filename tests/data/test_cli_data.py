@@ -166,7 +166,7 @@ def test_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Non
 
     def fetch_data(**arguments: object) -> list[list[str]]:
         assert arguments["path"] == str(tmp_path)
-        asked.append((arguments["subjects"][0], arguments["recording"][0]))  # type: ignore[index]
+        asked.append((arguments["subjects"][0], arguments["recording"][0]))
         return [[str(tmp_path / "data" / "a-PSG.edf"), str(tmp_path / "data" / "a-Hyp.edf")]]
 
     monkeypatch.setattr(mne.datasets.sleep_physionet.age, "fetch_data", fetch_data)

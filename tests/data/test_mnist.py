@@ -70,7 +70,7 @@ def test_splits_work(folder: Path) -> None:
 )
 def test_refuses(folder: Path, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        read_mnist(folder, **arguments)  # type: ignore[arg-type]
+        read_mnist(folder, **arguments)
 
 
 def test_damaged_files(folder: Path) -> None:

@@ -356,7 +356,7 @@ def test_lead_field() -> None:
 )
 def test_mistakes(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        simulate_sleep(**arguments)  # type: ignore[arg-type]
+        simulate_sleep(**arguments)
 
 
 def test_no_nights() -> None:

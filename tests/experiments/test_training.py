@@ -122,7 +122,7 @@ def test_operations_of_the_montage(windows: Windows) -> None:
 @pytest.mark.parametrize("table", MAGNITUDES)
 def test_every_operation_has_a_magnitude_where_it_needs_one(table: str) -> None:
     for name in EEG_OPERATIONS:
-        value = magnitude_of(name, table)  # type: ignore[arg-type]
+        value = magnitude_of(name, table)
         assert (value is not None) == CATALOGUE[name].has_magnitude
         assert value is None or 0 < value <= 1
     with pytest.raises(ValueError, match="`magnitudes` must have one for time_mask; give it"):

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
-import pytest
 import torch
 from torch.utils.data import TensorDataset
 
 from cadda import Policy, PolicySpec, operation_pool
-
-
-@pytest.fixture(scope="module")
-def augmentation():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip(
-            "braindecode.augmentation",
-            reason="braindecode is not installed or does not work here",
-            exc_type=Exception,  # type: ignore[arg-type]
-        )
 
 
 def test_policy_as_transforms_of_the_augmented_loader(augmentation) -> None:

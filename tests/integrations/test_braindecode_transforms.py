@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from types import ModuleType
-
 import numpy as np
 import pytest
 import torch
@@ -15,17 +12,6 @@ from cadda.operations.frequency import FrequencyShift, FTSurrogate
 
 SFREQ = 128.0
 CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
-
-
-@pytest.fixture(scope="module")
-def augmentation() -> ModuleType:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip(
-            "braindecode.augmentation",
-            reason="braindecode is not installed or does not work here",
-            exc_type=Exception,  # type: ignore[arg-type]
-        )
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def test_whole_network_is_the_same_in_both_forms(n_channels: int, n_times: int) 
     x = torch.randn(4, n_channels, n_times)
     fused = model(x)
     for layer in (model.first, model.second):
-        layer.forward = layer.plain  # type: ignore[method-assign]
+        layer.forward = layer.plain
     torch.testing.assert_close(model(x), fused, rtol=1e-5, atol=1e-5)
 
 
@@ -131,6 +131,6 @@ def test_whole_network_has_the_same_derivatives_in_both_forms(
 
     all_fused = results()
     for layer in (model.first, model.second):
-        layer.forward = layer.plain  # type: ignore[method-assign]
+        layer.forward = layer.plain
     for plain, fused in zip(results(), all_fused, strict=True):
         torch.testing.assert_close(plain, fused, rtol=0, atol=1e-10)

@@ -14,13 +14,13 @@ SIZES = {"n_channels": 2, "n_times": 3000, "n_classes": 5, "sfreq": 100.0}
 @pytest.mark.parametrize("name", ["chambon2018", "shallow", "braindecode:SleepStagerChambon2018"])
 @pytest.mark.filterwarnings("ignore")
 def test_by_name(name: str) -> None:
-    model = make_model(name, seed=0, **SIZES)  # type: ignore[arg-type]
+    model = make_model(name, seed=0, **SIZES)
     assert model(torch.zeros(3, 2, 3000)).shape == (3, 5)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_models_of_braindecode_give_logits() -> None:
-    model = make_model("braindecode:EEGNetv4", seed=0, **SIZES).eval()  # type: ignore[arg-type]
+    model = make_model("braindecode:EEGNetv4", seed=0, **SIZES).eval()
     x = torch.randn(3, 2, 3000, generator=torch.Generator().manual_seed(0))
     # Logarithms of probabilities would have a sum of exponentials of 1.
     assert (model(x).exp().sum(1) - 1).abs().min() > 0.01
@@ -28,7 +28,7 @@ def test_models_of_braindecode_give_logits() -> None:
 
 def test_weights_depend_on_the_seed_and_nothing_else() -> None:
     before = torch.random.get_rng_state()
-    a, b, c = (make_model("chambon2018", seed=seed, **SIZES) for seed in (1, 1, 2))  # type: ignore[arg-type]
+    a, b, c = (make_model("chambon2018", seed=seed, **SIZES) for seed in (1, 1, 2))
     assert torch.equal(before, torch.random.get_rng_state())
     assert all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
     assert not torch.equal(next(a.parameters()), next(c.parameters()))
@@ -36,7 +36,7 @@ def test_weights_depend_on_the_seed_and_nothing_else() -> None:
 
 def test_a_module_is_copied() -> None:
     own = nn.Sequential(nn.Flatten(), nn.Linear(6000, 5))
-    made = make_model(own, seed=0, **SIZES)  # type: ignore[arg-type]
+    made = make_model(own, seed=0, **SIZES)
     assert made is not own
     assert torch.equal(made[1].weight, own[1].weight)
     assert made[1].weight is not own[1].weight
@@ -47,7 +47,7 @@ def test_a_function_gets_the_sizes() -> None:
         assert (n_channels, n_times, n_classes) == (2, 3000, 5)
         return nn.Identity()
 
-    assert isinstance(make_model(build, seed=0, **SIZES), nn.Identity)  # type: ignore[arg-type]
+    assert isinstance(make_model(build, seed=0, **SIZES), nn.Identity)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_function_gets_the_sizes() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_no_model(source: object, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
-        make_model(source, seed=0, **SIZES)  # type: ignore[arg-type]
+        make_model(source, seed=0, **SIZES)
 
 
 def test_lenet1_has_the_published_size() -> None:

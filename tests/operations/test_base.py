@@ -52,7 +52,7 @@ def test_wrong_windows(
     pool: OperationPool, windows: object, error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):
-        pool["sign_flip"](windows)  # type: ignore[arg-type]
+        pool["sign_flip"](windows)
 
 
 def test_draw_of_other_windows(pool: OperationPool, x: torch.Tensor) -> None:

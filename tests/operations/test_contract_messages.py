@@ -32,7 +32,7 @@ class BadName(Gain):
 
 
 class NoName(Gain):
-    name = None  # type: ignore[assignment]
+    name = None
 
 
 class OtherShape(Gain):

@@ -16,7 +16,7 @@ class Marker(Operation):
     """Writes its own number, scaled by the magnitude, so that results show what was applied."""
 
     def __init__(self, number: int, *, magnitude: bool = True) -> None:
-        self.name = f"marker_{number}"  # type: ignore[misc]
+        self.name = f"marker_{number}"
         self.number = number
 
     def apply(self, x: torch.Tensor, magnitude: torch.Tensor, draw: object) -> torch.Tensor:
@@ -30,7 +30,7 @@ def markers() -> OperationPool:
 
 def make(text: str, pool: OperationPool, granularity: str = "window") -> Policy:
     spec = PolicySpec.from_text(text, known=pool.names)
-    return Policy(spec, pool, granularity=granularity)  # type: ignore[arg-type]
+    return Policy(spec, pool, granularity=granularity)
 
 
 def seen(x: torch.Tensor) -> list[int]:
@@ -210,7 +210,7 @@ def test_pool_with_other_settings(pool: OperationPool) -> None:
         },
         "operations": {"frequency_shift": pool["frequency_shift"].settings},
     }
-    spec = PolicySpec.from_dict(data)  # type: ignore[arg-type]
+    spec = PolicySpec.from_dict(data)
     Policy(spec, pool)
     other = pool.with_operation(FrequencyShift(100.0, max_shift=2.0))
     with pytest.raises(ValueError, match=r"`frequency_shift` has the settings .*'max_shift': 2.0"):

@@ -243,4 +243,4 @@ def test_class_wise_needs_labels(small: OperationPool) -> None:
 @pytest.mark.parametrize("argument", ["n_subpolicies", "n_stages", "gate_temperature"])
 def test_wrong_sizes(argument: str, small: OperationPool) -> None:
     with pytest.raises(ValueError, match=f"`{argument}` must be a finite number above 0, got 0"):
-        StagedPolicy(small, **{argument: 0})  # type: ignore[arg-type]
+        StagedPolicy(small, **{argument: 0})

@@ -57,7 +57,7 @@ def look(browser: Browser) -> Iterator[Callable[..., Page]]:
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = context.new_page()
-        page.heard = []  # type: ignore[attr-defined]
+        page.heard = []
         for event in ("console", "pageerror", "dialog", "requestfailed"):
             page.on(event, lambda what, event=event: page.heard.append((event, str(what))))
         page.on("request", lambda what: page.heard.append(("request", what.url)))

@@ -67,7 +67,7 @@ def task(make: Callable[[int], nn.Module] = make_model) -> SearchTask:
 
 def searcher(*, classwise: bool = False, **changes: object) -> BilevelSearcher:
     values = {"warmup_epochs": 3, "policy_lr": 0.05, "n_stages": 1} | changes
-    settings = BilevelSettings(**values)  # type: ignore[arg-type]
+    settings = BilevelSettings(**values)
     return BilevelSearcher(task(), settings, classwise=classwise)
 
 
@@ -218,4 +218,4 @@ def test_a_loss_that_is_not_a_number_stops_the_search() -> None:
 )
 def test_wrong_settings_are_named(changes: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        BilevelSettings(**changes)  # type: ignore[arg-type]
+        BilevelSettings(**changes)

@@ -49,7 +49,7 @@ def task(*patterns: Tensor, noise: float = 0.2, pool: OperationPool = POOL) -> S
 
 def searcher(work: SearchTask, *, classwise: bool = False, **changes: object) -> FasterSearcher:
     quick: dict[str, object] = {"n_stages": 1, "policy_lr": 0.03, "warmup_epochs": 4}
-    settings = FasterSettings(**(quick | changes))  # type: ignore[arg-type]
+    settings = FasterSettings(**(quick | changes))
     return FasterSearcher(work, settings, classwise=classwise)
 
 
@@ -272,4 +272,4 @@ def test_a_critic_that_fails_is_named() -> None:
 )
 def test_settings_that_cannot_be(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        FasterSettings(**changes)  # type: ignore[arg-type]
+        FasterSettings(**changes)

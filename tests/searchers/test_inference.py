@@ -49,7 +49,7 @@ def rate_of_verdicts(
     """Count how often any of the operations gets a verdict."""
     n_any = 0
     for seed in range(n_seeds):
-        trials, subject = random_trials(seed, **effects)  # type: ignore[arg-type]
+        trials, subject = random_trials(seed, **effects)
         cluster = subject if by_subject else torch.arange(len(subject))
         rows = judge(trials, ("a", "b"), HALVES, cluster)
         n_any += any(
@@ -86,7 +86,7 @@ def test_effects_are_found_through_the_same_noise() -> None:
 def test_standard_errors_are_those_of_repetition() -> None:
     """Over many repetitions, means spread as much as one repetition says."""
     effects = {"subjects": 0.4, "parts": 0.4, "n_subjects": 40, "n_parts": 40}
-    repetitions = (random_trials(seed, **effects) for seed in range(150))  # type: ignore[arg-type]
+    repetitions = (random_trials(seed, **effects) for seed in range(150))
     tables = [average(t, t.reward, HALVES, s) for t, s in repetitions]
     spread = torch.stack([one.mean for one in tables]).std(0)
     told = torch.stack([one.standard_error() for one in tables]).square().mean(0).sqrt()

@@ -23,7 +23,7 @@ def found(method: str, **changes: object) -> NDArray[np.float64]:
         model=planted_network,
         operations=OPERATIONS,
         policy_lr=0.05,
-        **changes,  # type: ignore[arg-type]
+        **changes,
     )
     return result.policy.operation_probabilities()
 

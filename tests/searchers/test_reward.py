@@ -65,7 +65,7 @@ def reward_and_slope(model: nn.Module, method: str) -> tuple[torch.Tensor, torch
         direction,
         x,
         batch.y,
-        method=method,  # type: ignore[arg-type]
+        method=method,
         noise_seed=0,
     )
     effect = -XI * rewards.mean()
@@ -144,7 +144,7 @@ def test_reward_is_the_change_of_the_validation_loss(method: str) -> None:
         direction,
         batch.x,
         batch.y,
-        method=method,  # type: ignore[arg-type]
+        method=method,
         noise_seed=0,
     )
     small = 1e-5
@@ -177,7 +177,7 @@ def test_the_model_is_left_as_it_is(method: str) -> None:
         direction,
         x,
         batch.y,
-        method=method,  # type: ignore[arg-type]
+        method=method,
         noise_seed=0,
     ).sum().backward()
     assert x.grad is not None

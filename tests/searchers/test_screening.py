@@ -222,7 +222,7 @@ def small_trials(**changes: object) -> Trials:
     settings = ScreeningSettings(
         magnitudes=(0.5, 1.0), n_rounds=6, windows_per_round=20, draws=3, n_epochs=2, max_warmup=2
     )
-    changed = dataclasses.replace(settings, **changes)  # type: ignore[arg-type]
+    changed = dataclasses.replace(settings, **changes)
     return collect_trials(
         small_task(), destructive_controls(SFREQ), changed, valid_cluster=torch.arange(40)
     )[0]

@@ -239,7 +239,7 @@ def test_who_takes_over_from_whom() -> None:
         search.tell(number, Outcome(1.0 if number == 15 else 2.0, state=b"later"))
     schedule = search.found(15)
     parent = int(str(second[7].state)[-2])
-    assert [one.policy for one in schedule.segments] == [first[parent], second[7].policy]  # type: ignore[union-attr]
+    assert [one.policy for one in schedule.segments] == [first[parent], second[7].policy]
 
 
 def direct_loss(judge: FoldJudge, transformed: torch.Tensor) -> float:

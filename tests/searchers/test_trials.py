@@ -101,7 +101,7 @@ def test_proposals_differ_between_seeds_and_learn_from_the_past() -> None:
 
 def plain_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
     model = network(n_channels, n_times, n_classes)
-    return nn.Sequential(*(one for one in model if not isinstance(one, nn.Dropout)))  # type: ignore[attr-defined]
+    return nn.Sequential(*(one for one in model if not isinstance(one, nn.Dropout)))
 
 
 def test_stacked_trials_are_the_same_but_for_rounding(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_trial_that_was_told_but_not_saved_is_not_repeated(tmp_path: Path) -> 
     with (cut / "study.log").open("ab") as file:
         file.write(b'{"op_code": 4, "work')
     (cut / "study.log.lock").symlink_to("study.log")
-    result = run(run_dir=cut, resume=True, on_event=lambda event: events.append(event))  # type: ignore[arg-type]
+    result = run(run_dir=cut, resume=True, on_event=lambda event: events.append(event))
     told = [event.number for event in events if isinstance(event, TrialEnd)]
     assert told == [4, 5, 6, 7]
     assert plain_events(cut) == plain_events(tmp_path / "whole")
@@ -201,7 +201,7 @@ def test_failures_are_told_and_do_not_end_the_search(tmp_path: Path) -> None:
         # The first call is a check before the search.
         if next(calls) in (2, 4):
             with torch.no_grad():
-                model[-1].bias.fill_(torch.nan)  # type: ignore[index, union-attr, operator]
+                model[-1].bias.fill_(torch.nan)
         return model
 
     result = run(model=sometimes_broken, run_dir=tmp_path / "run")

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from cadda import Operation, OperationPool, Policy, PolicySpec, operation_pool
+from cadda import Operation, OperationPool, Policy, PolicySpec, StagedPolicy, operation_pool
 from cadda.exceptions import ModelError, TrainingError
 from cadda.policies.schedule import PolicySchedule, ScheduledPolicy, Segment
 from cadda.training import EpochEnd, TrainingEnd, TrainingSettings, train
@@ -46,7 +46,7 @@ def network(seed: int = 0, *, norm: bool = False) -> nn.Module:
 
 def settings(**changes: object) -> TrainingSettings:
     values = {"max_epochs": 12, "patience": 5, "batch_size": 16, "lr": 1e-2} | changes
-    return TrainingSettings(**values)  # type: ignore[arg-type]
+    return TrainingSettings(**values)
 
 
 def test_learns_and_reports() -> None:
@@ -206,7 +206,9 @@ def policy_of(text: str) -> Policy:
 def test_only_classwise_policies_leave_windows_beside_their_copies() -> None:
     one, by_class = policy_of(MASKED), policy_of(f"[low]\n{MASKED}\n[high]\nsign_flip p=0")
     schedule = ScheduledPolicy(PolicySchedule((Segment(2, by_class.spec),)), POOL)
-    assert [Augmenter(each).copies for each in (one, by_class, schedule)] == [0, 1, 1]
+    learning = StagedPolicy(POOL, class_names=CLASSES)
+    policies = (one, by_class, schedule, learning, StagedPolicy(POOL))
+    assert [Augmenter(each).copies for each in policies] == [0, 1, 1, 1, 0]
     assert Augmenter(by_class, 0).copies == 0
     assert Augmenter(None, 1).copies == 0
     assert Augmenter(lambda x, y: (x, y)).copies == 0

@@ -116,6 +116,11 @@ class RelaxedPolicy(nn.Module, ABC):
         self.choice_temperature = check_positive("choice_temperature", choice_temperature)
 
     @property
+    def is_classwise(self) -> bool:
+        """Whether each class has a policy of its own."""
+        return self.class_names is not None
+
+    @property
     def n_rows(self) -> int:
         """Number of policies: one per class, or one for all."""
         return 1 if self.class_names is None else len(self.class_names)
@@ -247,7 +252,7 @@ class RelaxedPolicy(nn.Module, ABC):
 
     def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
         self.pool.check(x)
-        if self.class_names is None:
+        if not self.is_classwise:
             return torch.zeros(len(x), dtype=torch.long, device=x.device)
         return check_labels(y, x, self.n_rows)
 

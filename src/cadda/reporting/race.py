@@ -68,7 +68,7 @@ def plot_race(rows: Sequence[Sequence[RacePanel]]) -> Figure:
     figure = Figure(figsize=(1 + 5 * n_columns, 0.8 + 3.4 * len(rows)), layout="constrained")
     grid = figure.subplots(len(rows), n_columns, squeeze=False, sharex=True, sharey="row")
     names = list(dict.fromkeys(name for row in rows for panel in row for name in panel.curves))
-    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]  # a list, in matplotlib's own words
+    colours = colormaps["tab20"](range(20))
     # The strong colours come first, the pale ones of the same hue only after them.
     order = [*colours[::2], *colours[1::2]]
     colour = {name: order[i % len(order)] for i, name in enumerate(names)}

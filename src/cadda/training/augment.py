@@ -34,7 +34,7 @@ class Scheduled(Protocol):
 
 
 @runtime_checkable
-class ForClasses(Protocol):
+class KnowsClasses(Protocol):
     """A policy that knows whether it treats classes differently."""
 
     @property
@@ -63,7 +63,7 @@ class Augmenter:
     def __init__(self, policy: Augmentation | None, copies: int | None = None) -> None:
         self.source = policy
         self.policy = policy.at_epoch(1) if isinstance(policy, Scheduled) else policy
-        is_classwise = isinstance(self.policy, ForClasses) and self.policy.is_classwise
+        is_classwise = isinstance(self.policy, KnowsClasses) and self.policy.is_classwise
         wanted = int(is_classwise) if copies is None else copies
         self.copies = 0 if policy is None else wanted
         self._last_draw: Any = None
