@@ -52,6 +52,7 @@ def test_a_job_trains_on_as_many_windows_of_each_class(windows: Windows) -> None
         policy=PolicySpec.from_text(text),
         max_epochs=1,
         batch_size=32,
+        copies=0,
         seed=fold.seed,
     )
     assert result["valid_loss"] == fitted.history[0].valid_loss

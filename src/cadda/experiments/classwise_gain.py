@@ -111,8 +111,9 @@ class ClasswiseGainStudy(Study[ClasswiseGainConfig]):
 
     def run(self, config: ClasswiseGainConfig, windows: Windows, job: Job) -> Result:
         balanced = balanced_subset(windows, seed=config.seed)
+        # Windows are replaced under every policy, class-wise or not: the same training for all.
         return train_and_score(
-            config, fold_of(config, balanced, job["fold"]), _spec(job["policy"])
+            config, fold_of(config, balanced, job["fold"]), _spec(job["policy"]), copies=0
         )
 
     def table(self, records: Sequence[Record]) -> Table:

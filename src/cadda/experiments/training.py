@@ -132,7 +132,11 @@ def training_settings(config: TrainingConfig, fold: Fold) -> TrainingSettings:
 
 
 def train_and_score(
-    config: TrainingConfig, fold: Fold, policy: PolicySpec | PolicySchedule | None
+    config: TrainingConfig,
+    fold: Fold,
+    policy: PolicySpec | PolicySchedule | None,
+    *,
+    copies: int | None = None,
 ) -> Result:
     """Train once and score.
 
@@ -144,13 +148,15 @@ def train_and_score(
         What to train and score on.
     policy : PolicySpec | PolicySchedule | None
         Augmentation.
+    copies : int | None
+        Augmented copies beside each window, see `cadda.fit`.
 
     Returns
     -------
     dict
         Scores on the test windows, score on the validation windows at the best epoch, and sizes.
     """
-    settings = asdict(training_settings(config, fold))
+    settings = asdict(training_settings(config, fold)) | {"copies": copies}
     fitted = fit(fold.train, fold.valid, model=config.model, policy=policy, **settings)
     scores = evaluate(fitted, fold.test)
     best = fitted.history[fitted.best_epoch - 1]

@@ -220,11 +220,40 @@ class BilevelSearcher:
         self, gradient: Weights, x: Tensor, augmented: Tensor, y: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Give the rewards of the augmented windows, and those of the same windows unchanged."""
-        settings, seed, weights = self.settings, self._seed("inner"), self.mean_weights
-        self.model.train(not settings.smoothing)
+        self.model.train(not self.settings.smoothing)
+        if not self.direction or self.step_number % self.settings.valid_every == 0:
+            self._turn(gradient, augmented.detach(), y)
+
+        def rewards_of(windows: Tensor, labels: Tensor) -> Tensor:
+            return window_rewards(
+                self.model,
+                self.mean_weights,
+                self.direction,
+                windows,
+                labels,
+                method=self.settings.hypergradient,
+                noise_seed=self._seed("inner"),
+            )
+
+        rewards = rewards_of(augmented, y)
+        if not self.settings.paired:
+            return rewards, torch.zeros_like(rewards.detach())
+        baseline = rewards.detach().clone()
+        # Windows that no operation changed have their reward already, if they do not feel the
+        # others through BatchNorm or share dropout masks with them by position.
+        alike = (augmented.detach() == x).flatten(1).all(1)
+        changed = slice(None) if self.model.training else (~alike).nonzero().squeeze(1)
+        if len(y[changed]):
+            with torch.no_grad():
+                baseline[changed] = rewards_of(x[changed], y[changed])
+        return rewards, baseline
+
+    def _turn(self, gradient: Weights, augmented: Tensor, y: Tensor) -> None:
+        """Bring the direction in which weights are judged up to date by a validation batch."""
+        settings, weights = self.settings, self.mean_weights
         if not settings.reuse_inner_gradient:
             _, gradient = loss_gradient(
-                self.model, weights, augmented.detach(), y, noise_seed=seed
+                self.model, weights, augmented, y, noise_seed=self._seed("inner")
             )
         valid = self.task.validation_batch(
             self._indices("validation batch", len(self.task.x_valid), settings.n_valid)
@@ -236,32 +265,10 @@ class BilevelSearcher:
             noise_seed=self._seed("valid"),
             confidence=settings.confidence,
         )
-        direction = self.direction = self._remembered(fresh)
-
-        def rewards_of(windows: Tensor) -> Tensor:
-            return window_rewards(
-                self.model,
-                weights,
-                direction,
-                windows,
-                y,
-                method=settings.hypergradient,
-                noise_seed=seed,
-            )
-
-        rewards = rewards_of(augmented)
-        if not settings.paired:
-            return rewards, torch.zeros_like(rewards.detach())
-        with torch.no_grad():
-            return rewards, rewards_of(x)
-
-    def _remembered(self, fresh: Weights) -> Weights:
-        """Average a validation gradient with those before it."""
-        kept = self.settings.valid_memory
-        if not self.direction or not kept:
-            return fresh
-        return {
-            name: torch.lerp(value, self.direction[name], kept) for name, value in fresh.items()
+        before = self.direction or fresh
+        self.direction = {
+            name: torch.lerp(value, before[name], settings.valid_memory)
+            for name, value in fresh.items()
         }
 
     def _indices(self, name: str, n: int, size: int) -> Tensor:
