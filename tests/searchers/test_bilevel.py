@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -180,6 +181,35 @@ def test_rewards_are_those_of_the_mean_weights_without_dropout() -> None:
     search.seeds = Seeds(7)  # other masks, if there were any
     again, _ = search._rewards(gradient, x, x, y)
     torch.testing.assert_close(first, again, rtol=1e-4, atol=1e-4)
+
+
+def test_a_validation_gradient_serves_as_long_as_asked() -> None:
+    search = searcher(warmup_epochs=0, valid_every=3)
+    met = []
+    for _ in range(7):
+        search.step()
+        met.append(search.direction)
+    changed = [now is not before for before, now in itertools.pairwise(met)]
+    # Taken in the first step, then in steps 3 and 6.
+    assert changed == [False, True, False, False, True, False]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 2.0])
+def test_rewards_are_compared_with_those_of_the_windows_left_as_they_are(
+    smoothing: float,
+) -> None:
+    """Whether all windows, some or none of them were changed, and with BatchNorm and dropout."""
+    search = searcher(warmup_epochs=0, smoothing=smoothing)
+    for _ in range(3):
+        search.step()
+    x, y = search.task.training_batch(torch.arange(16))
+    gradient = {name: torch.zeros_like(value) for name, value in search.mean_weights.items()}
+    expected, _ = search._rewards(gradient, x, x, y)
+    for n_changed in (0, 5, 16):
+        augmented = torch.cat([-x[:n_changed], x[n_changed:]])
+        rewards, baseline = search._rewards(gradient, x, augmented, y)
+        torch.testing.assert_close(baseline, expected, rtol=1e-3, atol=1e-3)
+        assert n_changed == 0 or (rewards - baseline)[:n_changed].abs().min() > 0.01
 
 
 def test_entropy_falls_from_one() -> None:
