@@ -25,21 +25,21 @@ STUDIES = ("simulated-physionet", "simulated-mass", "motor-imagery", "sleep")
 Split = tuple[Windows, Windows, Windows]
 
 
-def simulated_splits(montage: str) -> Iterator[Split]:
+def simulated_splits(montage: str, repeat: int = 0) -> Iterator[Split]:
     """Simulate other subjects for each split: 8 to train on, 3 to stop by, 5 to test on."""
-    for seed in range(N_SPLITS):
+    for seed in range(N_SPLITS * repeat, N_SPLITS * (repeat + 1)):
         windows = cadda.simulate_sleep(16, 80, montage=montage, seed=seed)
         train, valid, test = split_subjects(windows, (3 / 16, 5 / 16), seed=seed)
         yield stratified_subset(train, N_TRAINING_WINDOWS / len(train), seed=seed), valid, test
 
 
-def recorded_splits(name: str, folder: Path) -> Iterator[Split]:
+def recorded_splits(name: str, folder: Path, repeat: int = 0) -> Iterator[Split]:
     stages = {"classes": ["W", "N1", "N2", "R"], "channels": ["Fpz-Cz", "Pz-Oz"]}
     windows = cadda.read_windows(
         folder / f"{name}-epo.fif.gz", subject="subject", **(stages if name == "sleep" else {})
     )
-    for fold, (rest, test) in enumerate(windows.folds(N_SPLITS, seed=0)):
-        train, valid = split_subjects(rest, (0.2,), seed=fold)
+    for fold, (rest, test) in enumerate(windows.folds(N_SPLITS, seed=repeat)):
+        train, valid = split_subjects(rest, (0.2,), seed=N_SPLITS * repeat + fold)
         yield train, valid, test
 
 
