@@ -41,8 +41,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "policy_lr 0.05": {"policy_lr": 0.05},
     "valid_memory 0": {"valid_memory": 0.0},
     "valid_memory 0.9": {"valid_memory": 0.9},
-    "valid_every 1": {"valid_every": 1},
-    "valid_every 4": {"valid_every": 4},
     "64 validation windows": {"valid_batch_size": 64, "valid_memory": 0.0},
     "unpaired": {"paired": False},
     "straight-through": {"estimator": "straight-through"},

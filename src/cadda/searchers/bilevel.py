@@ -221,8 +221,7 @@ class BilevelSearcher:
     ) -> tuple[Tensor, Tensor]:
         """Give the rewards of the augmented windows, and those of the same windows unchanged."""
         self.model.train(not self.settings.smoothing)
-        if not self.direction or self.step_number % self.settings.valid_every == 0:
-            self._turn(gradient, augmented.detach(), y)
+        self._turn(gradient, augmented.detach(), y)
 
         def rewards_of(windows: Tensor, labels: Tensor) -> Tensor:
             return window_rewards(

@@ -19,7 +19,6 @@ PAPER: dict[str, Any] = {
     "betas": (0.0, 0.999),
     "policy_lr": 5e-4,
     "valid_memory": 0.0,
-    "valid_every": 1,
     "smoothing": 0.0,
     "warmup_epochs": 0,
     "granularity": "batch",
@@ -42,10 +41,8 @@ class BilevelSettings:
     valid_batch_size : int | None
         Validation windows per step, drawn anew each time; None takes as many as for training.
     valid_memory : float
-        How much of the validation gradient is kept when a new one is taken, in [0, 1): the mean
-        over recent ones is less noisy, and a little out of date.
-    valid_every : int
-        Steps for which a validation gradient serves before the next one is taken.
+        How much of the validation gradient is kept from one step to the next, in [0, 1): the mean
+        over recent steps is less noisy, and a little out of date.
     smoothing : float
         Epochs that the running mean of the weights goes back at which rewards are computed, in
         evaluation mode. The weights themselves swing around it, which bends rewards more than
@@ -96,7 +93,6 @@ class BilevelSettings:
     batch_size: int = 16
     valid_batch_size: int | None = None
     valid_memory: float = 0.8
-    valid_every: int = 2
     smoothing: float = 5.0
     model_lr: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
@@ -120,7 +116,7 @@ class BilevelSettings:
 
     def __post_init__(self) -> None:
         check_positive("valid_batch_size", self.n_valid)
-        for name in ("batch_size", "valid_every", "n_subpolicies", "n_stages"):
+        for name in ("batch_size", "n_subpolicies", "n_stages"):
             check_positive(name, getattr(self, name))
         for name in ("model_lr", "policy_lr", "control_lr", "unroll_lr"):
             check_positive(name, getattr(self, name))
