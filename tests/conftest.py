@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+# Workers share the cores already, and so do the commands that tests start: threads of torch that
+# wait for each other on a core that another process has make a second into a minute.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
 from hypothesis import settings
@@ -12,10 +16,6 @@ from cadda import OperationPool, operation_pool
 
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci")
-
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Several workers share the cores already.
-    torch.set_num_threads(1)
 
 
 @pytest.fixture
