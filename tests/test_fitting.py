@@ -125,6 +125,14 @@ def test_evaluate_takes_what_fit_gives() -> None:
     assert evaluate(fitted, test).accuracy == evaluate(fitted.model, test).accuracy
 
 
+def test_evaluate_refuses_windows_of_another_kind() -> None:
+    train, valid, test = make().split()
+    fitted = fit(train, valid, **(QUICK | {"max_epochs": 1}))
+    test.sfreq = 128.0
+    with pytest.raises(ModelError, match=r"is for the `sfreq` 100.0, but the data have 128.0"):
+        evaluate(fitted, test)
+
+
 def test_training_and_validation_of_different_kinds() -> None:
     other = make(2, first=10)
     other.sfreq = 128.0

@@ -214,7 +214,12 @@ def without_class(windows: Windows, label: int) -> Windows:
             "`train` must have windows of every class, but has none of 'sweep'",
         ),
         ({"valid": planted_windows(64, varied=False)}, LeakError, "subject"),
-        ({"model": nn.Flatten()}, ModelError, r"must give logits of shape \(4, 4\)"),
+        (
+            {"model": lambda c, t, k: small(c, t, k + 1)},
+            ModelError,
+            r"must give logits of shape \(4, 4\)",
+        ),
+        ({"model": nn.Flatten()}, ModelError, "the model has no parameters to train"),
     ],
 )
 def test_refuses_in_one_sentence(
@@ -243,11 +248,31 @@ def test_rare_classes_are_named() -> None:
     run(
         train=windows[keep],
         method="cadda",
-        budget=1,
+        budget=2,
+        warmup_epochs=1,
         on_event=lambda event: started.append(event) if isinstance(event, SearchStart) else None,
     )
     assert len(started[0].warnings) == 1
     assert started[0].warnings[0].startswith("dip is absent from")
+
+
+@pytest.mark.parametrize(("budget", "said"), [(1, True), (2, True), (3, False)])
+def test_a_search_that_ends_with_its_warmup_says_so(budget: int, said: bool) -> None:
+    started: list[SearchStart] = []
+    run(
+        budget=budget,
+        warmup_epochs=2,
+        on_event=lambda event: started.append(event) if isinstance(event, SearchStart) else None,
+    )
+    words = "begins to move after 2 epochs"
+    assert any(words in warning for warning in started[0].warnings) == said
+
+
+def test_windows_in_volts_are_pointed_out() -> None:
+    windows = planted_windows(64, varied=False)
+    windows.x *= 1e-5
+    with pytest.warns(UserWarning, match="standard deviation of .*e-0.*standardised"):
+        run(train=windows, budget=1)
 
 
 def test_size_of_the_space_is_the_papers_formula() -> None:

@@ -14,6 +14,7 @@ from cadda.data.windows import Windows
 from cadda.fitting_parts import (
     Device,
     augmentation_for,
+    check_fits,
     check_pair,
     description_of,
     model_for,
@@ -179,6 +180,8 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     Scores
         Balanced accuracy, macro F1, F1 per class, Cohen's kappa, accuracy and confusion matrix.
     """
-    network = model.model if isinstance(model, Fitted) else model
-    logits = predict_logits(network, windows.x, windows.n_classes)
+    if isinstance(model, Fitted):
+        check_fits(model.description, windows)
+        return evaluate(model.model, windows)
+    logits = predict_logits(model, windows.x, windows.n_classes)
     return score(windows.y, logits.argmax(1), windows.class_names)

@@ -9,8 +9,10 @@ from typing import Literal
 import torch
 from torch import nn
 
+from cadda.data.channels import same_channels
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
+from cadda.exceptions import ModelError
 from cadda.models.files import ModelDescription
 from cadda.models.registry import ModelSource, make_model
 from cadda.policies.policy import Policy
@@ -22,7 +24,9 @@ from cadda.training.augment import Augmentation
 __all__ = [
     "Device",
     "augmentation_for",
+    "check_fits",
     "check_pair",
+    "check_scale",
     "description_of",
     "model_for",
     "pick_device",
@@ -109,7 +113,7 @@ def augmentation_for(
         return spec
     last = spec.last if isinstance(spec, PolicySchedule) else spec
     _check_classes(last, windows)
-    _check_scale(windows)
+    check_scale(windows)
     return runnable(spec, pool_for_policy(last, windows))
 
 
@@ -122,8 +126,14 @@ def _check_classes(spec: PolicySpec, windows: Windows) -> None:
         )
 
 
-def _check_scale(windows: Windows) -> None:
-    """Warn of windows whose unit makes noise of 0.2 standard deviations mean something else."""
+def check_scale(windows: Windows) -> None:
+    """Warn of windows whose unit makes noise of 0.2 standard deviations mean something else.
+
+    Parameters
+    ----------
+    windows : Windows
+        What will be augmented.
+    """
     scale = float(windows.x[: len(windows) : max(1, len(windows) // 64)].std())
     if not 0.05 < scale < 20:
         warnings.warn(
@@ -176,3 +186,27 @@ def description_of(model: ModelSource, windows: Windows) -> ModelDescription:
         ch_names=windows.ch_names,
         class_names=windows.class_names,
     )
+
+
+def check_fits(description: ModelDescription, windows: Windows) -> None:
+    """Refuse windows that a model was not made for; channels are compared as people write them.
+
+    Parameters
+    ----------
+    description : ModelDescription
+        What the model is for.
+    windows : Windows
+        What it shall classify.
+    """
+    for name, way_out in (
+        ("ch_names", "choose with --channels"),
+        ("class_names", "choose with --classes"),
+        ("sfreq", "resample them"),
+        ("n_times", "read windows of that length"),
+    ):
+        wanted, got = getattr(description, name), getattr(windows, name)
+        same = same_channels(wanted, got) if name == "ch_names" else wanted == got
+        if not same:
+            raise ModelError(
+                f"the model is for the `{name}` {wanted}, but the data have {got}; {way_out}."
+            )

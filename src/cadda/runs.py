@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from cadda._files import write_text_atomically
-from cadda.data.channels import same_channels
 from cadda.data.windows import Windows
-from cadda.exceptions import LeakError, ModelError, RunError
+from cadda.exceptions import LeakError, RunError
 from cadda.fitting import Fitted, evaluate, fit
-from cadda.fitting_parts import Device, augmentation_for, model_for, pick_device
-from cadda.models.files import ModelDescription, load_model
+from cadda.fitting_parts import Device, augmentation_for, check_fits, model_for, pick_device
+from cadda.models.files import load_model
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
 from cadda.run_folder import RunFolder, digest_of
@@ -245,7 +244,7 @@ def evaluate_run(
     run = RunFolder(folder, "training")
     split = run.read_config()["split"]
     model, description = load_model(run.model)
-    _check_fits(description, windows)
+    check_fits(description, windows)
     used = set() if other_people else {*split["train"], *split["valid"]}
     seen = used & set(windows.subjects)
     if seen and not unseen_only:
@@ -264,19 +263,3 @@ def _plain(policy: PolicySpec | PolicySchedule | None) -> dict[str, Any] | None:
     if isinstance(policy, PolicySchedule):
         return policy.to_dict()
     return None if policy is None else policy.model_dump(mode="json")
-
-
-def _check_fits(description: ModelDescription, windows: Windows) -> None:
-    """Refuse windows that a model was not made for; channels are compared as people write them."""
-    for name, way_out in (
-        ("ch_names", "choose with --channels"),
-        ("class_names", "choose with --classes"),
-        ("sfreq", "resample them"),
-        ("n_times", "read windows of that length"),
-    ):
-        wanted, got = getattr(description, name), getattr(windows, name)
-        same = same_channels(wanted, got) if name == "ch_names" else wanted == got
-        if not same:
-            raise ModelError(
-                f"the model is for the `{name}` {wanted}, but the data have {got}; {way_out}."
-            )

@@ -22,7 +22,7 @@ from cadda.search_result import SearchResult, result_of, write_result
 from cadda.searchers.checks import check_stack, check_task
 from cadda.searchers.driver import Driver
 from cadda.searchers.events import SearchEvent, SearchStart
-from cadda.searchers.hints import idle_workers, rare_classes
+from cadda.searchers.hints import idle_workers, only_warmup, rare_classes
 from cadda.searchers.methods import Method, find_method
 from cadda.searchers.retraining import Plan
 from cadda.tasks import make_task
@@ -209,8 +209,10 @@ def _start(
     warnings: tuple[str, ...] = ()
     if chosen.by_trials:
         warnings = idle_workers(engine.n_workers, settings)
-    elif classwise:
-        warnings = rare_classes(task.y_train, task.class_names, settings["batch_size"])
+    else:
+        warnings = only_warmup(driver.n_epochs, settings)
+    if classwise and not chosen.by_trials:
+        warnings += rare_classes(task.y_train, task.class_names, settings["batch_size"])
     n_rows = len(task.class_names) if classwise else 1
     return SearchStart(
         method=method,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cadda.data.windows import Windows
-from cadda.fitting_parts import Device, check_pair, model_for, pick_device
+from cadda.fitting_parts import Device, check_pair, check_scale, model_for, pick_device
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource
 from cadda.operations.catalogue import CATALOGUE
@@ -51,6 +51,8 @@ def make_task(
     pool = _pool(train, operations)
     domains = {CATALOGUE[name].domain for name in pool.names if name in CATALOGUE}
     images = domains == {"image"}
+    if not images:
+        check_scale(train)
     return SearchTask(
         x_train=train.x,
         y_train=train.y,

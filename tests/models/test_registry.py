@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from cadda.exceptions import ModelError
 from cadda.models import LeNet1, Shallow, make_model
 
 SIZES = {"n_channels": 2, "n_times": 3000, "n_classes": 5, "sfreq": 100.0}
@@ -24,6 +25,21 @@ def test_models_of_braindecode_give_logits() -> None:
     x = torch.randn(3, 2, 3000, generator=torch.Generator().manual_seed(0))
     # Logarithms of probabilities would have a sum of exponentials of 1.
     assert (model(x).exp().sum(1) - 1).abs().min() > 0.01
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["ShallowFBCSPNet", "Deep4Net"])
+@pytest.mark.parametrize("n_times", [600, 3000])
+def test_models_of_braindecode_give_one_answer_per_window(name: str, n_times: int) -> None:
+    model = make_model(f"braindecode:{name}", seed=0, **(SIZES | {"n_times": n_times}))
+    assert model(torch.zeros(3, 2, n_times)).shape == (3, 5)
+
+
+def test_a_model_with_nothing_to_train_is_refused() -> None:
+    frozen = nn.Sequential(nn.Flatten(), nn.Linear(6000, 5)).requires_grad_(requires_grad=False)
+    for model in (nn.Flatten(), frozen):
+        with pytest.raises(ModelError, match="the model has no parameters to train"):
+            make_model(model, seed=0, **SIZES)
 
 
 def test_weights_depend_on_the_seed_and_nothing_else() -> None:
@@ -45,9 +61,9 @@ def test_a_module_is_copied() -> None:
 def test_a_function_gets_the_sizes() -> None:
     def build(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
         assert (n_channels, n_times, n_classes) == (2, 3000, 5)
-        return nn.Identity()
+        return nn.Linear(n_times, n_classes)
 
-    assert isinstance(make_model(build, seed=0, **SIZES), nn.Identity)
+    assert isinstance(make_model(build, seed=0, **SIZES), nn.Linear)
 
 
 @pytest.mark.parametrize(

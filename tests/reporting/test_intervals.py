@@ -114,6 +114,17 @@ def test_same_drawings_for_both_models() -> None:
     assert (difference.value, difference.low, difference.high) == (0, 0, 0)
 
 
+def test_a_drawing_without_a_rare_class_does_not_count() -> None:
+    """Whoever always says the same is right in one class of three, however subjects are drawn."""
+    truth = np.tile([0, 1], 30)
+    truth[0] = 2
+    subject = np.repeat([f"s{i}" for i in range(6)], 10)
+    always = np.zeros(60, dtype=int)
+    data = Predictions(subject, subject, np.arange(60), truth, predicted=always)
+    found = judge(data, NAMES).accuracy.predicted
+    assert found.value == found.low == found.high == pytest.approx(1 / 3)
+
+
 def test_class_that_is_nowhere() -> None:
     data = make(5)
     rows = judge(data, (*NAMES, "absent")).rows

@@ -88,7 +88,7 @@ def test_plain_lines_elsewhere() -> None:
     assert "about 36 s left" in lines[4]
     assert "Note: frequency_shift is at its largest magnitude." in lines
     assert "with the policy of epoch 20" in lines[-1]
-    assert "the best so far" in lines[-1]
+    assert "the best policy so far" in lines[-1]
     assert "\x1b" not in shown(terminal=False)
 
 

@@ -262,6 +262,14 @@ def test_nan_names_step_and_operation() -> None:
         train(network(), data(), data(seed=1), CLASSES, settings(copies=1), policy=broken)
 
 
+def test_a_model_that_gives_nan_is_not_said_to_diverge() -> None:
+    model = network()
+    with torch.no_grad():
+        next(model.parameters()).fill_(torch.nan)
+    with pytest.raises(TrainingError, match=r"NaN or infinite logits .* before any training"):
+        train(model, data(), data(seed=1), CLASSES, settings())
+
+
 def test_diverging_training_says_so() -> None:
     with pytest.raises(TrainingError, match="the training itself diverged; try a smaller `lr`"):
         train(network(), data(), data(seed=1), CLASSES, settings(lr=1e30))

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from cadda._validation import did_you_mean
+from cadda.exceptions import ModelError
 from cadda.models.chambon2018 import Chambon2018
 from cadda.models.lenet1 import LeNet1
 from cadda.models.shallow import Shallow
@@ -56,11 +57,11 @@ def make_model(
     nn.Module
         A new model that gives logits of shape (n_windows, n_classes).
     """
-    if isinstance(source, nn.Module):
-        return copy.deepcopy(source)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if callable(source):
+        if isinstance(source, nn.Module):
+            model = copy.deepcopy(source)
+        elif callable(source):
             model = source(n_channels, n_times, n_classes)
         elif source.startswith("braindecode:"):
             model = _braindecode_model(
@@ -75,6 +76,10 @@ def make_model(
             )
     if not isinstance(model, nn.Module):
         raise TypeError(f"`model` must give a torch module, got {type(model).__name__}.")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ModelError(
+            "the model has no parameters to train; give it some that require gradients."
+        )
     return model
 
 
@@ -104,6 +109,8 @@ def _braindecode_model(
         "sfreq": sfreq,
         "input_window_seconds": n_times / sfreq,
         "add_log_softmax": False,
+        # For one answer per window however long it is, instead of one for every crop.
+        "final_conv_length": "auto",
     }
     accepted = inspect.signature(kind).parameters
     model = kind(**{key: value for key, value in given.items() if key in accepted})

@@ -12,7 +12,7 @@ from torch import Tensor
 from cadda.policies.summary import PolicySummary
 from cadda.searchers.events import SearchStep
 
-__all__ = ["hints_of", "idle_workers", "rare_classes"]
+__all__ = ["hints_of", "idle_workers", "only_warmup", "rare_classes"]
 
 EDGE = 0.03
 """How near to 0 or 1 a magnitude is at its edge."""
@@ -51,6 +51,30 @@ def rare_classes(y: Tensor, class_names: tuple[str, ...], batch_size: int) -> tu
         "take a larger batch_size"
         for name, missing in zip(class_names, absent.tolist(), strict=True)
         if missing > OFTEN_ABSENT
+    )
+
+
+def only_warmup(n_epochs: int, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say if a search ends before its policy begins to move.
+
+    Parameters
+    ----------
+    n_epochs : int
+        Epochs of the search.
+    settings : mapping of str to object
+        Settings of the method.
+
+    Returns
+    -------
+    tuple of str
+        One sentence, or none.
+    """
+    n_warmup = settings.get("warmup_epochs", 0)
+    if n_epochs > n_warmup:
+        return ()
+    return (
+        f"the policy begins to move after {n_warmup} epochs and the search ends after {n_epochs}, "
+        "so it comes out as it went in; take a larger budget, or a smaller warmup_epochs",
     )
 
 

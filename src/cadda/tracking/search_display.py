@@ -195,7 +195,7 @@ def _in_words(event: Retrained, unit: str) -> str:
     if unit == "epoch":
         policy = f"policy of epoch {event.epoch}"
     what = f"with the {policy}" if event.epoch else "without augmentation"
-    best = ", the best so far" if event.is_best and event.epoch else ""
+    best = ", the best policy so far" if event.is_best and event.epoch else ""
     return (
         f"trained from scratch {what}: validation loss {event.valid_loss:.3f}, balanced accuracy "
         f"{event.valid_balanced_accuracy:.3f}{best} ({event.seconds:.0f} s)"

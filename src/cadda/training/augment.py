@@ -104,13 +104,15 @@ class Augmenter:
         augmented, labels = self._augment(self.policy, many_x, many_y, generator)
         return torch.cat([x, augmented]), torch.cat([y, labels])
 
-    def explain(self, x: Tensor) -> str:
+    def explain(self, x: Tensor, *, untrained: bool) -> str:
         """Say why the loss of the last batch is not finite, as far as its windows tell.
 
         Parameters
         ----------
         x : Tensor
             The last batch, as augmented.
+        untrained : bool
+            Whether it was the first batch that the model ever saw.
 
         Returns
         -------
@@ -118,6 +120,8 @@ class Augmenter:
             The end of a sentence.
         """
         broken = (~x.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
+        if not broken and untrained:
+            return "the model gives NaN or infinite logits for finite windows before any training"
         if not broken:
             return "the windows are finite, so the training itself diverged; try a smaller `lr`"
         window, names = broken[0], []

@@ -193,9 +193,9 @@ class Trainer:
                 loss = self._loss(*batch)
                 losses.append(loss.item() * len(index))
                 if not math.isfinite(losses[-1]):
+                    why = self.augment.explain(batch[0], untrained=epoch == step == 1)
                     raise TrainingError(
-                        f"the loss became {loss.item()} in epoch {epoch}, step {step}: "
-                        f"{self.augment.explain(batch[0])}."
+                        f"the loss became {loss.item()} in epoch {epoch}, step {step}: {why}."
                     )
                 self.optimizer.zero_grad()
                 torch.autograd.backward(loss)

@@ -210,9 +210,9 @@ class _Stack:
     ) -> None:
         for member, loss, (x, _) in zip(self.members, losses.tolist(), batches, strict=True):
             if not math.isfinite(loss) and member.error is None:
+                why = member.augment.explain(x, untrained=epoch == step == 1)
                 member.error = TrainingError(
-                    f"the loss became {loss} in epoch {epoch}, step {step}: "
-                    f"{member.augment.explain(x)}."
+                    f"the loss became {loss} in epoch {epoch}, step {step}: {why}."
                 )
 
     @torch.no_grad()

@@ -159,15 +159,23 @@ def _tables(joint: Counts) -> Counts:
 
 
 def _draw(joint: Counts) -> Counts:
-    """Draw subjects with replacement, all windows of each; windows, if there is one subject."""
+    """Draw subjects with replacement, all windows of each; windows, if there is one subject.
+
+    Where a rare class is not drawn, the mean over classes would be one over fewer classes: another
+    quantity, and so these drawings are left out.
+    """
     rng = np.random.default_rng(Seeds(0).integer("intervals of a report"))
     n_subjects = len(joint)
     if n_subjects > 1:
         equal = np.full(n_subjects, 1 / n_subjects)
-        return np.tensordot(rng.multinomial(n_subjects, equal, size=N_RESAMPLES), joint, axes=1)
-    total = int(joint.sum())
-    counts = rng.multinomial(total, joint.ravel() / total, size=N_RESAMPLES)
-    return counts.reshape(N_RESAMPLES, *joint.shape[1:])
+        drawn = np.tensordot(rng.multinomial(n_subjects, equal, size=N_RESAMPLES), joint, axes=1)
+    else:
+        total = int(joint.sum())
+        counts = rng.multinomial(total, joint.ravel() / total, size=N_RESAMPLES)
+        drawn = counts.reshape(N_RESAMPLES, *joint.shape[1:])
+    is_there = joint.sum((0, 2, 3)) > 0
+    complete: Counts = drawn[(drawn.sum((2, 3)) > 0)[:, is_there].all(1)]
+    return complete
 
 
 def _score_table(confusion: Counts) -> Numbers:

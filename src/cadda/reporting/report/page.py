@@ -132,7 +132,8 @@ def _scores(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "confusions": confusions,
         "by_subject": list(zip(judgement.subjects, each, strict=True)),
         "interval_words": f"In brackets 95% intervals: percentiles of {N_RESAMPLES} drawings of "
-        f"the {judgement.n_units} test {judgement.unit} with replacement.",
+        f"the {judgement.n_units} test {judgement.unit} with replacement, but for those without a "
+        "class.",
         "night": hypnogram_of(record.predictions, record.data),
     }
 
