@@ -15,6 +15,7 @@ from cadda.exceptions import RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.policies.spec import PolicySpec
 from cadda.reporting.report import RunRecord, render_report
+from cadda.reporting.report.intervals import judge
 from cadda.reporting.report.record import (
     DataFacts,
     Gallery,
@@ -23,9 +24,10 @@ from cadda.reporting.report.record import (
     Predictions,
     SearchCurves,
 )
+from cadda.reporting.report.verdict import verdict_of
 from cadda.run_folder import RunFolder
 
-__all__ = ["read_record", "write_report"]
+__all__ = ["read_record", "result_in_words", "write_report"]
 
 DAMAGE = (OSError, EOFError, KeyError, IndexError, TypeError, ValueError, zipfile.BadZipFile)
 """What reading files raises that are not as they should be."""
@@ -51,6 +53,23 @@ def write_report(folder: Path) -> Path:
     path = RunFolder(folder, record.kind).report.resolve()
     write_text_atomically(path, render_report(record))
     return path
+
+
+def result_in_words(folder: Path) -> str:
+    """Say what came out of a finished training or search, and how sure that is.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder.
+
+    Returns
+    -------
+    str
+        The sentence that its report begins with.
+    """
+    record = read_record(folder)
+    return verdict_of(record, judge(record.predictions, record.data.class_names)).sentence
 
 
 def read_record(folder: Path) -> RunRecord:

@@ -54,6 +54,8 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shown = run("search", data, *QUICK, "--out", folder)
     assert "balanced accuracy" in shown.stdout
     assert "cadda policy show" in shown.stdout
+    # The report begins with the same sentence.
+    assert re.search(r"reaches a balanced accuracy of 0\.\d+ \[.*\] on 1 unseen sub", shown.stdout)
     assert re.search(r"cadda, a policy per class: \d+ operations, about\s10\^\d+", shown.stderr)
     assert "trained from scratch with the policy of epoch 2" in shown.stderr
     return folder

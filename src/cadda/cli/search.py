@@ -81,7 +81,7 @@ def search(
 
     Example: cadda search night-epo.fif.gz --method cadda --out run
     """
-    from cadda.reports import write_report
+    from cadda.reports import result_in_words, write_report
     from cadda.run_sessions import recorded_session
     from cadda.runs import search_in_folder
     from cadda.tracking import SearchDisplay, both
@@ -133,6 +133,7 @@ def search(
         typer.echo(json.dumps(summary_of(outcome) | {"report": str(report)}))
     else:
         print_outcome(outcome, out)
+        typer.echo(result_in_words(out))
         typer.echo(f"Open this next, in any browser: {report}")
 
 
