@@ -13,7 +13,6 @@ import cadda
 from cadda.experiments.base import Record
 from cadda.experiments.compare import STUDY, CompareConfig, comparisons, paired_scores
 from cadda.experiments.paired import compare_with, recommendation
-from cadda.reporting.comparison import plot_comparison
 
 CADDA = str(Path(sys.executable).parent / "cadda")
 
@@ -80,7 +79,21 @@ def test_without_none_nothing_is_recommended():
     assert comparisons(records) == []
     assert "`none` are needed" in STUDY.sentence(records)
     assert STUDY.table(records).rows[0][5] is None
-    assert not plot_comparison(paired_scores(records), "none", "accuracy").axes[1].patches
+    assert not STUDY.figure(records).axes[1].patches
+
+
+def test_the_figure_shows_how_sure_gains_are():
+    records = [record(fold, "none", value) for fold, value in enumerate(PLAIN)]
+    records += [record(fold, "adda", value + 0.01 * fold) for fold, value in enumerate(PLAIN)]
+    (found,) = comparisons(records)
+    *_, whisker = STUDY.figure(records).axes[1].lines
+    np.testing.assert_allclose(whisker.get_ydata(), [found.low, found.high])
+
+
+def test_more_folds_than_subjects_are_refused_before_any_job():
+    windows = cadda.simulate_sleep(n_subjects=4, n_windows=10, seed=0)
+    with pytest.raises(ValueError, match="from 2 to the number of subjects, 4, got 9"):
+        STUDY.jobs(CompareConfig(n_folds=9), windows)
 
 
 def test_everybody_is_tested_once():

@@ -134,6 +134,7 @@ def test_the_curve_of_a_race_is_drawn_with_its_level():
     panel = race_panel("all", RECORDS, ["none", "adda"], "balanced_accuracy")
     assert panel.level == [0.5, 0.6]
     axes = plot_race([[panel]]).axes[0]
-    curve, level = axes.lines
+    curve, marks, level = axes.lines
     np.testing.assert_allclose(curve.get_xydata(), [[2.0, 0.6], [4.0, 0.75]])
+    np.testing.assert_allclose(marks.get_xydata(), [[2.0, 0.6], [4.0, 0.75]])
     assert level.get_ydata()[0] == pytest.approx(0.55)

@@ -176,23 +176,32 @@ def print_table(table: Table) -> None:
     table : Table
         The numbers.
     """
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table as RichTable
 
     from cadda.experiments.tables import cell_in_words
 
+    console = Console(highlight=False)
+    rows = [[cell_in_words(cell) for cell in row] for row in table.rows]
     shown = RichTable(title=escape(table.title), title_justify="left")
     for i, name in enumerate(table.columns):
-        if any(isinstance(row[i], int | float) for row in table.rows):
-            shown.add_column(escape(name), justify="right")
-        else:
-            # A name is not broken, but what has several words may be.
-            words = any(" " in cell_in_words(row[i]) for row in table.rows)
-            shown.add_column(escape(name), no_wrap=not words)
-    for row in table.rows:
-        shown.add_row(*(escape(cell_in_words(cell)) for cell in row))
-    console = Console(highlight=False)
+        is_number = any(isinstance(row[i], int | float) for row in table.rows)
+        # Lines break between words, and in names only where there is no other room: never numbers.
+        words = [
+            word for row in rows for word in row[i].split() if is_number or word[:1].isdigit()
+        ]
+        shown.add_column(
+            escape(name),
+            justify="right" if is_number else "left",
+            overflow="fold",
+            min_width=max((len(word) for word in words), default=8),
+        )
+    for row in rows:
+        shown.add_row(*map(escape, row))
+    if console.measure(shown).maximum >= console.width:
+        shown.box = SIMPLE_HEAD
     console.print(shown)
     if table.note:
         console.print(table.note, markup=False)

@@ -51,6 +51,10 @@ class Compare(RaceStudy[CompareConfig]):
         "paper": {"stops": (28800.0,)},
     }
 
+    def jobs(self, config: CompareConfig, windows: Windows) -> list[Job]:
+        self.fold(config, windows, {"fold": 0})
+        return super().jobs(config, windows)
+
     def fold(self, config: CompareConfig, windows: Windows, job: Job) -> Fold:
         folds = subject_folds(windows, config.n_folds, seed=config.seed)
         rest, test = next(islice(folds, job["fold"], None))
@@ -99,7 +103,12 @@ class Compare(RaceStudy[CompareConfig]):
         return recommendation(found, len(paired_scores(records)[found[0].name]))
 
     def figure(self, records: Sequence[Record]) -> Figure:
-        return plot_comparison(paired_scores(records), NO_SEARCH, "balanced accuracy")
+        return plot_comparison(
+            paired_scores(records),
+            NO_SEARCH,
+            "balanced accuracy",
+            {one.name: (one.low, one.high) for one in comparisons(records)},
+        )
 
 
 def paired_scores(records: Sequence[Record]) -> dict[str, dict[int, float]]:

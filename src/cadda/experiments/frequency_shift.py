@@ -210,14 +210,14 @@ def _peak(
 ) -> float | None:
     """Find the most prominent peak in a band, between the frequencies of the spectrum."""
     places, properties = find_peaks(spectrum, prominence=PROMINENCE * error)
-    inside = (frequency[places] >= band[0]) & (frequency[places] <= band[1])
+    # The summit of the parabola through three values.
+    before, top, after = (spectrum[places + i] for i in (-1, 0, 1))
+    offset = (before - after) / (2 * (before - 2 * top + after))
+    summit = frequency[places] + offset * (frequency[1] - frequency[0])
+    inside = (summit >= band[0]) & (summit <= band[1])
     if not inside.any():
         return None
-    place = places[inside][np.argmax(properties["prominences"][inside])]
-    # The summit of the parabola through three values.
-    before, top, after = spectrum[place - 1 : place + 2]
-    offset = (before - after) / (2 * (before - 2 * top + after))
-    return float(frequency[place] + offset * (frequency[1] - frequency[0]))
+    return float(summit[inside][np.argmax(properties["prominences"][inside])])
 
 
 def _pair(peaks: dict[str, float], channel: str, config: FrequencyShiftConfig) -> tuple[str, str]:

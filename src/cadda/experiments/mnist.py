@@ -24,6 +24,7 @@ from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, rac
 from cadda.experiments.sources import Reader, is_simulated
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold, TrainingConfig
+from cadda.fitting_parts import model_for
 from cadda.operations.pool import image_pool
 from cadda.reporting.race import draw_race, draw_selected
 from cadda.searchers.methods import find_method
@@ -109,7 +110,7 @@ class MnistStudy(Study[MnistConfig]):
         return "scikit-learn's digits" if is_simulated(data) else super().data_name(data)
 
     def jobs(self, config: MnistConfig, windows: Windows) -> list[Job]:
-        _fold(config, windows, 0)
+        model_for(config.model, _fold(config, windows, 0).train, seed=0)
         return [
             {"fold": fold, "method": name}
             for fold in range(config.n_folds)

@@ -99,13 +99,16 @@ def recommendation(comparisons: Sequence[Comparison], n_folds: int) -> str:
         The best method and how sure that is.
     """
     best = max(comparisons, key=lambda one: one.gain)
+    n_methods = f"{len(comparisons)} method{'s' if len(comparisons) > 1 else ''}"
     numbers = (
         f"{best.gain:+.3f} of balanced accuracy over no augmentation (95 % interval "
         f"{best.low:+.3f} to {best.high:+.3f}, p = {best.p_value:.2g} over {n_folds} folds, "
-        f"corrected for {len(comparisons)} methods)"
+        f"corrected for {n_methods})"
     )
     if best.gain <= 0:
-        return f"Train without augmentation: the best method, {best.name}, has {numbers}."
+        return (
+            f"Train without augmentation: no method gained; {best.name} came nearest, {numbers}."
+        )
     if best.p_value < SIGNIFICANT:
         return f"Use {best.name}: {numbers}."
     return (

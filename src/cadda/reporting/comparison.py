@@ -10,7 +10,12 @@ from matplotlib.figure import Figure
 __all__ = ["plot_comparison"]
 
 
-def plot_comparison(scores: Mapping[str, Mapping[int, float]], plain: str, label: str) -> Figure:
+def plot_comparison(
+    scores: Mapping[str, Mapping[int, float]],
+    plain: str,
+    label: str,
+    intervals: Mapping[str, tuple[float, float]],
+) -> Figure:
     """Draw the scores of each fold, and what each method gains over none.
 
     Parameters
@@ -21,11 +26,14 @@ def plot_comparison(scores: Mapping[str, Mapping[int, float]], plain: str, label
         Name of the method that is none.
     label : str
         What the scores are.
+    intervals : mapping of str to (float, float)
+        95 % intervals of the mean gains, by method.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Left: scores, a line per fold; right: differences to none, dots are folds and bars means.
+        Left: scores, a line per fold; right: differences to none, dots are folds, bars means and
+        whiskers their intervals.
     """
     names = list(scores)
     figure = Figure(figsize=(4 + 1.5 * len(names), 4), layout="constrained")
@@ -48,8 +56,10 @@ def plot_comparison(scores: Mapping[str, Mapping[int, float]], plain: str, label
         if gains:
             right.bar(i, float(np.mean(gains)), width=0.6, color="C0", alpha=0.4)
         right.plot([i] * len(gains), gains, "o", color="0.3", markersize=5)
+        if name in intervals:
+            right.plot([i + 0.2] * 2, intervals[name], "_-", color="C0", markersize=10)
     right.set_xticks(range(len(others)), others, rotation=30, ha="right")
-    right.set_ylabel(f"gain over {plain}")
+    right.set_ylabel(f"gain over {plain}, mean with 95 % interval")
     for axes in (left, right):
         axes.margins(x=0.12)
         axes.grid(alpha=0.3, axis="y")

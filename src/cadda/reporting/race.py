@@ -103,9 +103,11 @@ def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, Any]) -> None:
     for name, runs in panel.curves.items():
         seconds, values = aligned(runs, last)
         low, middle, high = interval_of_median(values)
-        axes.step(
-            seconds, middle, "o-", where="post", color=colour[name], label=name, markersize=4
-        )
+        axes.step(seconds, middle, where="post", color=colour[name], label=name)
+        # Marked is where a policy was trained and tested: when all runs have come to a stop.
+        stops = {max(times) for times in zip(*([t for t, _ in run] for run in runs), strict=False)}
+        marks = np.isin(seconds, list(stops))
+        axes.plot(seconds[marks], middle[marks], "o", color=colour[name], markersize=4)
         axes.fill_between(
             seconds, low, high, alpha=0.12, linewidth=0, step="post", color=colour[name]
         )
