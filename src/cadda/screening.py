@@ -1,4 +1,4 @@
-"""Windows in, out comes which operations help, do nothing or hurt, before any search."""
+"""Windows in, out comes which operations help, hurt, or cannot be told, before any search."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def screen(
     on_event: Callable[[ScreeningProgress], None] | None = None,
     **settings: Any,
 ) -> Screening:
-    """Say which operations help, do nothing or hurt, class by class, from one training.
+    """Say which operations help, hurt, or cannot be told, class by class, from one training.
 
     A model is trained without augmentation until it begins to overfit. From then on operations are
     tried on training windows, and their rewards compared with those of the same windows unchanged,

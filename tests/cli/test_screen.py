@@ -76,8 +76,10 @@ def test_json_is_what_the_file_holds_and_the_same_each_time(
     assert (tmp_path / "screening.json").read_bytes() == (folder / "screening.json").read_bytes()
 
 
-def test_help_has_an_example() -> None:
-    assert "cadda screen night-epo.fif.gz --out screening" in run("--help").stdout
+def test_help_has_an_example_and_names_the_verdicts() -> None:
+    said = " ".join(run("--help").stdout.split())
+    assert "cadda screen night-epo.fif.gz --out screening" in said
+    assert "which operations help, hurt, or cannot be told, class by class" in said
 
 
 def error_of(

@@ -1,4 +1,4 @@
-"""`cadda screen`: which operations help, do nothing or hurt, before any search."""
+"""`cadda screen`: which operations help, hurt, or cannot be told, before any search."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def screen(
     ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Say which operations help, do nothing or hurt, class by class, from one training.
+    """Say which operations help, hurt, or cannot be told, class by class, from one training.
 
     Subjects are split as by `cadda train` and `cadda search` with the same seed; the test subjects
     are not looked at.
