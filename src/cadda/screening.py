@@ -99,8 +99,9 @@ def screen(
     if accuracy < chosen.min_accuracy:
         warnings.warn(
             f"the model knew {accuracy:.0%} of its training windows after {chosen.max_warmup} "
-            f"epochs, less than `min_accuracy` {chosen.min_accuracy:.0%}: before it overfits, "
-            "little can help. Take a higher `max_warmup` or `lr`, or fewer windows.",
+            f"epochs, less than {chosen.min_accuracy:.0%} (in Python `min_accuracy`): before it "
+            "overfits, little can help. Train longer with a higher `max_warmup` (--max-warmup), "
+            "or faster with a higher `lr` (--lr).",
             stacklevel=2,
         )
     share = torch.bincount(train.y, minlength=train.n_classes) / len(train)
