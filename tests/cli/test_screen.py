@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import torch
 
 from cadda import Screening, Windows
 from cadda.cli.app import main
+from cadda.cli.screen import screen
 
 QUICK = [
     *("--model", "shallow", "--operations", "sign_flip,time_mask", "--rounds", "6"),
@@ -67,6 +70,14 @@ def test_progress_and_notes_go_to_standard_error(shown: subprocess.CompletedProc
     assert "Warning" not in shown.stderr
 
 
+def test_notes_name_options_that_there_are(shown: subprocess.CompletedProcess[str]) -> None:
+    note = next(line for line in shown.stderr.splitlines() if line.startswith("Note:"))
+    options = re.findall(r"--[a-z-]+", note)
+    assert options == ["--max-warmup", "--lr"]
+    parameters = inspect.signature(screen).parameters
+    assert {one.removeprefix("--").replace("-", "_") for one in options} <= parameters.keys()
+
+
 @pytest.mark.usefixtures("shown")
 def test_json_is_what_the_file_holds_and_the_same_each_time(
     data: Path, folder: Path, tmp_path: Path
@@ -114,6 +125,18 @@ def test_mistakes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert message in error_of(monkeypatch, capsys, data, "--out", tmp_path, *arguments)
+
+
+@pytest.mark.parametrize("name", ["screening.json", "screening.png"])
+def test_an_earlier_screening_is_kept_and_nothing_is_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text("earlier")
+    assert error_of(monkeypatch, capsys, "no such file", "--out", tmp_path) == (
+        f"cadda: --out must not hold an earlier screening, but {str(tmp_path)!r} has {name}; "
+        "choose another folder with --out, or delete this one.\n"
+    )
+    assert (tmp_path / name).read_text() == "earlier"
 
 
 def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(

@@ -23,6 +23,7 @@ from cadda.cli.reading import (
     read,
     reading_of,
 )
+from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
     from cadda.searchers.screening_result import Screening
@@ -33,6 +34,7 @@ __all__ = ["screen"]
 
 STYLES = {"helps": "bold blue", "hurts": "bold red", "undecided": "", "control": "dim"}
 MARKS = {"helps": "▲", "hurts": "▼"}
+TABLE, PICTURE = "screening.json", "screening.png"
 
 
 def screen(
@@ -88,6 +90,7 @@ def screen(
     from cadda.reporting.screening import plot_screening
     from cadda.screening import screen as run
 
+    _refuse_earlier(out)
     reading = reading_of(
         data,
         subject,
@@ -124,14 +127,24 @@ def screen(
         )
     for note in notes:
         typer.echo(f"Note: {note.message}", err=True)
-    found.save(folder / "screening.json")
-    with replace_atomically(folder / "screening.png") as temporary:
+    found.save(folder / TABLE)
+    with replace_atomically(folder / PICTURE) as temporary:
         plot_screening(found.table).savefig(temporary, format="png", dpi=150)
     if as_json:
-        typer.echo(json.dumps(json.loads((folder / "screening.json").read_text("utf-8"))))
+        typer.echo(json.dumps(json.loads((folder / TABLE).read_text("utf-8"))))
         return
     _print(found)
     typer.echo(f"Table and picture: {folder.resolve()}")
+
+
+def _refuse_earlier(out: Path) -> None:
+    """Keep what an earlier screening left in the folder."""
+    there = [name for name in (TABLE, PICTURE) if (out / name).exists()]
+    if there:
+        raise RunError(
+            f"--out must not hold an earlier screening, but {str(out)!r} has "
+            f"{' and '.join(there)}; choose another folder with --out, or delete this one."
+        )
 
 
 @contextmanager
