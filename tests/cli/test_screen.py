@@ -64,8 +64,9 @@ def test_table_words_and_files(folder: Path, shown: subprocess.CompletedProcess[
 
 
 def test_progress_and_notes_go_to_standard_error(shown: subprocess.CompletedProcess[str]) -> None:
-    assert "training until the model overfits" in shown.stderr
-    assert "trying operations" in shown.stderr
+    assert "Training until the model overfits" in shown.stderr
+    assert "Trying operations" in shown.stderr
+    assert re.search(r"^100%: epoch 3, .*, at most 0 s left$", shown.stderr, re.MULTILINE)
     assert "Note: the model knew" in shown.stderr
     assert "Warning" not in shown.stderr
 
@@ -148,4 +149,4 @@ def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(
     (tmp_path / "file").write_text("")
     said = error_of(monkeypatch, capsys, data, "--out", tmp_path / "file" / "out")
     assert str(tmp_path / "file") in said
-    assert "training" not in said
+    assert "Training" not in said

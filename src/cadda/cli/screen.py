@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,7 +25,6 @@ from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
     from cadda.searchers.screening_result import Screening
-    from cadda.searchers.screening_settings import ScreeningProgress
     from cadda.searchers.verdicts import ScreeningRow
 
 __all__ = ["screen"]
@@ -89,6 +86,7 @@ def screen(
     from cadda._files import make_folder, replace_atomically
     from cadda.reporting.screening import plot_screening
     from cadda.screening import screen as run
+    from cadda.tracking import ScreeningDisplay
 
     _refuse_earlier(out)
     reading = reading_of(
@@ -107,7 +105,7 @@ def screen(
         typer.echo(f"Train: {train_part}\nValidate: {valid_part}")
     with (
         warnings.catch_warnings(record=True, action="always", category=UserWarning) as notes,
-        _progress() as on_event,
+        ScreeningDisplay() as display,
     ):
         found = run(
             train_part,
@@ -118,7 +116,7 @@ def screen(
             by=by,
             seed=seed,
             device=device,
-            on_event=on_event,
+            on_event=display,
             n_rounds=rounds,
             n_epochs=epochs,
             max_warmup=max_warmup,
@@ -145,46 +143,6 @@ def _refuse_earlier(out: Path) -> None:
             f"--out must not hold an earlier screening, but {str(out)!r} has "
             f"{' and '.join(there)}; choose another folder with --out, or delete this one."
         )
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[ScreeningProgress], None]]:
-    """Draw a bar with the time left on standard error; plain lines where there is no terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    columns = (
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left at most"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    shown = ""
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=None)
-
-        def show(event: ScreeningProgress) -> None:
-            nonlocal shown
-            phase = "trying operations" if event.n_rounds else "training until the model overfits"
-            if not console.is_terminal and phase != shown:
-                console.print(phase)
-            shown = phase
-            words = f"{phase}: epoch {event.epoch}, training accuracy {event.accuracy:.2f}"
-            bar.update(task, completed=event.done, total=event.total, description=words)
-
-        yield show
 
 
 def _print(found: Screening) -> None:
