@@ -20,16 +20,17 @@ from cadda.operations.pool import OperationPool
 from cadda.searchers.controls import destructive_controls
 from cadda.searchers.screening import collect_trials
 from cadda.searchers.screening_result import Screening
-from cadda.searchers.screening_settings import ScreeningProgress, ScreeningSettings
+from cadda.searchers.screening_settings import (
+    FEWEST_SUBJECTS,
+    ScreeningProgress,
+    ScreeningSettings,
+)
 from cadda.searchers.verdicts import judge
 from cadda.searching import make_task
 
 __all__ = ["screen"]
 
 Independent = Literal["auto", "subject", "window"]
-
-FEWEST_SUBJECTS = 8
-"""With fewer subjects their number is too small to judge by; windows are counted instead."""
 
 
 def screen(

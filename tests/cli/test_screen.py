@@ -56,7 +56,11 @@ def shown(data: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_table_words_and_files(folder: Path, shown: subprocess.CompletedProcess[str]) -> None:
     for word in ("sign_flip", "time_mask", "white_noise", "block_shuffle", "N2", "±"):
         assert word in shown.stdout
-    assert "undecided. Learned from 60 windows" in " ".join(shown.stdout.split())
+    words = " ".join(shown.stdout.split())
+    assert "1 is the typical size of that of a single destroyed window" in words
+    assert "undecided. Learned from 60 windows" in words
+    assert "after correction for the number of operations" in words
+    assert "verdicts hold for these subjects only" in words
     assert "Not tried: channel_symmetry, no channel has a partner" in shown.stdout
     assert str(folder) in shown.stdout
     assert (folder / "screening.png").read_bytes().startswith(b"\x89PNG")

@@ -151,9 +151,12 @@ def _print(found: Screening) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from cadda.searchers.verdicts import UNIT
+
     console = Console(highlight=False)
     table = Table(
-        title="mean reward ± standard error; by class, in standard errors",
+        title=f"all classes: mean reward ± standard error; {UNIT}\n"
+        "by class: mean reward in standard errors",
         caption="▲ helps, ▼ hurts",
         title_justify="left",
         caption_justify="left",
@@ -178,6 +181,7 @@ def _print(found: Screening) -> None:
         f"{found.accuracy:.2f} at first.",
         markup=False,
     )
+    console.print(found.explanation(), markup=False)
     for name, reason in found.left_out.items():
         console.print(f"Not tried: {name}, {reason}.", markup=False)
 

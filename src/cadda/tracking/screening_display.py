@@ -48,7 +48,7 @@ class ScreeningDisplay:
             console=self.console,
             transient=True,
         )
-        self._task = self._progress.add_task("", total=None)
+        self._task = self._progress.add_task("starting", total=None)
         self._started, self._phase, self._line = perf_counter(), "", 0
 
     def __enter__(self) -> Self:
