@@ -111,6 +111,22 @@ def test_summary() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("independent", "these_only"),
+    [
+        (("9 subjects", "8 subjects"), False),
+        (("9 subjects", "40 windows"), True),
+        (("90 windows", "40 windows"), True),
+    ],
+)
+def test_explanation(independent: tuple[str, str], *, these_only: bool) -> None:
+    said = Screening((), independent, 0.9, {}, {}).explanation()
+    for word in ("unchanged windows", "controls", "random labels", "number of operations"):
+        assert word in said
+    assert ("fewer than 8" in said) == these_only
+    assert said.endswith("verdicts hold for these subjects only.") == these_only
+
+
 def test_picture(found: Screening) -> None:
     table = [
         dataclasses.replace(row, verdict="helps") if row.operation == "sign_flip" else row
@@ -120,6 +136,9 @@ def test_picture(found: Screening) -> None:
     words = {text.get_text() for text in figure.findobj(match=lambda a: hasattr(a, "get_text"))}
     assert {"all", "A", "sign flip", "white noise"} <= words
     assert any(word.startswith("▲") for word in words)
+    caption = " ".join(next(word for word in words if word.startswith("Colour:")).split())
+    assert "1 is the typical size of that of a single destroyed window" in caption
+    assert "after correction for the number of operations" in caption
     assert any(word.startswith("frequency shift\n1: shift < 5 Hz") for word in words)
 
 
@@ -133,7 +152,7 @@ def test_picture_without_magnitudes_or_standard_errors() -> None:
 
 
 def test_a_model_that_does_not_overfit_is_mentioned() -> None:
-    with pytest.warns(UserWarning, match="less than `min_accuracy` 101%"):
+    with pytest.warns(UserWarning, match=r"less than 101% \(in Python `min_accuracy`\)"):
         quick(windows(60, "a"), windows(30, "b"), operations=["sign_flip"], min_accuracy=1.01)
 
 

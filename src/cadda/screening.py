@@ -1,4 +1,4 @@
-"""Windows in, out comes which operations help, do nothing or hurt, before any search."""
+"""Windows in, out comes which operations help, hurt, or cannot be told, before any search."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from cadda.operations.pool import OperationPool
 from cadda.searchers.controls import destructive_controls
 from cadda.searchers.screening import collect_trials
 from cadda.searchers.screening_result import Screening
-from cadda.searchers.screening_settings import ScreeningProgress, ScreeningSettings
+from cadda.searchers.screening_settings import (
+    FEWEST_SUBJECTS,
+    ScreeningProgress,
+    ScreeningSettings,
+)
 from cadda.searchers.verdicts import judge
 from cadda.searching import make_task
 
 __all__ = ["screen"]
 
 Independent = Literal["auto", "subject", "window"]
-
-FEWEST_SUBJECTS = 8
-"""With fewer subjects their number is too small to judge by; windows are counted instead."""
 
 
 def screen(
@@ -45,7 +46,7 @@ def screen(
     on_event: Callable[[ScreeningProgress], None] | None = None,
     **settings: Any,
 ) -> Screening:
-    """Say which operations help, do nothing or hurt, class by class, from one training.
+    """Say which operations help, hurt, or cannot be told, class by class, from one training.
 
     A model is trained without augmentation until it begins to overfit. From then on operations are
     tried on training windows, and their rewards compared with those of the same windows unchanged,
@@ -99,8 +100,9 @@ def screen(
     if accuracy < chosen.min_accuracy:
         warnings.warn(
             f"the model knew {accuracy:.0%} of its training windows after {chosen.max_warmup} "
-            f"epochs, less than `min_accuracy` {chosen.min_accuracy:.0%}: before it overfits, "
-            "little can help. Take a higher `max_warmup` or `lr`, or fewer windows.",
+            f"epochs, less than {chosen.min_accuracy:.0%} (in Python `min_accuracy`): before it "
+            "overfits, little can help. Train longer with a higher `max_warmup` (--max-warmup), "
+            "or faster with a higher `lr` (--lr).",
             stacklevel=2,
         )
     share = torch.bincount(train.y, minlength=train.n_classes) / len(train)

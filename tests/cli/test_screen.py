@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import torch
 
 from cadda import Screening, Windows
 from cadda.cli.app import main
+from cadda.cli.screen import screen
 
 QUICK = [
     *("--model", "shallow", "--operations", "sign_flip,time_mask", "--rounds", "6"),
@@ -53,7 +56,11 @@ def shown(data: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_table_words_and_files(folder: Path, shown: subprocess.CompletedProcess[str]) -> None:
     for word in ("sign_flip", "time_mask", "white_noise", "block_shuffle", "N2", "±"):
         assert word in shown.stdout
-    assert "undecided. Learned from 60 windows" in " ".join(shown.stdout.split())
+    words = " ".join(shown.stdout.split())
+    assert "1 is the typical size of that of a single destroyed window" in words
+    assert "undecided. Learned from 60 windows" in words
+    assert "after correction for the number of operations" in words
+    assert "verdicts hold for these subjects only" in words
     assert "Not tried: channel_symmetry, no channel has a partner" in shown.stdout
     assert str(folder) in shown.stdout
     assert (folder / "screening.png").read_bytes().startswith(b"\x89PNG")
@@ -61,10 +68,19 @@ def test_table_words_and_files(folder: Path, shown: subprocess.CompletedProcess[
 
 
 def test_progress_and_notes_go_to_standard_error(shown: subprocess.CompletedProcess[str]) -> None:
-    assert "training until the model overfits" in shown.stderr
-    assert "trying operations" in shown.stderr
+    assert "Training until the model overfits" in shown.stderr
+    assert "Trying operations" in shown.stderr
+    assert re.search(r"^100%: epoch 3, .*, at most 0 s left$", shown.stderr, re.MULTILINE)
     assert "Note: the model knew" in shown.stderr
     assert "Warning" not in shown.stderr
+
+
+def test_notes_name_options_that_there_are(shown: subprocess.CompletedProcess[str]) -> None:
+    note = next(line for line in shown.stderr.splitlines() if line.startswith("Note:"))
+    options = re.findall(r"--[a-z-]+", note)
+    assert options == ["--max-warmup", "--lr"]
+    parameters = inspect.signature(screen).parameters
+    assert {one.removeprefix("--").replace("-", "_") for one in options} <= parameters.keys()
 
 
 @pytest.mark.usefixtures("shown")
@@ -76,8 +92,10 @@ def test_json_is_what_the_file_holds_and_the_same_each_time(
     assert (tmp_path / "screening.json").read_bytes() == (folder / "screening.json").read_bytes()
 
 
-def test_help_has_an_example() -> None:
-    assert "cadda screen night-epo.fif.gz --out screening" in run("--help").stdout
+def test_help_has_an_example_and_names_the_verdicts() -> None:
+    said = " ".join(run("--help").stdout.split())
+    assert "cadda screen night-epo.fif.gz --out screening" in said
+    assert "which operations help, hurt, or cannot be told, class by class" in said
 
 
 def error_of(
@@ -114,6 +132,18 @@ def test_mistakes(
     assert message in error_of(monkeypatch, capsys, data, "--out", tmp_path, *arguments)
 
 
+@pytest.mark.parametrize("name", ["screening.json", "screening.png"])
+def test_an_earlier_screening_is_kept_and_nothing_is_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text("earlier")
+    assert error_of(monkeypatch, capsys, "no such file", "--out", tmp_path) == (
+        f"cadda: --out must not hold an earlier screening, but {str(tmp_path)!r} has {name}; "
+        "choose another folder with --out, or delete this one.\n"
+    )
+    assert (tmp_path / name).read_text() == "earlier"
+
+
 def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(
     data: Path,
     tmp_path: Path,
@@ -123,4 +153,4 @@ def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(
     (tmp_path / "file").write_text("")
     said = error_of(monkeypatch, capsys, data, "--out", tmp_path / "file" / "out")
     assert str(tmp_path / "file") in said
-    assert "training" not in said
+    assert "Training" not in said

@@ -1,11 +1,9 @@
-"""`cadda screen`: which operations help, do nothing or hurt, before any search."""
+"""`cadda screen`: which operations help, hurt, or cannot be told, before any search."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -23,16 +21,17 @@ from cadda.cli.reading import (
     read,
     reading_of,
 )
+from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
     from cadda.searchers.screening_result import Screening
-    from cadda.searchers.screening_settings import ScreeningProgress
     from cadda.searchers.verdicts import ScreeningRow
 
 __all__ = ["screen"]
 
 STYLES = {"helps": "bold blue", "hurts": "bold red", "undecided": "", "control": "dim"}
 MARKS = {"helps": "▲", "hurts": "▼"}
+TABLE, PICTURE = "screening.json", "screening.png"
 
 
 def screen(
@@ -77,7 +76,7 @@ def screen(
     ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Say which operations help, do nothing or hurt, class by class, from one training.
+    """Say which operations help, hurt, or cannot be told, class by class, from one training.
 
     Subjects are split as by `cadda train` and `cadda search` with the same seed; the test subjects
     are not looked at.
@@ -87,7 +86,9 @@ def screen(
     from cadda._files import make_folder, replace_atomically
     from cadda.reporting.screening import plot_screening
     from cadda.screening import screen as run
+    from cadda.tracking import ScreeningDisplay
 
+    _refuse_earlier(out)
     reading = reading_of(
         data,
         subject,
@@ -104,7 +105,7 @@ def screen(
         typer.echo(f"Train: {train_part}\nValidate: {valid_part}")
     with (
         warnings.catch_warnings(record=True, action="always", category=UserWarning) as notes,
-        _progress() as on_event,
+        ScreeningDisplay() as display,
     ):
         found = run(
             train_part,
@@ -115,7 +116,7 @@ def screen(
             by=by,
             seed=seed,
             device=device,
-            on_event=on_event,
+            on_event=display,
             n_rounds=rounds,
             n_epochs=epochs,
             max_warmup=max_warmup,
@@ -124,54 +125,24 @@ def screen(
         )
     for note in notes:
         typer.echo(f"Note: {note.message}", err=True)
-    found.save(folder / "screening.json")
-    with replace_atomically(folder / "screening.png") as temporary:
+    found.save(folder / TABLE)
+    with replace_atomically(folder / PICTURE) as temporary:
         plot_screening(found.table).savefig(temporary, format="png", dpi=150)
     if as_json:
-        typer.echo(json.dumps(json.loads((folder / "screening.json").read_text("utf-8"))))
+        typer.echo(json.dumps(json.loads((folder / TABLE).read_text("utf-8"))))
         return
     _print(found)
     typer.echo(f"Table and picture: {folder.resolve()}")
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[ScreeningProgress], None]]:
-    """Draw a bar with the time left on standard error; plain lines where there is no terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    columns = (
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left at most"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    shown = ""
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=None)
-
-        def show(event: ScreeningProgress) -> None:
-            nonlocal shown
-            phase = "trying operations" if event.n_rounds else "training until the model overfits"
-            if not console.is_terminal and phase != shown:
-                console.print(phase)
-            shown = phase
-            words = f"{phase}: epoch {event.epoch}, training accuracy {event.accuracy:.2f}"
-            bar.update(task, completed=event.done, total=event.total, description=words)
-
-        yield show
+def _refuse_earlier(out: Path) -> None:
+    """Keep what an earlier screening left in the folder."""
+    there = [name for name in (TABLE, PICTURE) if (out / name).exists()]
+    if there:
+        raise RunError(
+            f"--out must not hold an earlier screening, but {str(out)!r} has "
+            f"{' and '.join(there)}; choose another folder with --out, or delete this one."
+        )
 
 
 def _print(found: Screening) -> None:
@@ -180,9 +151,12 @@ def _print(found: Screening) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from cadda.searchers.verdicts import UNIT
+
     console = Console(highlight=False)
     table = Table(
-        title="mean reward ± standard error; by class, in standard errors",
+        title=f"all classes: mean reward ± standard error; {UNIT}\n"
+        "by class: mean reward in standard errors",
         caption="▲ helps, ▼ hurts",
         title_justify="left",
         caption_justify="left",
@@ -207,6 +181,7 @@ def _print(found: Screening) -> None:
         f"{found.accuracy:.2f} at first.",
         markup=False,
     )
+    console.print(found.explanation(), markup=False)
     for name, reason in found.left_out.items():
         console.print(f"Not tried: {name}, {reason}.", markup=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.searchers.verdicts import ALL_CLASSES, ScreeningRow
+from cadda.searchers.verdicts import ALL_CLASSES, NEEDED, UNIT, ScreeningRow
 
 __all__ = ["plot_screening"]
 
@@ -22,6 +23,11 @@ COLOURS = {"helps": "#2166ac", "hurts": "#b2182b", "undecided": "#8c8c8c", "cont
 MARKS = {"helps": "▲", "hurts": "▼"}
 N_COLUMNS = 2
 CONFIDENCE = 1.96
+CELL = 0.85
+"""Inches of a column of the map."""
+
+LETTERS = 17
+"""Letters of the caption that fit in an inch, or a few less."""
 
 
 def plot_screening(table: Sequence[ScreeningRow]) -> Figure:
@@ -44,10 +50,10 @@ def plot_screening(table: Sequence[ScreeningRow]) -> Figure:
     classes = list(dict.fromkeys(row.class_name for row in overall))
     graded = list(dict.fromkeys(row.operation for row in table if row.magnitude is not None))
     n_rows = math.ceil(len(graded) / N_COLUMNS)
-    width = 3.2 + 0.85 * len(classes)
+    width = 3.2 + CELL * len(classes)
     curves = 2.6 * min(N_COLUMNS, len(graded))
     figure = Figure(
-        figsize=(width + curves, max(1.6 + 0.42 * len(names), 0.9 + 1.6 * n_rows)),
+        figsize=(width + curves, max(2.1 + 0.42 * len(names), 0.9 + 1.6 * n_rows)),
         layout="constrained",
     )
     if not graded:
@@ -80,7 +86,11 @@ def _draw_map(
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(picture, shrink=0.75, extend="both", location="bottom", pad=0.02)
-    bar.set_label("mean reward in standard errors; number: mean reward; ▲ helps, ▼ hurts")
+    words = (
+        f"Colour: mean reward in standard errors. Number: mean reward; {UNIT}. "
+        f"▲ helps, ▼ hurts. {NEEDED}"
+    )
+    bar.set_label(fill(words, int(LETTERS * (2 + CELL * len(classes)))), fontsize=8)
     bar.outline.set_visible(False)
 
 

@@ -1,4 +1,4 @@
-r"""Which operations help, do nothing or hurt, seen in one training without augmentation.
+r"""Which operations help, hurt, or cannot be told, seen in one training without augmentation.
 
 The model is trained until it begins to overfit, because before that nothing is better than the
 window itself. From then on, every few steps, training stands still for a round: v, the gradient

@@ -12,7 +12,8 @@ from typing import Any
 
 from cadda._files import reason_of, write_text_atomically
 from cadda.exceptions import DataError
-from cadda.searchers.verdicts import ALL_CLASSES, ScreeningRow, Verdict
+from cadda.searchers.screening_settings import FEWEST_SUBJECTS
+from cadda.searchers.verdicts import ALL_CLASSES, NEEDED, ScreeningRow, Verdict
 
 __all__ = ["Screening"]
 
@@ -99,6 +100,21 @@ class Screening:
         ]
         more = f" Beyond that, {'; '.join(by_class)}." if by_class else ""
         return f"{'; '.join(parts)}.{more}"
+
+    def explanation(self) -> str:
+        """Say what a verdict needs, and if they hold for these subjects only.
+
+        Returns
+        -------
+        str
+            One sentence, or two.
+        """
+        if all(count.endswith("subjects") for count in self.independent):
+            return NEEDED
+        return (
+            f"{NEEDED} Windows were counted, not subjects, because these are fewer than "
+            f"{FEWEST_SUBJECTS} or by choice (`by`, --by): verdicts hold for these subjects only."
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON, one line for each row of the table.

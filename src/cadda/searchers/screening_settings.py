@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from cadda._validation import check_positive
 
-__all__ = ["ScreeningProgress", "ScreeningSettings"]
+__all__ = ["FEWEST_SUBJECTS", "ScreeningProgress", "ScreeningSettings"]
+
+FEWEST_SUBJECTS = 8
+"""With fewer subjects their number is too small to judge by; windows are counted instead."""
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,21 @@ from torch import Tensor
 
 from cadda.searchers.inference import Means, Trials, average, holm
 
-__all__ = ["ALL_CLASSES", "ScreeningRow", "Verdict", "judge"]
+__all__ = ["ALL_CLASSES", "NEEDED", "UNIT", "ScreeningRow", "Verdict", "judge"]
 
 Verdict = Literal["helps", "hurts", "undecided", "control"]
 
 ALL_CLASSES = "*"
+
+UNIT = "1 is the typical size of that of a single destroyed window"
+"""The unit of rewards, for those who read a table or a picture."""
+
+NEEDED = (
+    "To help, an operation must be better than the unchanged windows, the controls and random "
+    "labels; to hurt, worse (over all classes, the controls aside); both after correction for the "
+    "number of operations. All else is undecided."
+)
+"""What `judge` asks for, in short, for them."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,101 @@
+"""A screening on the screen: a bar in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from cadda.searchers.screening_settings import ScreeningProgress
+
+__all__ = ["ScreeningDisplay"]
+
+LINES = 10
+"""Plain lines that a whole screening prints, about."""
+
+BAR_WIDTH = 10
+"""With all words beside it, the bar fits in 80 columns."""
+
+
+class ScreeningDisplay:
+    """Shows a screening while it runs; use it as a context and as the receiver of events.
+
+    Parameters
+    ----------
+    console : Console | None
+        Where to show it; None takes standard error.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(BAR_WIDTH),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left at most"),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("starting", total=None)
+        self._started, self._phase, self._line = perf_counter(), "", 0
+
+    def __enter__(self) -> Self:
+        """Start to show."""
+        if self.console.is_terminal:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the screen as it was."""
+        # Elsewhere it would print an empty line.
+        if self.console.is_terminal:
+            self._progress.stop()
+
+    def __call__(self, event: ScreeningProgress) -> None:
+        """Show one event.
+
+        Parameters
+        ----------
+        event : ScreeningProgress
+            How far the screening is.
+        """
+        phase = "Trying operations" if event.n_rounds else "Training until the model overfits"
+        if phase != self._phase:
+            self._phase = phase
+            self.console.print(phase, highlight=False)
+        words = f"epoch {event.epoch}, training accuracy {event.accuracy:.2f}"
+        if self.console.is_terminal:
+            self._progress.update(
+                self._task, completed=event.done, total=event.total, description=words
+            )
+        else:
+            self._say(event, words)
+
+    def _say(self, event: ScreeningProgress, words: str) -> None:
+        """Print a line for every tenth of the work."""
+        line = LINES * event.done // event.total
+        if line > self._line:
+            self._line = line
+            left = (perf_counter() - self._started) * (event.total / event.done - 1)
+            self.console.print(
+                f"{event.done / event.total:.0%}: {words}, at most {left:.0f} s left",
+                highlight=False,
+                soft_wrap=True,
+            )
