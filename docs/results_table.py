@@ -26,11 +26,11 @@ BLOCK = re.compile(r"(?<=<!-- results: begin -->\n).*(?=<!-- results: end -->)",
 DATA = {
     "sleep": (
         "DREAM sleep recordings, 4 stages, about 190 windows",
-        "python benchmarks/benefit.py sleep --folder FOLDER",
+        "python benchmarks/benefit.py sleep --folder FOLDER [--repeat 1]",
     ),
     "simulated": (
         "simulated sleep, 5 stages, 350 windows",
-        "python benchmarks/benefit.py simulated",
+        "python benchmarks/benefit.py simulated [--repeat 1]",
     ),
 }
 WORDS = {
