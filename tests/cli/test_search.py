@@ -122,6 +122,8 @@ def test_interrupt_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
         (["--set", "n_stages"], "`--set` must be name=value, got 'n_stages'"),
         (["--set", "estimater=relax"], "did you mean `estimator`?"),
         (["--preset", "cvpr"], "`preset` must be 'paper' or None, got 'cvpr'"),
+        (["--set", "batch_size=abc"], "`batch_size` must be a valid integer, got 'abc'."),
+        (["--set", "betas=0.9"], "`betas` must be two numbers, such as 0.9,0.999, got 0.9."),
     ],
 )
 def test_mistakes(data: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
