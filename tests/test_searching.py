@@ -48,12 +48,11 @@ def run(**changes: Any) -> SearchResult:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("classwise", [False, True])
-def test_every_method_finds_a_policy(method: str, classwise: bool) -> None:
+@pytest.mark.parametrize("classwise", [None, True])
+def test_every_method_finds_a_policy(method: str, classwise: bool | None) -> None:
     own = {"n_members": 3} if method == "population" else {}
     result = run(method=method, classwise=classwise, **own)
-    classwise = classwise or method == "cadda"
-    assert result.policy.is_classwise == classwise
+    assert result.policy.is_classwise == (classwise or method == "cadda")
     assert result.policy.operation_names == OPERATIONS
     assert result.policy.provenance.method == method
     numbers = [getattr(event, "number", None) or event.epoch for event in result.history]
@@ -212,6 +211,23 @@ def without_class(windows: Windows, label: int) -> Windows:
             {"train": without_class(planted_windows(64, varied=False), 3)},
             ValueError,
             "`train` must have windows of every class, but has none of 'sweep'",
+        ),
+        ({"policy_lr": "fast"}, ValueError, "`policy_lr` must be a valid number, got 'fast'"),
+        ({"gate_temperature": 0}, ValueError, "`gate_temperature` must be a finite number above"),
+        (
+            {"method": "fast_autoaugment", "n_folds": 100},
+            ValueError,
+            "`n_folds` must be at most the number of training windows, 64, got 100",
+        ),
+        (
+            {"method": "autoaugment", "storage": "nowhere"},
+            RunError,
+            "`storage` 'nowhere' cannot be opened",
+        ),
+        (
+            {"method": "cadda", "classwise": False},
+            ValueError,
+            r"`classwise` must not be False \(--no-classwise\) for cadda, .* \(--method adda\)",
         ),
         ({"valid": planted_windows(64, varied=False)}, LeakError, "subject"),
         ({"model": nn.Flatten()}, ModelError, r"must give logits of shape \(4, 4\)"),

@@ -43,7 +43,7 @@ def complete(method: str, **options: Any) -> dict[str, Any]:
     ],
 )
 def test_wrong_values_are_refused(method: str, name: str, value: object, rule: str) -> None:
-    with pytest.raises(ValueError, match="^`") as caught:
+    with pytest.raises(ValueError, match=r"^`") as caught:
         complete(method, **{name: value})
     assert str(caught.value).startswith(f"`{name}` {rule}")
 
