@@ -264,6 +264,7 @@ def test_rare_classes_are_named() -> None:
     )
     assert len(started[0].warnings) == 1
     assert started[0].warnings[0].startswith("dip is absent from")
+    assert started[0].warnings[0].endswith("leave the class out (--min-windows, --classes)")
 
 
 def test_size_of_the_space_is_the_papers_formula() -> None:
