@@ -200,8 +200,8 @@ def _if_nobody_is_named(windows: Windows) -> str:
     if len(windows.subjects) > 1:
         return ""
     return (
-        f"; the only one is {windows.subjects[0]!r}, as epochs count as one subject where no "
-        "subject is named: name the column of their metadata by subject=… (--subject)"
+        f"; the only one is {windows.subjects[0]!r}: where no subject is named, all epochs count "
+        "as one, so name the column of their metadata by subject=… (--subject)"
     )
 
 
