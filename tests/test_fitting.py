@@ -11,7 +11,7 @@ from torch import nn
 
 from cadda import Policy, PolicySpec, operation_pool
 from cadda.data.windows import Windows
-from cadda.exceptions import LeakError, ModelError, RunError
+from cadda.exceptions import CaddaError, LeakError, ModelError, RunError
 from cadda.fitting import evaluate, fit
 from cadda.fitting_parts import pick_device
 from cadda.models.files import load_model
@@ -178,6 +178,8 @@ def test_folder_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(RunError, match="must be empty or an earlier run, but holds other files"):
         run(tmp_path)
+    with pytest.raises(CaddaError, match=r"folder .* cannot be made: .*thesis\.tex is a file\.$"):
+        run(tmp_path / "thesis.tex")
 
 
 def test_evaluate_refuses_who_was_seen(tmp_path: Path) -> None:

@@ -48,12 +48,11 @@ def run(**changes: Any) -> SearchResult:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("classwise", [False, True])
-def test_every_method_finds_a_policy(method: str, classwise: bool) -> None:
+@pytest.mark.parametrize("classwise", [None, True])
+def test_every_method_finds_a_policy(method: str, classwise: bool | None) -> None:
     own = {"n_members": 3} if method == "population" else {}
     result = run(method=method, classwise=classwise, **own)
-    classwise = classwise or method == "cadda"
-    assert result.policy.is_classwise == classwise
+    assert result.policy.is_classwise == (classwise or method == "cadda")
     assert result.policy.operation_names == OPERATIONS
     assert result.policy.provenance.method == method
     numbers = [getattr(event, "number", None) or event.epoch for event in result.history]
@@ -213,6 +212,23 @@ def without_class(windows: Windows, label: int) -> Windows:
             ValueError,
             "`train` must have windows of every class, but has none of 'sweep'",
         ),
+        ({"policy_lr": "fast"}, ValueError, "`policy_lr` must be a valid number, got 'fast'"),
+        ({"gate_temperature": 0}, ValueError, "`gate_temperature` must be a finite number above"),
+        (
+            {"method": "fast_autoaugment", "n_folds": 100},
+            ValueError,
+            "`n_folds` must be at most the number of training windows, 64, got 100",
+        ),
+        (
+            {"method": "autoaugment", "storage": "nowhere"},
+            RunError,
+            "`storage` 'nowhere' cannot be opened",
+        ),
+        (
+            {"method": "cadda", "classwise": False},
+            ValueError,
+            r"`classwise` must not be False \(--no-classwise\) for cadda, .* \(--method adda\)",
+        ),
         ({"valid": planted_windows(64, varied=False)}, LeakError, "subject"),
         (
             {"model": lambda c, t, k: small(c, t, k + 1)},
@@ -254,6 +270,7 @@ def test_rare_classes_are_named() -> None:
     )
     assert len(started[0].warnings) == 1
     assert started[0].warnings[0].startswith("dip is absent from")
+    assert started[0].warnings[0].endswith("leave the class out (--min-windows, --classes)")
 
 
 @pytest.mark.parametrize(("budget", "said"), [(1, True), (2, True), (3, False)])

@@ -111,7 +111,7 @@ class RunFolder:
         if self.config.exists():
             self._check_same(config)
             return
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+        if self.folder.is_dir() and any(self.folder.iterdir()):
             raise RunError(
                 f"{self.folder} must be empty or an earlier run, but holds other files."
             )

@@ -19,7 +19,7 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec import Provenance
 from cadda.run_folder import RunFolder, digest_of
 from cadda.search_result import SearchResult, result_of, write_result
-from cadda.searchers.checks import check_stack, check_task
+from cadda.searchers.checks import check_stack, check_storage, check_task
 from cadda.searchers.driver import Driver
 from cadda.searchers.events import SearchEvent, SearchStart
 from cadda.searchers.hints import idle_workers, only_warmup, rare_classes
@@ -39,7 +39,7 @@ def search(
     valid: Windows,
     *,
     method: str = "adda",
-    classwise: bool = False,
+    classwise: bool | None = None,
     model: ModelSource = "chambon2018",
     operations: Sequence[str] | OperationPool | None = None,
     budget: int = N_EPOCHS,
@@ -70,8 +70,9 @@ def search(
         ``"adda"``, ``"cadda"``, ``"dada"`` or ``"faster_autoaugment"``, which follow gradients;
         ``"autoaugment"``, ``"fast_autoaugment"``, ``"randaugment"``, ``"random"`` or
         ``"population"``, which try one policy after the other.
-    classwise : bool
-        Whether each class gets a policy of its own; ``"cadda"`` is ``"adda"`` with this.
+    classwise : bool | None
+        Whether each class gets a policy of its own. None is what the method is by itself:
+        ``"cadda"``, which is ``"adda"`` with this, has one for each class, others one for all.
     model : str | nn.Module | callable
         The model that augmentation shall help; see `cadda.fit`.
     operations : sequence of str | OperationPool | None
@@ -120,11 +121,11 @@ def search(
     """
     report = on_event or (lambda event: None)
     chosen = find_method(method)
-    classwise = classwise or chosen.classwise
+    classwise = _is_classwise(classwise, chosen, method)
     complete = chosen.complete(settings, preset=preset, seed=seed)
     _check_engine(engine, chosen, method)
     task = make_task(train, valid, model=model, operations=operations, device=device)
-    check_task(task, complete.get("batch_size", 1))
+    check_task(task, complete)
     check_stack(task, complete.get("stack", 1))
     plan = Plan(
         n_epochs=chosen.check_budget(budget, complete),
@@ -171,6 +172,15 @@ def search(
     return result
 
 
+def _is_classwise(asked: bool | None, chosen: Method, method: str) -> bool:  # noqa: FBT001
+    if asked is False and chosen.classwise:
+        raise ValueError(
+            f"`classwise` must not be False (--no-classwise) for {method}, which has a policy for "
+            "each class; for one policy for all, use the method adda (--method adda)."
+        )
+    return chosen.classwise if asked is None else asked
+
+
 def _check_engine(engine: str, chosen: Method, method: str) -> None:
     if check_engine(engine) != "serial" and not chosen.by_trials:
         raise ValueError(
@@ -193,6 +203,8 @@ def _begin(folder: RunFolder, config: dict[str, Any], *, resume: bool) -> None:
             f"{folder.folder} holds a search already; go on with it by `resume` (--resume), or "
             "choose another folder."
         )
+    # A database that cannot be reached shall leave no folder behind either.
+    check_storage(config["settings"], resume=resume)
     folder.begin(config)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cadda import simulate_sleep
+from cadda import read_windows, simulate_sleep
 
 CADDA = str(Path(sys.executable).parent / "cadda")
 QUICK = [
@@ -116,6 +116,29 @@ def test_interrupt_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
     assert "go on with it by `resume` (--resume)" in refused.stderr
 
 
+def test_help_says_what_methods_are_by_themselves() -> None:
+    shown = " ".join(run("search", "--help").stdout.replace("│", " ").split())
+    assert "cadda does so by itself" in shown
+    assert "default: no-classwise" not in shown
+
+
+def test_rare_classes_can_be_left_out(data: Path, tmp_path: Path) -> None:
+    """What is left out, and how windows are scaled, is part of what can be resumed."""
+    windows = read_windows(data)
+    count_of = dict(zip(windows.class_names, windows.class_counts().tolist(), strict=True))
+    fewest = min(count_of.values())
+    few = [*QUICK, "--budget", "1", "--max-epochs", "1", "--set", "betas=0.9,0.99"]
+    command = ["search", data, *few, "--out", tmp_path, "--min-windows", str(fewest + 1)]
+    run(*command, "--standardise", "recording")
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["settings"]["betas"] == [0.9, 0.99]
+    assert config["reading"]["arguments"]["min_windows"] == fewest + 1
+    policy = json.loads((tmp_path / "policy.json").read_text())["policy"]
+    assert set(policy) == {name for name, count in count_of.items() if count > fewest}
+    refused = run(*command, "--resume", code=2).stderr
+    assert "another `reading.arguments.standardise`: " in " ".join(refused.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -124,6 +147,9 @@ def test_interrupt_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
         (["--set", "n_stages"], "`--set` must be name=value, got 'n_stages'"),
         (["--set", "estimater=relax"], "did you mean `estimator`?"),
         (["--preset", "cvpr"], "`preset` must be 'paper' or None, got 'cvpr'"),
+        (["--no-classwise"], "(--no-classwise) for cadda, which has a policy for each class;"),
+        (["--set", "batch_size=abc"], "`batch_size` must be a valid integer, got 'abc'."),
+        (["--set", "betas=0.9"], "`betas` must be two numbers, such as 0.9,0.999, got 0.9."),
     ],
 )
 def test_mistakes(data: Path, tmp_path: Path, arguments: list[str], message: str) -> None:

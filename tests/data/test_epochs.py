@@ -81,14 +81,20 @@ def test_epochs_without_metadata_are_of_one_subject() -> None:
     named = make_epochs(codes, ids)
     named.info["subject_info"] = {"his_id": "anna"}
     assert read_windows(named).subjects == ["anna"]
-    with pytest.raises(DataError, match="but epochs has no metadata, not 'subject'"):
+    with pytest.raises(
+        DataError, match=r"but epochs has no metadata, not 'subject'; set epochs\.meta"
+    ):
         read_windows(named, subject="subject")
 
 
 def test_metadata_without_subjects() -> None:
     some = make_epochs([1, 2], {"a": 1, "b": 2}, person=["x", "y"])
-    with pytest.raises(DataError, match=r"but epochs has \['person'\], not 'subject'"):
+    with pytest.raises(
+        DataError,
+        match=r"but epochs has \['person'\], not 'subject'; name .* by subject=… \(--sub",
+    ):
         read_windows(some)
+    assert read_windows(some, subject="person").subjects == ["x", "y"]
     holes = make_epochs([1, 2], {"a": 1, "b": 2}, subjects=["x", None])
     with pytest.raises(DataError, match="column 'subject' of the metadata is empty for 1 epochs"):
         read_windows(holes)

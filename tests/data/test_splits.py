@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from cadda.data.readers import read_windows
+from cadda.data.simulate import simulate_sleep
 from cadda.data.splits import (
     balanced_subset,
     check_no_leak,
@@ -122,8 +124,19 @@ def test_wrong_fractions(fractions: tuple[float, ...], match: str) -> None:
 def test_too_few_subjects() -> None:
     with pytest.raises(ValueError, match="at least 3 subjects to split them, got 2"):
         make(2).split()
-    with pytest.raises(ValueError, match="from 2 to the number of subjects, 4, got 5"):
+    with pytest.raises(ValueError, match=r"from 2 to the number of subjects, 4, got 5\.$"):
         list(make(4).folds(5))
+
+
+def test_one_subject_because_nobody_was_named() -> None:
+    epochs = simulate_sleep(n_subjects=4, n_windows=10).to_epochs()
+    epochs.metadata = None
+    windows = read_windows(epochs)
+    words = r"1(, got 2)?; the only one is 'epochs': where no subject is named, .* \(--subject\)"
+    with pytest.raises(ValueError, match=f"at least 3 subjects to split them, got {words}"):
+        windows.split()
+    with pytest.raises(ValueError, match=f"from 2 to the number of subjects, {words}"):
+        list(windows.folds(2))
 
 
 def test_balanced_subset() -> None:

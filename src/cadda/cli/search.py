@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cadda.cli.command_line import command_line
-from cadda.cli.reading import Channels, Classes, Data, DropBad, Subject, read, reading_of
+from cadda.cli.reading import (
+    Channels,
+    Classes,
+    Data,
+    DropBad,
+    MinWindows,
+    Standardise,
+    Subject,
+    read,
+    reading_of,
+)
 from cadda.cli.settings import parse_settings
 
 if TYPE_CHECKING:
@@ -28,7 +38,13 @@ def search(
             "randaugment, random or population."
         ),
     ] = "cadda",
-    classwise: Annotated[bool, typer.Option(help="Find a policy for each class.")] = False,
+    classwise: Annotated[
+        bool | None,
+        typer.Option(
+            "--classwise/--no-classwise",
+            help="Find a policy for each class; cadda does so by itself, the others do not.",
+        ),
+    ] = None,
     model: Annotated[
         str, typer.Option(help="chambon2018, shallow, lenet1 or braindecode:NAME.")
     ] = "chambon2018",
@@ -57,6 +73,8 @@ def search(
     subject: Subject = None,
     channels: Channels = None,
     classes: Classes = None,
+    min_windows: MinWindows = None,
+    standardise: Standardise = "auto",
     drop_bad: DropBad = False,
     valid: Annotated[float, typer.Option(help="Fraction of subjects for validation.")] = 0.2,
     test: Annotated[float, typer.Option(help="Fraction of subjects for testing.")] = 0.2,
@@ -88,7 +106,15 @@ def search(
     from cadda.training import TrainingSettings
 
     chosen = parse_settings(settings or [])
-    reading = reading_of(data, subject, channels, classes, drop_bad=drop_bad)
+    reading = reading_of(
+        data,
+        subject,
+        channels,
+        classes,
+        drop_bad=drop_bad,
+        min_windows=min_windows,
+        standardise=standardise,
+    )
     try:
         with recorded_session(out, "search", command_line()) as session:
             windows = read(reading)

@@ -209,7 +209,12 @@ def _subjects(
         if name not in columns:
             raise DataError(
                 f"`subject` must be a column of the metadata, but {where} has "
-                f"{list(columns) or 'no metadata'}, not {name!r}{did_you_mean(name, columns)}."
+                f"{list(columns) or 'no metadata'}, not {name!r}{did_you_mean(name, columns)}; "
+                + (
+                    "name the one with the subjects by subject=… (--subject)."
+                    if columns
+                    else "set epochs.metadata, with a column that names the subject of each epoch."
+                )
             )
         subjects = _texts(name, columns[name])
     recordings = _texts("recording", columns["recording"]) if "recording" in columns else subjects

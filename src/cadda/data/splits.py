@@ -55,7 +55,7 @@ def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -
     if rest < 1:
         raise ValueError(
             f"`windows` must have at least {len(fractions) + 1} subjects to split them, "
-            f"got {n_subjects}."
+            f"got {n_subjects}{_if_nobody_is_named(windows)}."
         )
     return [
         windows.of_subjects(group)
@@ -85,7 +85,8 @@ def subject_folds(
     n_subjects = len(windows.subjects)
     if not 2 <= n_folds <= n_subjects:
         raise ValueError(
-            f"`n_folds` must be from 2 to the number of subjects, {n_subjects}, got {n_folds}."
+            f"`n_folds` must be from 2 to the number of subjects, {n_subjects}, got {n_folds}"
+            f"{_if_nobody_is_named(windows)}."
         )
     sizes = [len(part) for part in np.array_split(np.arange(n_subjects), n_folds)]
     groups = _deal(windows, sizes, Seeds(seed), "folds")
@@ -192,6 +193,16 @@ def check_no_leak(**parts: Windows) -> None:
                     "subject, for example with windows.split()."
                 )
             seen[subject] = name
+
+
+def _if_nobody_is_named(windows: Windows) -> str:
+    """Say what is likely to be wrong if all windows are of one subject."""
+    if len(windows.subjects) > 1:
+        return ""
+    return (
+        f"; the only one is {windows.subjects[0]!r}: where no subject is named, all epochs count "
+        "as one, so name the column of their metadata by subject=… (--subject)"
+    )
 
 
 def _deal(windows: Windows, sizes: Sequence[int], seeds: Seeds, stream: str) -> list[list[str]]:

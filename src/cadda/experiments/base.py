@@ -34,10 +34,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from cadda._settings import read_none, split_commas
 from cadda.experiments.sources import Reader, is_simulated, simulate
 from cadda.experiments.tables import Table
 
@@ -46,16 +47,13 @@ if TYPE_CHECKING:
 
     from cadda.data.windows import Windows
 
-__all__ = ["NONE_IN_WORDS", "Job", "Names", "Record", "Result", "Study", "StudyConfig"]
+__all__ = ["Job", "Names", "Record", "Result", "Study", "StudyConfig"]
 
 Job: TypeAlias = dict[str, Any]
 """What names a piece of work: plain values only."""
 
 Result: TypeAlias = dict[str, Any]
 """What came of it: plain values only."""
-
-NONE_IN_WORDS = "none"
-"""What settings without a value are called in files and on the command line."""
 
 _PLANNED = "planned"
 _Value = TypeVar("_Value")
@@ -64,11 +62,7 @@ Planned: TypeAlias = Annotated[_Value, _PLANNED]
 """A setting that only decides which jobs there are, or which data are simulated."""
 
 
-def _split(value: Any) -> Any:
-    return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
-
-
-Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(split_commas)]
 """Names as a list, or as text with commas."""
 
 
@@ -87,18 +81,12 @@ class StudyConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _read_none(cls, values: Any) -> Any:
-        """Take the word for None, which TOML cannot say, where there may be None."""
+        """Take the word for None where there may be None."""
         if not isinstance(values, dict):
             return values
-        may_be_none = {
-            name
-            for name, field in cls.model_fields.items()
-            if type(None) in get_args(field.annotation)
-        }
-        return {
-            name: None if value == NONE_IN_WORDS and name in may_be_none else value
-            for name, value in values.items()
-        }
+        return read_none(
+            values, {name: field.annotation for name, field in cls.model_fields.items()}
+        )
 
     def that_matters(self) -> dict[str, Any]:
         """Give the settings that results depend on.

@@ -11,14 +11,14 @@ import tomli_w
 from pydantic import ValidationError
 
 from cadda._files import reason_of
+from cadda._settings import NONE_IN_WORDS, first_problem
 from cadda._validation import did_you_mean
 from cadda.exceptions import CaddaError
-from cadda.experiments.base import NONE_IN_WORDS, Study, StudyConfig
+from cadda.experiments.base import Study, StudyConfig
 
 __all__ = ["SCALES", "make_config", "read_toml", "to_toml"]
 
 SCALES = ("quick", "cpu", "paper")
-MAX_QUOTED = 60
 
 Config = TypeVar("Config", bound=StudyConfig)
 
@@ -45,7 +45,7 @@ def make_config(study: Study[Config], scale: str, changes: Mapping[str, Any]) ->
     try:
         return study.config_type.model_validate({**study.scales[scale], **changes})
     except ValidationError as error:
-        raise ValueError(_first_problem(error, study.config_type)) from error
+        raise ValueError(_in_words(error, study.config_type)) from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -87,22 +87,16 @@ def to_toml(config: StudyConfig) -> str:
     )
 
 
-def _first_problem(error: ValidationError, kind: type[StudyConfig]) -> str:
+def _in_words(error: ValidationError, kind: type[StudyConfig]) -> str:
     """Say the first thing that is wrong with settings, and how to set it."""
     first = error.errors(include_url=False)[0]
     known = list(kind.model_fields)
     if not first["loc"]:
-        return f"{first['msg'].removeprefix('Value error, ')}."
+        return f"{first_problem(error)}."
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         return (
             f"unknown setting `{name}`{did_you_mean(name, known)}; this study has "
             f"{', '.join(known)}."
         )
-    rule = first["msg"].removeprefix("Value error, ").replace(" after validation", "")
-    rule = rule.replace("Input should", "must").replace("Value should", "must")
-    given = repr(first["input"])
-    place = ".".join(map(str, first["loc"]))
-    value = f", got {given}" if len(given) <= MAX_QUOTED else ""
-    colon = "" if rule.startswith("must ") else ":"
-    return f"`{place}`{colon} {rule}{value}; change it with --set {name}=…"
+    return f"{first_problem(error)}; change it with --set {name}=…"

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
 from cadda.exceptions import ModelError
+from cadda.searchers.study import open_storage, quiet_optuna
 from cadda.searchers.task import SearchTask
 from cadda.training.predict import check_logits
 from cadda.training.stacked import can_stack
 
-__all__ = ["check_stack", "check_task"]
+__all__ = ["check_stack", "check_storage", "check_task"]
 
 
-def check_task(task: SearchTask, batch_size: int) -> None:
+def check_task(task: SearchTask, settings: Mapping[str, Any]) -> None:
     """Refuse a search that cannot work, in one sentence.
 
     Parameters
     ----------
     task : SearchTask
         What to search on.
-    batch_size : int
-        Windows per step.
+    settings : mapping of str to object
+        Settings of the method.
     """
     for name, y in (("train", task.y_train), ("valid", task.y_valid)):
         counts = torch.bincount(y, minlength=len(task.class_names)).tolist()
@@ -30,11 +34,12 @@ def check_task(task: SearchTask, batch_size: int) -> None:
                     f"`{name}` must have windows of every class, but has none of {class_name!r}; "
                     "leave the class out, or split the subjects by another seed."
                 )
-    if len(task.x_train) < batch_size:
-        raise ValueError(
-            f"`batch_size` must be at most the number of training windows, {len(task.x_train)}, "
-            f"got {batch_size}."
-        )
+    for name in ("batch_size", "n_folds"):
+        if settings.get(name, 0) > len(task.x_train):
+            raise ValueError(
+                f"`{name}` must be at most the number of training windows, {len(task.x_train)}, "
+                f"got {settings[name]}."
+            )
     if len(task.pool) < 2:
         raise ValueError(
             "`operations` must name at least two operations to choose from, got only "
@@ -58,6 +63,21 @@ def check_stack(task: SearchTask, stack: int) -> None:
             "`stack` must be 1 for a model with dropout or batch normalisation, which cannot be "
             f"stacked, got {stack}."
         )
+
+
+def check_storage(settings: Mapping[str, Any], *, resume: bool) -> None:
+    """Refuse a database that cannot be opened, or that holds the study already.
+
+    Parameters
+    ----------
+    settings : mapping of str to object
+        Settings of the method.
+    resume : bool
+        Whether to go on with a study that is there already.
+    """
+    if settings.get("storage") is not None:
+        with quiet_optuna():
+            open_storage(settings["storage"], settings["study_name"], resume=resume)
 
 
 def _check_model(task: SearchTask) -> None:

@@ -106,10 +106,11 @@ class FasterSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "policy_lr", "critic_lr", "critic_steps"):
+        counts = ("batch_size", "critic_steps", "n_subpolicies", "n_stages")
+        for name in (*counts, "policy_lr", "critic_lr", "gate_temperature", "choice_temperature"):
             check_positive(name, getattr(self, name))
         for name in ("penalty", "classification", "warmup_epochs"):
-            if not getattr(self, name) >= 0:
+            if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"`{name}` must be 0 or more, got {getattr(self, name)}.")
         check_granularity(self.granularity)
 

@@ -51,7 +51,7 @@ def rare_classes(y: Tensor, class_names: tuple[str, ...], batch_size: int) -> tu
     absent = (1 - share) ** batch_size
     return tuple(
         f"{name} is absent from {missing:.0%} of the batches, so its policy learns slowly; "
-        "take a larger batch_size"
+        "take a larger batch_size, or leave the class out (--min-windows, --classes)"
         for name, missing in zip(class_names, absent.tolist(), strict=True)
         if missing > OFTEN_ABSENT
     )

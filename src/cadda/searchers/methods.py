@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from cadda._settings import check_settings
 from cadda._validation import check_positive, did_you_mean
 from cadda.compute import Engine
 from cadda.searchers.bilevel import BilevelSearcher
@@ -175,7 +176,7 @@ class Method:
                     f"{', '.join(known)}."
                 )
         chosen = {**(self.paper if preset else {}), **self.fixed, **options, "seed": seed}
-        made = self.settings(**chosen)
+        made: Any = check_settings(self.settings, chosen)
         return {one.name: getattr(made, one.name) for one in fields(self.settings)}
 
 

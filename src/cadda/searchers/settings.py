@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from cadda._settings import split_commas
 from cadda._validation import check_positive
 from cadda.policies.dispatch import Granularity, check_granularity
 from cadda.searchers.reward import Confidence, Hypergradient
@@ -14,6 +17,17 @@ __all__ = ["PAPER", "BilevelSettings", "Estimator", "Sampling"]
 
 Estimator = Literal["relax", "straight-through"]
 Sampling = Literal["stage", "subpolicy", "mixture"]
+
+
+def _read_pair(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Read two numbers, also as text with a comma, and say so if they are anything else."""
+    try:
+        return read(split_commas(value))
+    except ValidationError:
+        raise ValueError("must be two numbers, such as 0.9,0.999") from None
+
+
+Betas: TypeAlias = Annotated[tuple[float, float], WrapValidator(_read_pair)]
 
 PAPER: dict[str, Any] = {
     "betas": (0.0, 0.999),
@@ -95,7 +109,7 @@ class BilevelSettings:
     valid_memory: float = 0.8
     smoothing: float = 5.0
     model_lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: Betas = (0.9, 0.999)
     policy_lr: float = 0.02
     control_lr: float = 0.01
     unroll_lr: float = 1e-3
@@ -115,11 +129,15 @@ class BilevelSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_positive("valid_batch_size", self.n_valid)
         for name in ("batch_size", "n_subpolicies", "n_stages"):
             check_positive(name, getattr(self, name))
+        check_positive("valid_batch_size", self.n_valid)
         for name in ("model_lr", "policy_lr", "control_lr", "unroll_lr"):
             check_positive(name, getattr(self, name))
+        for name in ("gate_temperature", "choice_temperature"):
+            check_positive(name, getattr(self, name))
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"`betas` must be two numbers in [0, 1), got {self.betas}.")
         for name in ("warmup_epochs", "smoothing"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"`{name}` must be 0 or more, got {getattr(self, name)}.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-__all__ = ["Sampling", "StudyMemory", "quiet_optuna"]
+__all__ = ["Sampling", "StudyMemory", "open_storage", "quiet_optuna"]
 
 LARGEST_SEED = 2**32
 LONGEST_LOCK = 2.0
@@ -83,13 +83,7 @@ class StudyMemory:
             for key, choice in choices.items()
         }
         with quiet_optuna():
-            self._storage = _open(storage)
-            known = [one.study_name for one in self._storage.get_all_studies()]
-            if name in known and not resume:
-                raise RunError(
-                    f"{storage} holds a study {name!r} already; go on with it by `resume`, or "
-                    "choose another `study_name`."
-                )
+            self._storage = open_storage(storage, name, resume=resume)
             self.study: Study = create_study(
                 storage=self._storage,
                 # Proposals are made elsewhere.
@@ -243,6 +237,32 @@ def _distribution(choice: Choice) -> BaseDistribution | None:
     if all(isinstance(value, float) for value in choice):
         return FloatDistribution(choice[0], choice[-1], step=round(choice[1] - choice[0], 6))
     return None
+
+
+def open_storage(storage: Path | str | None, name: str, *, resume: bool) -> BaseStorage:
+    """Open what keeps a study, and refuse one that is there already.
+
+    Parameters
+    ----------
+    storage : Path | str | None
+        File, or address of a database; None remembers nothing beyond this process.
+    name : str
+        Name of the study.
+    resume : bool
+        Whether to go on with a study that is there already.
+
+    Returns
+    -------
+    BaseStorage
+        Optuna's storage.
+    """
+    opened = _open(storage)
+    if not resume and name in [one.study_name for one in opened.get_all_studies()]:
+        raise RunError(
+            f"{storage} holds a study {name!r} already; go on with it by `resume`, or "
+            "choose another `study_name`."
+        )
+    return opened
 
 
 def _open(storage: Path | str | None) -> BaseStorage:
