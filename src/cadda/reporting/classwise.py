@@ -54,7 +54,7 @@ def plot_classwise(
     left.set_ylabel("gain in F1 (difference)")
     right.set_xticks([])
     right.set_ylabel("relative gain in balanced accuracy")
-    right.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    right.yaxis.set_major_formatter(PercentFormatter(1))
     for axes in (left, right):
         axes.axhline(0, color="black", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)

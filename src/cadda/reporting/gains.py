@@ -82,4 +82,4 @@ def _draw(axes: Axes, curve: Curve) -> None:
     axes.axhline(0, color="black", linewidth=0.6)
     axes.fill_between(curve.x, curve.low, curve.high, color=COLOUR, alpha=0.2, linewidth=0)
     axes.plot(curve.x, curve.middle, color=COLOUR, marker="o", markersize=3)
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
