@@ -24,7 +24,7 @@ def number(value: float) -> str:
     str
         Three decimals.
     """
-    return f"{value:.3f}"
+    return f"{value:.3f}".replace("-", "−")
 
 
 def signed(value: float) -> str:
