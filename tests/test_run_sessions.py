@@ -51,6 +51,17 @@ def test_sessions_are_added_one_after_the_other(tmp_path: Path) -> None:
     assert first["versions"]["torch"]
 
 
+def test_a_killed_command_leaves_a_record(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    killed = recorded_session(run.folder, "search", COMMAND)
+    killed.__enter__()(start())
+    (left,) = json.loads(run.sessions.read_text())
+    assert (left["command"], left["finished"]) == (COMMAND, False)
+    with recorded_session(run.folder, "search", f"{COMMAND} --resume") as session:
+        session(start())
+    assert [one["finished"] for one in json.loads(run.sessions.read_text())] == [False, True]
+
+
 def test_what_is_refused_leaves_no_record(tmp_path: Path) -> None:
     run = begun(tmp_path)
     refused = recorded_session(run.folder, "search", COMMAND)

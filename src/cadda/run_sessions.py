@@ -18,7 +18,7 @@ import torch
 
 from cadda._files import write_text_atomically
 from cadda.run_folder import RunFolder, versions
-from cadda.searchers.events import SearchEvent, SearchStart
+from cadda.searchers.events import SearchEpoch, SearchEvent, SearchStart
 from cadda.training import TrainingEvent
 
 __all__ = ["Session", "recorded_session"]
@@ -31,16 +31,23 @@ class Session:
     ----------
     command : str
         The command line.
+    run : RunFolder
+        Where to write it down, after what earlier commands left there.
     """
 
-    def __init__(self, command: str) -> None:
-        self.command = command
+    def __init__(self, command: str, run: RunFolder) -> None:
+        self.command, self._run = command, run
+        self._earlier = (
+            json.loads(run.sessions.read_text("utf-8")) if run.sessions.exists() else []
+        )
         self.warnings: list[str] = []
         self._started = datetime.now(UTC)
         self._clock = perf_counter()
 
     def __call__(self, event: SearchEvent | TrainingEvent) -> None:
         """Keep what an event warns of at the start; later ones are in the file of events.
+
+        Each epoch of a search is written down, so that a killed command leaves a record too.
 
         Parameters
         ----------
@@ -50,6 +57,8 @@ class Session:
         if isinstance(event, SearchStart):
             for text in event.warnings:
                 self.warn(text)
+        if isinstance(event, SearchStart | SearchEpoch):
+            self.write(finished=False)
 
     def warn(self, text: str) -> None:
         """Keep a warning, once.
@@ -85,6 +94,18 @@ class Session:
             "warnings": self.warnings,
         }
 
+    def write(self, *, finished: bool) -> None:
+        """Write the session into the run folder, if there is one.
+
+        Parameters
+        ----------
+        finished : bool
+            Whether it came to its end.
+        """
+        if self._run.config.exists():
+            sessions = [*self._earlier, self.to_dict(finished=finished)]
+            write_text_atomically(self._run.sessions, json.dumps(sessions, indent=1))
+
 
 @contextmanager
 def recorded_session(folder: Path, kind: str, command: str) -> Iterator[Session]:
@@ -104,21 +125,14 @@ def recorded_session(folder: Path, kind: str, command: str) -> Iterator[Session]
     Session
         Receiver of events. Warnings of Python and of the log are kept, and shown as always.
     """
-    session, run = Session(command), RunFolder(folder, kind)
+    session = Session(command, RunFolder(folder, kind))
     with _overheard(session):
         try:
             yield session
         except KeyboardInterrupt:
-            _append(run, session.to_dict(finished=False))
+            session.write(finished=False)
             raise
-    _append(run, session.to_dict(finished=True))
-
-
-def _append(run: RunFolder, session: dict[str, Any]) -> None:
-    if not run.config.exists():
-        return
-    earlier = json.loads(run.sessions.read_text("utf-8")) if run.sessions.exists() else []
-    write_text_atomically(run.sessions, json.dumps([*earlier, session], indent=1))
+    session.write(finished=True)
 
 
 @contextmanager
