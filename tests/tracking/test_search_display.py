@@ -92,6 +92,39 @@ def test_plain_lines_elsewhere() -> None:
     assert "\x1b" not in shown(terminal=False)
 
 
+def test_no_empty_line_elsewhere() -> None:
+    assert "" not in shown(terminal=False).splitlines()
+
+
+def plain_lines(*epochs: SearchEpoch) -> list[str]:
+    file = io.StringIO()
+    with SearchDisplay("12 windows", Console(file=file, width=100)) as display:
+        display(START)
+        for event in epochs:
+            display(event)
+    return file.getvalue().splitlines()
+
+
+def test_a_note_is_not_repeated_for_its_numbers() -> None:
+    notes = ("sign_flip changes 81 % of W", "sign_flip changes 82 % of W", "N2 gets nothing")
+    lines = plain_lines(
+        *(replace(epoch(2 * (i + 1)), warnings=(note,)) for i, note in enumerate(notes))
+    )
+    assert [line for line in lines if line.startswith("Note")][1:] == [
+        "Note: sign_flip changes 81 % of W.",
+        "Note: N2 gets nothing.",
+    ]
+
+
+def test_time_left_goes_by_the_pace_since_the_warmup() -> None:
+    # Two epochs of 1 s each, two of 5 s each: sixteen more take 80 s.
+    lines = plain_lines(
+        replace(epoch(2), seconds=2.0), replace(epoch(4), seconds=12.0, reward=0.01)
+    )
+    assert "about 18 s left" in lines[-2]
+    assert "about 80 s left" in lines[-1]
+
+
 def test_live_table_in_a_terminal() -> None:
     text = shown(terminal=True)
     assert "searching" in text

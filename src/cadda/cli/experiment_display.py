@@ -1,23 +1,20 @@
-"""What `cadda experiment` shows: studies, plans, progress and tables."""
+"""What `cadda experiment` prints: studies, plans, progress and tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from time import perf_counter
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cadda.experiments.base import StudyConfig
     from cadda.experiments.plan import Plan, Progress
     from cadda.experiments.registry import Entry
-    from cadda.experiments.runner import JobEnd
     from cadda.experiments.tables import Table
 
 __all__ = [
-    "JobDisplay",
     "duration",
+    "job_in_words",
     "print_plan",
     "print_progress",
     "print_studies",
@@ -25,69 +22,7 @@ __all__ = [
 ]
 
 MOST_FAILURES = 3
-SECONDS_PER_LINE = 15.0
 LONGEST_NAME = 60
-
-
-class JobDisplay:
-    """Shows jobs while they are done: a bar in a terminal, a line now and then elsewhere.
-
-    Use it as a context and as the receiver of events.
-
-    Parameters
-    ----------
-    n_jobs : int
-        How many jobs are to be done.
-    seconds : float
-        About how long they take.
-    """
-
-    def __init__(self, n_jobs: int, seconds: float) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        self.console = Console(stderr=True, highlight=False)
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        self._bar = Progress(*columns, console=self.console, transient=True)
-        self._words = f"jobs, about {duration(seconds)} left"
-        self._task = self._bar.add_task(self._words, total=n_jobs)
-        self._n_jobs, self._shown = n_jobs, perf_counter()
-
-    def __enter__(self) -> Self:
-        """Start to show."""
-        if self.console.is_terminal and self._n_jobs:
-            self._bar.start()
-        elif self._n_jobs:
-            self.console.print(f"0 of {self._n_jobs} {self._words}")
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the screen as it was."""
-        self._bar.stop()
-
-    def __call__(self, event: JobEnd) -> None:
-        """Show that a job has ended.
-
-        Parameters
-        ----------
-        event : JobEnd
-            Which one, and what is left.
-        """
-        is_last = event.done == event.total
-        left = "" if is_last else f", about {duration(event.seconds_left)} left"
-        words = f"jobs{left}: {_in_words(event.job)}"
-        if event.error is not None:
-            self.console.print(f"failed: {_in_words(event.job)}: {event.error}", markup=False)
-        if self.console.is_terminal:
-            self._bar.update(self._task, completed=event.done, description=words)
-        elif perf_counter() - self._shown > SECONDS_PER_LINE or is_last:
-            self._shown = perf_counter()
-            self.console.print(f"{event.done} of {event.total} {words}", markup=False)
 
 
 def print_studies(studies: Mapping[str, Entry]) -> None:
@@ -134,7 +69,7 @@ def print_plan(plan: Plan, progress: Progress, config: StudyConfig) -> None:
         table.add_row(name, escape(value), escape(field.description or ""))
     console.print(table)
     if plan.jobs:
-        console.print(f"First job: {_in_words(plan.jobs[0])}", markup=False)
+        console.print(f"First job: {job_in_words(plan.jobs[0])}", markup=False)
     print_progress(plan, progress)
 
 
@@ -157,7 +92,7 @@ def print_progress(plan: Plan, progress: Progress) -> None:
         f"failed, {n_left} are to do."
     )
     for job, error in progress.failures[:MOST_FAILURES]:
-        console.print(f"failed: {_in_words(job)}: {error}", markup=False)
+        console.print(f"failed: {job_in_words(job)}: {error}", markup=False)
     if not n_left:
         return
     n_known = progress.n_measured
@@ -225,7 +160,18 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
-def _in_words(job: Mapping[str, Any]) -> str:
-    """Name a job in a line."""
+def job_in_words(job: Mapping[str, Any]) -> str:
+    """Name a job in a line.
+
+    Parameters
+    ----------
+    job : mapping
+        What it is to do.
+
+    Returns
+    -------
+    str
+        Names and values, cut if they are many.
+    """
     words = ", ".join(f"{name} {value}" for name, value in job.items() if value is not None)
     return words if len(words) <= LONGEST_NAME else f"{words[:LONGEST_NAME]}…"

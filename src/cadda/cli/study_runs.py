@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cadda.cli.experiment_display import JobDisplay, print_progress, print_table
+from cadda.cli.experiment_display import print_progress, print_table
 from cadda.cli.progress import progress_bar
 from cadda.cli.reading import read
 
@@ -76,6 +76,7 @@ def run_study(work: Work, plan: Plan, out: Path, engine: str, *, as_json: bool) 
     as_json : bool
         Whether to print JSON.
     """
+    from cadda.cli.job_display import JobDisplay
     from cadda.compute import open_engine
     from cadda.experiments.folder import StudyFolder
     from cadda.experiments.runner import run_missing

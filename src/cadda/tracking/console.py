@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -15,6 +12,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from cadda.tracking.display import Display
 from cadda.training.events import EpochEnd, TrainingEvent
 
 __all__ = ["TrainingDisplay"]
@@ -22,7 +20,7 @@ __all__ = ["TrainingDisplay"]
 EPOCHS_PER_LINE = 10
 
 
-class TrainingDisplay:
+class TrainingDisplay(Display):
     """Shows a training while it runs; use it as a context and as the receiver of events.
 
     Parameters
@@ -34,9 +32,9 @@ class TrainingDisplay:
     """
 
     def __init__(self, patience: int, console: Console | None = None) -> None:
+        super().__init__(console)
         self.patience = patience
-        self.console = console or Console(stderr=True)
-        self._progress = Progress(
+        self._drawn = self._progress = Progress(
             TextColumn("training"),
             BarColumn(),
             TextColumn("epoch {task.completed:.0f}, stops by {task.total:.0f}"),
@@ -49,21 +47,6 @@ class TrainingDisplay:
         )
         self._task: TaskID | None = None
         self._best_epoch = 0
-
-    def __enter__(self) -> Self:
-        """Start to show."""
-        if self.console.is_terminal:
-            self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the screen as it was."""
-        self._progress.stop()
 
     def __call__(self, event: TrainingEvent) -> None:
         """Show one event.

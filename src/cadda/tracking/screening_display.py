@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from time import perf_counter
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -17,6 +15,7 @@ from rich.progress import (
 )
 
 from cadda.searchers.screening_settings import ScreeningProgress
+from cadda.tracking.display import Display
 
 __all__ = ["ScreeningDisplay"]
 
@@ -27,7 +26,7 @@ BAR_WIDTH = 10
 """With all words beside it, the bar fits in 80 columns."""
 
 
-class ScreeningDisplay:
+class ScreeningDisplay(Display):
     """Shows a screening while it runs; use it as a context and as the receiver of events.
 
     Parameters
@@ -37,8 +36,8 @@ class ScreeningDisplay:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
-        self._progress = Progress(
+        super().__init__(console)
+        self._drawn = self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(BAR_WIDTH),
             TaskProgressColumn(),
@@ -50,23 +49,6 @@ class ScreeningDisplay:
         )
         self._task = self._progress.add_task("starting", total=None)
         self._started, self._phase, self._line = perf_counter(), "", 0
-
-    def __enter__(self) -> Self:
-        """Start to show."""
-        if self.console.is_terminal:
-            self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the screen as it was."""
-        # Elsewhere it would print an empty line.
-        if self.console.is_terminal:
-            self._progress.stop()
 
     def __call__(self, event: ScreeningProgress) -> None:
         """Show one event.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
+import re
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -26,6 +25,7 @@ from cadda.searchers.events import (
     SearchStart,
     TrialEnd,
 )
+from cadda.tracking.display import Display
 from cadda.tracking.policy_table import policy_table, sparkline
 from cadda.training.events import EpochEnd, TrainingEvent
 
@@ -35,7 +35,7 @@ LINES = 10
 """Plain lines that a whole search prints, about."""
 
 
-class SearchDisplay:
+class SearchDisplay(Display):
     """Shows a search while it runs; use it as a context and as the receiver of events.
 
     Parameters
@@ -47,8 +47,8 @@ class SearchDisplay:
     """
 
     def __init__(self, title: str, console: Console | None = None) -> None:
+        super().__init__(console)
         self.title = title
-        self.console = console or Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -58,26 +58,12 @@ class SearchDisplay:
             TimeRemainingColumn(),
             console=self.console,
         )
-        self._live = Live(console=self.console, refresh_per_second=4, transient=True)
+        self._drawn = self._live = Live(console=self.console, refresh_per_second=4, transient=True)
         self._tasks: dict[str, TaskID] = {}
         self._start: SearchStart | None = None
         self._epochs: list[SearchEpoch] = []
         self._trials: list[TrialEnd] = []
-
-    def __enter__(self) -> Self:
-        """Start to show."""
-        if self.console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the screen as it was."""
-        self._live.stop()
+        self._noted: set[str] = set()
 
     def __call__(self, event: SearchEvent | TrainingEvent) -> None:
         """Show one event.
@@ -91,8 +77,7 @@ class SearchDisplay:
             case SearchStart():
                 self._start = event
                 self._say(self._header(event))
-                for warning in event.warnings:
-                    self._say(f"Note: {warning}.")
+                self._note(event.warnings)
                 self._advance("searching", event.epoch, event.n_epochs)
             case SearchEpoch():
                 self._epochs.append(event)
@@ -140,14 +125,30 @@ class SearchDisplay:
         if not self.console.is_terminal and (
             event.epoch % every == 0 or event.epoch == event.n_epochs
         ):
-            left = event.seconds / event.epoch * (event.n_epochs - event.epoch)
+            left = self._seconds_per_epoch() * (event.n_epochs - event.epoch)
             self._say(
                 f"epoch {event.epoch} of {event.n_epochs}: validation loss "
                 f"{event.valid_loss:.3f}, choices {event.entropy:.0%} undecided, "
                 f"about {left:.0f} s left"
             )
-            for warning in event.warnings:
+            self._note(event.warnings)
+
+    def _note(self, warnings: tuple[str, ...]) -> None:
+        """Print what was not said before; other numbers in the same words are nothing new."""
+        for warning in warnings:
+            words = re.sub(r"\d", "", warning)
+            if words not in self._noted:
+                self._noted.add(words)
                 self._say(f"Note: {warning}.")
+
+    def _seconds_per_epoch(self) -> float:
+        """Tell the pace since the warm-up, whose epochs are quicker."""
+        last = self._epochs[-1]
+        warmup = [event for event in self._epochs if event.reward is None]
+        if not warmup or last.reward is None:
+            return last.seconds / last.epoch
+        before = warmup[-1]
+        return (last.seconds - before.seconds) / (last.epoch - before.epoch)
 
     def _say_trial(self, event: TrialEnd) -> None:
         """Print failures always, in plain lines also what is best, and a line now and then."""
