@@ -21,7 +21,7 @@ WIDTH = 1300
 
 def main(run: Path) -> None:
     """Make the report, look at it and draw what is seen."""
-    page = write_report(run)
+    page = write_report(run).path
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]

@@ -112,6 +112,12 @@ def test_retrains_and_keeps_the_best() -> None:
     assert result.fitted is not None
     assert result.fitted.history[result.fitted.best_epoch - 1].valid_loss == best.valid_loss
     assert result.baseline is not None
+    assert result.policy.provenance.scores == {
+        "valid_loss": best.valid_loss,
+        "valid_balanced_accuracy": best.valid_balanced_accuracy,
+        "valid_loss_without_augmentation": retrained[0].valid_loss,
+        "valid_balanced_accuracy_without_augmentation": retrained[0].valid_balanced_accuracy,
+    }
     assert isinstance(events[0], SearchStart)
     assert isinstance(events[-1], SearchEnd)
     assert events[-1].best_epoch == best.epoch

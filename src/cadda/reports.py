@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +28,7 @@ from cadda.reporting.report.record import (
 from cadda.reporting.report.verdict import verdict_of
 from cadda.run_folder import RunFolder
 
-__all__ = ["read_record", "result_in_words", "write_report"]
+__all__ = ["Report", "read_record", "write_report"]
 
 DAMAGE = (OSError, EOFError, KeyError, IndexError, TypeError, ValueError, zipfile.BadZipFile)
 """What reading files raises that are not as they should be."""
@@ -36,7 +37,23 @@ TABLES = ("applied", "share", "probability", "magnitude")
 Event = dict[str, Any]
 
 
-def write_report(folder: Path) -> Path:
+@dataclass(frozen=True)
+class Report:
+    """A report that was written.
+
+    Parameters
+    ----------
+    path : Path
+        Absolute path of the page.
+    sentence : str
+        What came out, and how sure that is.
+    """
+
+    path: Path
+    sentence: str
+
+
+def write_report(folder: Path) -> Report:
     """Write the report of a finished training or search into its folder.
 
     Parameters
@@ -46,30 +63,14 @@ def write_report(folder: Path) -> Path:
 
     Returns
     -------
-    Path
-        Absolute path of the page.
+    Report
+        Where it is, and what it begins with.
     """
     record = read_record(folder)
     path = RunFolder(folder, record.kind).report.resolve()
     write_text_atomically(path, render_report(record))
-    return path
-
-
-def result_in_words(folder: Path) -> str:
-    """Say what came out of a finished training or search, and how sure that is.
-
-    Parameters
-    ----------
-    folder : Path
-        The run folder.
-
-    Returns
-    -------
-    str
-        The sentence that its report begins with.
-    """
-    record = read_record(folder)
-    return verdict_of(record, judge(record.predictions, record.data.class_names)).sentence
+    verdict = verdict_of(record, judge(record.predictions, record.data.class_names))
+    return Report(path, verdict.sentence)
 
 
 def read_record(folder: Path) -> RunRecord:

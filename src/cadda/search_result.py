@@ -81,6 +81,8 @@ def result_of(
         )
 
     best = driver.retrainings.best()
+    plain = driver.retrainings.done.get(0)
+    provenance = provenance.model_copy(update={"scores": _scores(best, plain)})
     found = driver.found() if best is None or best.policy is None else best.policy
     schedule = None
     if isinstance(found, PolicySchedule):
@@ -94,8 +96,19 @@ def result_of(
         history=driver.history,
         seconds=driver.seconds,
         fitted=fitted(best),
-        baseline=fitted(driver.retrainings.done.get(0)),
+        baseline=fitted(plain),
     )
+
+
+def _scores(best: Trained | None, plain: Trained | None) -> dict[str, float]:
+    """Give what trainings with the policy and without augmentation reached on validation."""
+    scores = {}
+    for suffix, trained in (("", best), ("_without_augmentation", plain)):
+        if trained is not None:
+            end = trained.history[trained.best_epoch - 1]
+            scores[f"valid_loss{suffix}"] = end.valid_loss
+            scores[f"valid_balanced_accuracy{suffix}"] = end.valid_balanced_accuracy
+    return scores
 
 
 def write_result(folder: RunFolder, result: SearchResult) -> None:

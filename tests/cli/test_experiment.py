@@ -16,7 +16,9 @@ import torch
 
 from cadda import Windows
 from cadda.cli.app import main
+from cadda.cli.experiment_display import print_table
 from cadda.experiments.registry import STUDIES
+from cadda.experiments.tables import Table
 
 CADDA = str(Path(sys.executable).parent / "cadda")
 NAME = "frequency-shift"
@@ -76,6 +78,20 @@ def test_plan_tells_settings_jobs_and_time(run: Any, folder: Path) -> None:
     text, _ = run("plan", NAME, "--scale", "quick", "--set", "min_windows=4", "--out", folder)
     assert "0 of 2 jobs are done, 0 failed, 2 are to do." in text
     assert "a guess until jobs are finished" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [120, 80, 40])
+def test_no_table_is_cut(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = ("channel", "first", "peak 1 (Hz)", "peak 2 (Hz)", "before (dB)", "after (dB)")
+    print_table(Table("Peaks", names, (("Fpz-Cz", "sub-20", 12.5, 14.6, 6.51, 2.93),) * 2))
+    words = capsys.readouterr().out.replace("│", " ").replace("┃", " ").split()
+    # The last column is the first to be cut.
+    assert words.count("2.93") == words.count("12.5") == words.count("sub-20") == 2
+    assert words.count("after") == 1
+    assert words.count("channel") == 1
 
 
 def test_a_plan_leaves_nothing_behind(run: Any, tmp_path: Path) -> None:

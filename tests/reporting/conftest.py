@@ -69,7 +69,7 @@ def make_search(folder: Path, windows: Windows, method: str, **changes: Any) -> 
     }
     with recorded_session(folder, "search", f"cadda search night.npz --out {folder.name}"):
         search_in_folder(windows, folder, **outer, arguments=arguments | changes)
-    return write_report(folder)
+    return write_report(folder).path
 
 
 def make_training(folder: Path, windows: Windows, policy: PolicySpec | None) -> Path:
@@ -87,7 +87,7 @@ def make_training(folder: Path, windows: Windows, policy: PolicySpec | None) -> 
             device="cpu",
             on_event=lambda event: None,
         )
-    return write_report(folder)
+    return write_report(folder).path
 
 
 POLICY = "sign_flip p=0.5 > time_mask p=0.5 m=0.5"

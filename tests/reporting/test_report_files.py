@@ -38,7 +38,7 @@ def test_one_small_page_with_the_same_bytes_each_time(
     copy = tmp_path / "elsewhere"
     shutil.copytree(path.parent, copy)
     (copy / "report.html").unlink()
-    assert write_report(copy).read_bytes() == first
+    assert write_report(copy).path.read_bytes() == first
 
 
 def test_small_even_if_policy_and_search_are_long(report_of: Callable[[str], Path]) -> None:
@@ -158,7 +158,7 @@ def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: P
         arrays = dict(file)
     arrays["predicted"] = np.where(arrays["predicted"] == 1, 0, arrays["predicted"])
     np.savez(folder / "predictions.npz", **arrays)
-    text = write_report(folder).read_text()
+    text = write_report(folder).path.read_text()
     for words in (
         "in volts",
         "at its largest (epoch 1 to 2, 2 times)",
@@ -196,7 +196,7 @@ def test_without_gallery_and_sessions_it_is_still_a_report(
     shutil.copytree(report_of("class-wise").parent, folder)
     for name in ("gallery.npz", "sessions.json"):
         (folder / name).unlink()
-    text = write_report(folder).read_text()
+    text = write_report(folder).path.read_text()
     assert 'id="gallery"' not in text
     assert 'id="provenance"' in text
 

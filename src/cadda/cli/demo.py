@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cadda.cli.command_line import command_line
-
-if TYPE_CHECKING:
-    from cadda.runs import SearchOutcome
 
 __all__ = ["demo"]
 
@@ -74,21 +71,8 @@ def demo(
         )
     report = write_report(run)
     print_outcome(outcome, run)
-    typer.echo(_verdict(outcome))
+    typer.echo(f"{report.sentence} It is one split of simulated data; judge by several.")
     picture = save_operations_picture(out / "operations.png")
     typer.echo(f"What every operation does: {picture}")
     typer.echo("Your own recordings: `cadda search night-epo.fif.gz --out run`")
-    typer.echo(f"Open this next, in any browser: {report}")
-
-
-def _verdict(outcome: SearchOutcome) -> str:
-    """Say what was measured, and how little one split says."""
-    if outcome.baseline is None:
-        return ""
-    change = outcome.scores.balanced_accuracy - outcome.baseline.balanced_accuracy
-    kind = "higher" if change > 0 else "lower"
-    return (
-        f"On {outcome.n_test_subjects} people whom neither network had seen, balanced accuracy is "
-        f"{abs(change):.3f} {kind} with the policy. This is one split of simulated data; judge by "
-        "several."
-    )
+    typer.echo(f"Open this next, in any browser: {report.path}")

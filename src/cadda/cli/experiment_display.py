@@ -23,6 +23,8 @@ __all__ = [
 
 MOST_FAILURES = 3
 LONGEST_NAME = 60
+LEAST_WIDTH = 8
+"""Letters of a word that stay together in any table."""
 
 
 def print_studies(studies: Mapping[str, Entry]) -> None:
@@ -125,19 +127,23 @@ def print_table(table: Table) -> None:
         is_number = any(isinstance(row[i], int | float) for row in table.rows)
         # Lines break between words, and in names only where there is no other room: never numbers.
         words = [
-            word for row in rows for word in row[i].split() if is_number or word[:1].isdigit()
+            word if is_number or word[:1].isdigit() else word[:LEAST_WIDTH]
+            for cell in (name, *(row[i] for row in rows))
+            for word in cell.split()
         ]
         shown.add_column(
             escape(name),
             justify="right" if is_number else "left",
             overflow="fold",
-            min_width=max((len(word) for word in words), default=8),
+            min_width=max(map(len, words)),
         )
     for row in rows:
         shown.add_row(*map(escape, row))
     if console.measure(shown).maximum >= console.width:
-        shown.box = SIMPLE_HEAD
-    console.print(shown)
+        shown.box, shown.pad_edge = SIMPLE_HEAD, False
+    # Where even that is too narrow, long lines are better than cut ones.
+    width = max(console.width, console.measure(shown).minimum)
+    console.print(shown, width=width, crop=False)
     if table.note:
         console.print(table.note, markup=False)
 

@@ -28,7 +28,7 @@ def report(
     """
     from cadda.reports import write_report
 
-    path = write_report(run)
+    path = write_report(run).path
     typer.echo(json.dumps({"report": str(path)}) if as_json else str(path))
     if open_it:
         _open(path)

@@ -99,7 +99,7 @@ def search(
 
     Example: cadda search night-epo.fif.gz --method cadda --out run
     """
-    from cadda.reports import result_in_words, write_report
+    from cadda.reports import write_report
     from cadda.run_sessions import recorded_session
     from cadda.runs import search_in_folder
     from cadda.tracking import SearchDisplay, both
@@ -156,11 +156,11 @@ def search(
         raise
     report = write_report(out)
     if as_json:
-        typer.echo(json.dumps(summary_of(outcome) | {"report": str(report)}))
+        typer.echo(json.dumps(summary_of(outcome) | {"report": str(report.path)}))
     else:
         print_outcome(outcome, out)
-        typer.echo(result_in_words(out))
-        typer.echo(f"Open this next, in any browser: {report}")
+        typer.echo(report.sentence)
+        typer.echo(f"Open this next, in any browser: {report.path}")
 
 
 def summary_of(outcome: SearchOutcome) -> dict[str, Any]:

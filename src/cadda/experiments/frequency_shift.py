@@ -19,6 +19,7 @@ from scipy.signal import find_peaks, welch
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Record, Result, Study, StudyConfig
 from cadda.experiments.tables import Table
+from cadda.reporting.panels import panel_grid
 from cadda.signal.spectral import shift_frequencies
 
 __all__ = ["FrequencyShiftConfig", "FrequencyShiftStudy"]
@@ -127,15 +128,15 @@ class FrequencyShiftStudy(Study[FrequencyShiftConfig]):
         )
 
     def figure(self, records: Sequence[Record]) -> Figure:
-        figure = Figure(figsize=(1 + 4.5 * len(records), 4), layout="constrained")
-        panels = figure.subplots(1, len(records), squeeze=False, sharey=True)[0]
+        channels = [f"{one.job['channel']}, {one.result['class_name']}" for one in records]
+        figure, panels = panel_grid(channels, "frequency (Hz)", n_columns=3, size=(4.4, 3.4))
         # What a shift leaves empty below it would set the scale.
         levels = [one for record in records for one in record.result["spectra"][:2]]
         lowest, highest = min(map(min, levels)), max(map(max, levels))
         for axes, record in zip(panels, records, strict=True):
             _draw(axes, record)
         panels[0].set_ylim(lowest - 3, highest + 3)
-        panels[0].set_ylabel("mean power density (dB)")
+        figure.supylabel("mean power density (dB)", fontsize=10)
         return figure
 
 
@@ -150,11 +151,8 @@ def _draw(axes: Axes, record: Record) -> None:
         axes.plot(peak, np.interp(peak, frequency, spectrum), "o", color=colour)
     label = f"{names[0]} shifted by {result['shift']:.1f} Hz"
     axes.plot(frequency, result["spectra"][2], color=COLOURS[0], linestyle=":", label=label)
-    axes.set_title(f"{record.job['channel']}, {result['class_name']}", fontsize=10)
-    axes.set_xlabel("frequency (Hz)")
     axes.legend(frameon=False, fontsize=8)
     axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0)
 
 

@@ -104,7 +104,8 @@ class Provenance(_Data):
     data : str | None
         The data that it was found on.
     scores : dict of str to float
-        Scores that were measured with it.
+        Scores that were measured with it, and without augmentation. A search leaves those on its
+        validation windows, by which the policy was chosen.
     package_version : str | None
         Version of cadda that found it.
     """

@@ -10,10 +10,14 @@ from matplotlib.figure import Figure
 
 __all__ = ["empty_figure", "panel_grid"]
 
-N_COLUMNS = 5
 
-
-def panel_grid(titles: Sequence[str], xlabel: str) -> tuple[Figure, list[Axes]]:
+def panel_grid(
+    titles: Sequence[str],
+    xlabel: str,
+    *,
+    n_columns: int = 5,
+    size: tuple[float, float] = (2.3, 2.0),
+) -> tuple[Figure, list[Axes]]:
     """Make a figure with a panel for each title.
 
     Parameters
@@ -22,6 +26,10 @@ def panel_grid(titles: Sequence[str], xlabel: str) -> tuple[Figure, list[Axes]]:
         Titles of the panels, at least one.
     xlabel : str
         What their horizontal axes are.
+    n_columns : int
+        Most panels beside each other.
+    size : tuple of float
+        Width and height of a panel in inches.
 
     Returns
     -------
@@ -30,9 +38,10 @@ def panel_grid(titles: Sequence[str], xlabel: str) -> tuple[Figure, list[Axes]]:
     panels : list of Axes
         Its panels, with common axes; the lowest of each column has numbers and a label.
     """
-    n_columns = min(N_COLUMNS, len(titles))
+    n_columns = min(n_columns, len(titles))
     n_rows = math.ceil(len(titles) / n_columns)
-    figure = Figure(figsize=(1.2 + 2.3 * n_columns, 1.2 + 2 * n_rows), layout="constrained")
+    figsize = (1.2 + size[0] * n_columns, 1.2 + size[1] * n_rows)
+    figure = Figure(figsize=figsize, layout="constrained")
     grid = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
     every: list[Axes] = grid.ravel().tolist()
     for axes in every[len(titles) :]:
