@@ -159,6 +159,7 @@ def test_a_model_that_does_not_overfit_is_mentioned() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
+        ({"n_epochs": "many"}, ValueError, "`n_epochs` must be a valid integer, got 'many'"),
         ({"n_round": 3}, TypeError, "no setting `n_round` .did you mean `n_rounds`"),
         ({"n_rounds": 1, "windows_per_round": 3}, ValueError, "`n_rounds` must be at least"),
         ({"magnitudes": (0.0, 1.0)}, ValueError, r"`magnitudes` must be in \(0, 1\]"),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import (
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
-__all__ = ["NONE_IN_WORDS", "check_settings", "first_problem", "read_none", "split_commas"]
+__all__ = ["NONE_IN_WORDS", "Pair", "check_settings", "first_problem", "read_none", "split_commas"]
 
 NONE_IN_WORDS = "none"
 """What settings without a value are called in files and on the command line."""
@@ -93,16 +98,30 @@ def read_none(values: Mapping[str, Any], types: Mapping[str, Any]) -> dict[str, 
 
 
 def split_commas(value: Any) -> Any:
-    """Read text with commas as a list.
+    """Read text with commas as a list, and one number as a list of one.
 
     Parameters
     ----------
     value : object
-        Text, or anything else.
+        Text, a number, or anything else.
 
     Returns
     -------
     object
-        The parts of the text; anything else as it is.
+        The parts of the text, or the number, in a list; anything else as it is.
     """
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return [value] if isinstance(value, int | float) else value
+
+
+def _read_pair(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Read two numbers, also as text with a comma, and say so if they are anything else."""
+    try:
+        return read(split_commas(value))
+    except ValidationError:
+        raise ValueError("must be two numbers with a comma between") from None
+
+
+Pair: TypeAlias = Annotated[tuple[float, float], WrapValidator(_read_pair)]
+"""Two numbers, as a list or as text with a comma."""

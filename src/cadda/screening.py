@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cadda._settings import check_settings
 from cadda._validation import did_you_mean
 from cadda._version import __version__
 from cadda.data.windows import Windows
@@ -125,7 +126,7 @@ def _settings(settings: dict[str, Any], seed: int) -> ScreeningSettings:
     for name in settings:
         if name not in known:
             raise TypeError(f"`screen` has no setting `{name}`{did_you_mean(name, known)}.")
-    return ScreeningSettings(seed=seed, **settings)
+    return check_settings(ScreeningSettings, {"seed": seed, **settings})
 
 
 def _check_classes(train: Windows, valid: Windows) -> None:

@@ -149,7 +149,7 @@ def test_rare_classes_can_be_left_out(data: Path, tmp_path: Path) -> None:
         (["--preset", "cvpr"], "`preset` must be 'paper' or None, got 'cvpr'"),
         (["--no-classwise"], "(--no-classwise) for cadda, which has a policy for each class;"),
         (["--set", "batch_size=abc"], "`batch_size` must be a valid integer, got 'abc'."),
-        (["--set", "betas=0.9"], "`betas` must be two numbers, such as 0.9,0.999, got 0.9."),
+        (["--set", "betas=0.9"], "`betas` must be two numbers with a comma between, got 0.9."),
     ],
 )
 def test_mistakes(data: Path, tmp_path: Path, arguments: list[str], message: str) -> None:

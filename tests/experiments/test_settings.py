@@ -38,6 +38,7 @@ def test_every_setting_says_what_it_is(name: str) -> None:
         ),
         ({"min_windows": 0}, r"`min_windows` must be greater than or equal to 1, got 0; change"),
         ({"min_windows": "many"}, r"`min_windows` must be a valid integer, got 'many'"),
+        ({"peak_band": 8}, r"`peak_band` must be two numbers with a comma between, got 8; change"),
         ({"subjects": "a"}, r"`subjects` must have at least 2 items, not 1, got 'a'; change it"),
     ],
 )
@@ -46,9 +47,21 @@ def test_mistakes(changes: dict[str, object], message: str) -> None:
         make_config(find_study("frequency-shift"), "quick", changes)
 
 
-def test_names_may_be_given_with_commas() -> None:
-    config = make_config(find_study("frequency-shift"), "quick", {"subjects": "a, b"})
-    assert config.subjects == ("a", "b")
+@pytest.mark.parametrize(
+    ("study", "name", "given", "expected"),
+    [
+        ("frequency-shift", "subjects", "a, b", ("a", "b")),
+        ("frequency-shift", "peak_band", "8,13", (8.0, 13.0)),
+        ("search-race", "stops", "1,2.5", (1.0, 2.5)),
+        ("search-race", "stops", 5, (5.0,)),
+        ("mnist", "trials", "16,64", (16, 64)),
+        ("data-regime", "nights", [2, 4], (2, 4)),
+    ],
+)
+def test_lists_may_be_given_with_commas(
+    study: str, name: str, given: object, expected: tuple[object, ...]
+) -> None:
+    assert getattr(make_config(find_study(study), "quick", {name: given}), name) == expected
 
 
 def test_other_scales_and_studies() -> None:

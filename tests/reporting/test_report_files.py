@@ -239,3 +239,23 @@ def test_citation_says_what_citation_cff_says() -> None:
     for field in ("version", r"\s+year", r"  - name"):
         (value,) = re.findall(rf"^{field}: (.*)$", cff, re.M)
         assert value in plain
+
+
+def test_subjects_in_the_order_of_their_numbers(report_of: Callable[[str], Path]) -> None:
+    record = read_record(report_of("training").parent)
+    subjects = np.unique(record.predictions.subject)
+    number = np.searchsorted(subjects, record.predictions.subject)
+    renamed = np.array([f"sub-{10 - one}" for one in number])
+    predictions = replace(record.predictions, subject=renamed)
+    text = render_report(replace(record, predictions=predictions))
+    expected = [f"sub-{i}" for i in range(11 - len(subjects), 11)]
+    assert re.findall(r"<th scope=\"row\">(sub-\d+)</th>", text) == expected
+    assert len(expected) > 1
+
+
+def test_the_gallery_says_that_it_leaves_channels_out(report_of: Callable[[str], Path]) -> None:
+    record = read_record(report_of("training").parent)
+    assert record.gallery is not None
+    assert "that change most, in 3 of 4 channels." in render_report(record)
+    data = replace(record.data, ch_names=tuple(record.gallery.ch_names.tolist()))
+    assert "that change most.</p>" in render_report(replace(record, data=data))

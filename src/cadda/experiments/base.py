@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from cadda.data.windows import Windows
 
-__all__ = ["Job", "Names", "Record", "Result", "Study", "StudyConfig"]
+__all__ = ["Job", "Names", "Planned", "Record", "Result", "Several", "Study", "StudyConfig"]
 
 Job: TypeAlias = dict[str, Any]
 """What names a piece of work: plain values only."""
@@ -62,8 +62,10 @@ Planned: TypeAlias = Annotated[_Value, _PLANNED]
 """A setting that only decides which jobs there are, or which data are simulated."""
 
 
-Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(split_commas)]
-"""Names as a list, or as text with commas."""
+Several: TypeAlias = Annotated[tuple[_Value, ...], BeforeValidator(split_commas)]
+"""Values as a list, or as text with commas."""
+
+Names: TypeAlias = Several[str]
 
 
 class StudyConfig(BaseModel):

@@ -16,7 +16,7 @@ from pydantic import Field
 from cadda._random import Seeds
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record
+from cadda.experiments.base import Job, Names, Planned, Record, Several
 from cadda.experiments.paired import Comparison, compare_with, recommendation
 from cadda.experiments.racing import NO_SEARCH
 from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
@@ -36,7 +36,7 @@ class CompareConfig(RaceConfig):
     """What is compared; `none` trains without augmentation."""
     n_folds: int = Field(5, ge=2)
     """Number of folds by subject; everybody is tested in one of them."""
-    stops: tuple[float, ...] = Field((120.0,), min_length=1, max_length=1)
+    stops: Several[float] = Field((120.0,), min_length=1, max_length=1)
     """Seconds of computing of each search."""
 
 

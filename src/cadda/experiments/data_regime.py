@@ -16,7 +16,7 @@ from pydantic import Field
 from cadda._random import Seeds
 from cadda.data.splits import split_subjects
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Planned, Record
+from cadda.experiments.base import Job, Planned, Record, Several
 from cadda.experiments.race_results import METRICS, race_panel, race_table
 from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
 from cadda.experiments.tables import Table
@@ -29,7 +29,7 @@ __all__ = ["DataRegime", "RegimeConfig"]
 class RegimeConfig(RaceConfig):
     """Settings of the study."""
 
-    nights: Planned[tuple[int, ...]] = Field((2, 8), min_length=1)
+    nights: Planned[Several[int]] = Field((2, 8), min_length=1)
     """Numbers of subjects to train on, and as many again to judge by."""
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.signal import find_peaks, welch
 
+from cadda._settings import Pair
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Record, Result, Study, StudyConfig
 from cadda.experiments.tables import Table
@@ -44,7 +45,7 @@ class FrequencyShiftConfig(StudyConfig):
     """Class whose windows are looked at."""
     subjects: Names | None = Field(None, min_length=2, max_length=2)
     """The two subjects; none: those whose peaks are the farthest apart."""
-    peak_band: tuple[float, float] = (11.0, 16.0)
+    peak_band: Pair = (11.0, 16.0)
     """Where peaks are looked for, in Hz: those of sleep spindles."""
     min_windows: int = Field(5, ge=1)
     """Least number of windows of the class that a subject must have."""

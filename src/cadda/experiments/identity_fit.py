@@ -17,7 +17,7 @@ from torch import Generator, Tensor
 
 from cadda._random import Seeds, uniform
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Result, Study, StudyConfig
+from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study, StudyConfig
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.tables import Cell, Table
 from cadda.operations.base import Operation
@@ -49,7 +49,7 @@ class IdentityFitConfig(StudyConfig):
 
     operations: Planned[Names | None] = None
     """Operations; none: all that mean something on the montage."""
-    lrs: Planned[tuple[LearningRate, ...]] = Field((0.01, 0.03, 0.1, 0.3), min_length=1)
+    lrs: Planned[Several[LearningRate]] = Field((0.01, 0.03, 0.1, 0.3), min_length=1)
     """Learning rates of Adam on the logits of p and µ, each tried by itself."""
     n_steps: int = Field(500, ge=1)
     """Steps of each descent."""

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Result, Study
+from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study
 from cadda.experiments.gains import GAIN_COLUMNS, NOTE, curve_of, gain_cells, gains_of
 from cadda.experiments.operations import NO_OPERATION, chosen_operations, single_policy
 from cadda.experiments.tables import Table
@@ -37,7 +37,7 @@ class MagnitudesConfig(TrainingConfig):
 
     operations: Planned[Names | None] = None
     """Operations with a magnitude; none: all that mean something on the montage."""
-    magnitudes: Planned[tuple[Magnitude, ...]] = Field((0.1, 0.3, 0.5, 0.7, 0.9), min_length=1)
+    magnitudes: Planned[Several[Magnitude]] = Field((0.1, 0.3, 0.5, 0.7, 0.9), min_length=1)
     """Magnitudes to try."""
     fraction: float = Field(1.0, gt=0, le=1)
     """Part of the training windows to take; the paper's is the one where gains were largest."""

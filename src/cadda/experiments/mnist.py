@@ -18,7 +18,7 @@ from cadda._random import Seeds
 from cadda.data.digits import read_digits
 from cadda.data.mnist import read_mnist
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Planned, Record, Result, Study
+from cadda.experiments.base import Job, Planned, Record, Result, Several, Study
 from cadda.experiments.race_results import race_panel, race_table, selected
 from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, race
 from cadda.experiments.sources import Reader, is_simulated
@@ -59,9 +59,9 @@ class MnistConfig(TrainingConfig):
     """Images of each digit to judge by; the paper has 3000."""
     n_folds: Planned[int] = Field(3, ge=1)
     """How often everything is repeated with other images."""
-    trials: tuple[int, ...] = (16, 64, 256)
+    trials: Several[int] = (16, 64, 256)
     """Numbers of random policies after which the best so far is tested."""
-    epochs: tuple[int, ...] = (25, 50, 100)
+    epochs: Several[int] = (25, 50, 100)
     """Epochs of a search by gradients after which its policy is tested."""
     max_epochs: int = Field(50, ge=1)
     """Most epochs of a training."""

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from pydantic import Field, field_validator
 
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Result, Study
+from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.race_results import METRICS, race_panel, race_table
 from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, parse_contestant, race
@@ -39,7 +39,7 @@ class RaceConfig(TrainingConfig):
 
     methods: Planned[Names] = Field((NO_SEARCH,), min_length=1)
     """What is compared; `none` trains without augmentation."""
-    stops: tuple[float, ...] = Field((10.0, 40.0), min_length=1)
+    stops: Several[float] = Field((10.0, 40.0), min_length=1)
     """Seconds of computing after which a model is trained with the policy found so far."""
     operations: Names | None = None
     """Operations to choose from; none: all that mean something on the montage."""

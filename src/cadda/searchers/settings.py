@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
-
-from cadda._settings import split_commas
+from cadda._settings import Pair
 from cadda._validation import check_positive
 from cadda.policies.dispatch import Granularity, check_granularity
 from cadda.searchers.reward import Confidence, Hypergradient
@@ -18,16 +16,6 @@ __all__ = ["PAPER", "BilevelSettings", "Estimator", "Sampling"]
 Estimator = Literal["relax", "straight-through"]
 Sampling = Literal["stage", "subpolicy", "mixture"]
 
-
-def _read_pair(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
-    """Read two numbers, also as text with a comma, and say so if they are anything else."""
-    try:
-        return read(split_commas(value))
-    except ValidationError:
-        raise ValueError("must be two numbers, such as 0.9,0.999") from None
-
-
-Betas: TypeAlias = Annotated[tuple[float, float], WrapValidator(_read_pair)]
 
 PAPER: dict[str, Any] = {
     "betas": (0.0, 0.999),
@@ -109,7 +97,7 @@ class BilevelSettings:
     valid_memory: float = 0.8
     smoothing: float = 5.0
     model_lr: float = 1e-3
-    betas: Betas = (0.9, 0.999)
+    betas: Pair = (0.9, 0.999)
     policy_lr: float = 0.02
     control_lr: float = 0.01
     unroll_lr: float = 1e-3

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import PurePath
 from typing import Any
@@ -21,7 +23,7 @@ from cadda.reporting.report.night import hypnogram_of
 from cadda.reporting.report.pictures import panels_of
 from cadda.reporting.report.policy_view import lonely_operations, view_policy
 from cadda.reporting.report.provenance import provenance_of
-from cadda.reporting.report.record import RunRecord
+from cadda.reporting.report.record import Gallery, RunRecord
 from cadda.reporting.report.snippet import policy_file, snippet_of
 from cadda.reporting.report.verdict import verdict_of
 from cadda.reporting.report.words import (
@@ -107,7 +109,7 @@ def _policy(record: RunRecord) -> dict[str, Any]:
         "progress": curves and progress_charts(curves),
         "evolution": curves and evolution_of(curves, record.config["operations"], policy),
         "panels": gallery and panels_of(gallery, record.data.sfreq),
-        "n_tries": N_TRIES,
+        "gallery_words": gallery and _gallery_words(gallery, record.data.ch_names),
     }
 
 
@@ -122,20 +124,38 @@ def _policy_words(record: RunRecord) -> str:
     )
 
 
+def _gallery_words(gallery: Gallery, ch_names: Sequence[str]) -> str:
+    words = (
+        "Each operation on one of your own training windows, as strongly as the policy applies it "
+        f"to the class that it is used for most. Of {N_TRIES} random draws the most visible one "
+        "is shown; of the signal, the seconds that change most"
+    )
+    n_shown = len(gallery.ch_names)
+    if n_shown == len(ch_names):
+        return f"{words}."
+    return f"{words}, in {n_shown} of {len(ch_names)} channels."
+
+
 def _scores(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     # Without the policy comes first, as in all tables.
     confusions = list(zip(_models(record), judgement.confusion.tolist(), strict=False))[::-1]
-    each = judgement.by_subject[::-1].T.tolist()
+    each = zip(judgement.subjects, judgement.by_subject[::-1].T.tolist(), strict=True)
     return {
         "learning": learning_chart(record.trainings) if record.trainings else None,
         "rows": judgement.rows,
         "confusions": confusions,
-        "by_subject": list(zip(judgement.subjects, each, strict=True)),
+        "by_subject": sorted(each, key=lambda one: _number_order(one[0])),
         "interval_words": f"In brackets 95% intervals: percentiles of {N_RESAMPLES} drawings of "
         f"the {judgement.n_units} test {judgement.unit} with replacement, but for those without a "
         "class.",
         "night": hypnogram_of(record.predictions, record.data),
     }
+
+
+def _number_order(subject: str) -> list[str | int]:
+    """Give what to sort a name by so that sub-2 comes before sub-10."""
+    parts = re.split(r"([0-9]+)", subject)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
 def _models(record: RunRecord) -> tuple[str, str]:
