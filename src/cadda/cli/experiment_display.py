@@ -140,7 +140,7 @@ def print_table(table: Table) -> None:
     for row in rows:
         shown.add_row(*map(escape, row))
     if console.measure(shown).maximum >= console.width:
-        shown.box, shown.pad_edge = SIMPLE_HEAD, False
+        shown.box, shown.pad_edge, shown.padding = SIMPLE_HEAD, False, (0, 1, 0, 0)
     # Where even that is too narrow, long lines are better than cut ones.
     width = max(console.width, console.measure(shown).minimum)
     console.print(shown, width=width, crop=False)
