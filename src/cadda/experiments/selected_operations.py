@@ -21,6 +21,8 @@ from cadda.reporting.race import plot_selected
 __all__ = ["SelectedOperations"]
 
 N_SHOWN = 3
+LEAST_SHOWN = 0.005
+"""What would be written as 0 % is not used, and has no rank."""
 
 
 class SelectedOperations(RaceStudy[RaceConfig]):
@@ -52,8 +54,8 @@ class SelectedOperations(RaceStudy[RaceConfig]):
 
 
 def _most_used(values: NDArray[np.float64], operations: Sequence[str]) -> list[str]:
-    order = np.argsort(-values)[:N_SHOWN]
-    shown = [f"{operations[i]} {values[i]:.0%}" for i in order]
+    order = np.argsort(-values, kind="stable")[:N_SHOWN]
+    shown = [f"{operations[i]} {values[i]:.0%}" for i in order if values[i] >= LEAST_SHOWN]
     return shown + [""] * (N_SHOWN - len(shown))
 
 

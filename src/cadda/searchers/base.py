@@ -1,28 +1,57 @@
-"""What every search method offers to the driver."""
+"""What all searches by gradients share, and what they offer to the driver."""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
+from cadda.policies.relaxed import RelaxedPolicy
 from cadda.policies.spec import PolicySpec
 from cadda.searchers.events import SearchStep
+from cadda.searchers.task import SearchTask
 
 __all__ = ["Searcher"]
 
 
-class Searcher(Protocol):
-    """Looks for a policy, a step at a time; can be stopped, saved and continued between steps."""
+class Searcher(ABC):
+    """Looks for a policy, a step at a time; can be stopped, saved and continued between steps.
 
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps in one pass through the training windows."""
+    Parameters
+    ----------
+    task : SearchTask
+        What to search on.
+    policy : RelaxedPolicy
+        What is learned.
+    model : nn.Module
+        What the search trains on its way, and which classifies windows.
+    batch_size : int
+        Training windows per step.
+    """
 
-    @property
-    def model(self) -> nn.Module:
-        """The model that the search trains on its way, which classifies windows."""
+    def __init__(
+        self, task: SearchTask, policy: RelaxedPolicy, model: nn.Module, batch_size: int
+    ) -> None:
+        self.task, self.policy, self.model = task, policy, model
+        self.steps_per_epoch = math.ceil(len(task.x_train) / batch_size)
+        self.step_number = 0
+
+    @abstractmethod
+    def step(self) -> SearchStep:
+        """Do one step.
+
+        Returns
+        -------
+        SearchStep
+            What happened.
+        """
+
+    @abstractmethod
+    def _parts(self) -> dict[str, Any]:
+        """Give what has a state of its own, by name."""
 
     def run(self) -> Iterator[SearchStep]:
         """Search on and on; stop by not asking for more.
@@ -32,6 +61,20 @@ class Searcher(Protocol):
         SearchStep
             What happened in each step.
         """
+        while True:
+            yield self.step()
+
+    def entropy(self) -> float:
+        """Say how undecided the choices are: 1 is uniform, 0 is certain.
+
+        Returns
+        -------
+        float
+            Mean entropy over the choices, relative to the largest possible.
+        """
+        log_share = self._weights().log_softmax(-1)
+        largest = math.log(max(log_share.shape[-1], 2))
+        return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
 
     def to_spec(self) -> PolicySpec:
         """Give the policy found so far.
@@ -39,8 +82,9 @@ class Searcher(Protocol):
         Returns
         -------
         PolicySpec
-            Plain data.
+            Plain data; the shares of a mixture become probabilities of choosing.
         """
+        return self.policy.to_spec()
 
     def state_dict(self) -> dict[str, Any]:
         """Give all that is needed to go on in another process.
@@ -50,6 +94,8 @@ class Searcher(Protocol):
         dict
             Tensors and plain values.
         """
+        parts = {name: part.state_dict() for name, part in self._parts().items()}
+        return {"step_number": self.step_number} | parts
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state; the steps to come are the same bytes.
@@ -59,3 +105,10 @@ class Searcher(Protocol):
         state : dict
             Result of `state_dict`.
         """
+        self.step_number = state["step_number"]
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+
+    def _weights(self) -> Tensor:
+        """Give the logits of the choices."""
+        return self.policy.weight.detach()

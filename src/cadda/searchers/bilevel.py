@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cadda._random import Seeds, seeded
 from cadda.exceptions import TrainingError
 from cadda.policies.enumerated import EnumeratedPolicy
 from cadda.policies.relaxed import RelaxedPolicy
-from cadda.policies.spec import PolicySpec
 from cadda.policies.staged import MixturePolicy, StagedPolicy
 from cadda.searchers.ascent import PolicyAscent
+from cadda.searchers.base import Searcher
 from cadda.searchers.events import SearchStep
 from cadda.searchers.reward import Weights, loss_gradient, unrolled, weights_of, window_rewards
 from cadda.searchers.settings import BilevelSettings
@@ -55,7 +54,7 @@ def make_policy(task: SearchTask, settings: BilevelSettings, *, classwise: bool)
     return kind(task.pool, n_subpolicies=settings.n_subpolicies, **common)
 
 
-class BilevelSearcher:
+class BilevelSearcher(Searcher):
     """Learns a policy and a model together, a step at a time.
 
     Parameters
@@ -69,10 +68,10 @@ class BilevelSearcher:
     """
 
     def __init__(self, task: SearchTask, settings: BilevelSettings, *, classwise: bool) -> None:
-        self.task, self.settings = task, settings
-        self.policy = make_policy(task, settings, classwise=classwise).to(task.device)
-        self.seeds = Seeds(settings.seed)
-        self.model: nn.Module = task.make_model(self.seeds.integer("model")).to(task.device)
+        self.settings, self.seeds = settings, Seeds(settings.seed)
+        policy = make_policy(task, settings, classwise=classwise).to(task.device)
+        model = task.make_model(self.seeds.integer("model")).to(task.device)
+        super().__init__(task, policy, model, settings.batch_size)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.model_lr, betas=settings.betas
         )
@@ -86,23 +85,6 @@ class BilevelSearcher:
         )
         self.direction: Weights = {}
         self.mean_weights = {name: value.clone() for name, value in weights_of(self.model).items()}
-        self.step_number = 0
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps in which about every training window is drawn once."""
-        return math.ceil(len(self.task.x_train) / self.settings.batch_size)
-
-    def run(self) -> Iterator[SearchStep]:
-        """Search on and on; stop by not asking for more.
-
-        Yields
-        ------
-        SearchStep
-            What happened in each step.
-        """
-        while True:
-            yield self.step()
 
     def step(self) -> SearchStep:
         """Do one step: augment, reward, move the policy, train the model.
@@ -129,58 +111,16 @@ class BilevelSearcher:
             gain = float((rewards.detach() - baseline).mean())
         return SearchStep(self.step_number, loss, gain, self.entropy())
 
-    def entropy(self) -> float:
-        """Say how undecided the choices are: 1 is uniform, 0 is certain.
-
-        Returns
-        -------
-        float
-            Mean entropy over the choices, relative to the largest possible.
-        """
-        log_share = self.policy.weight.detach().log_softmax(-1)
-        largest = math.log(max(log_share.shape[-1], 2))
-        return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
-
-    def to_spec(self) -> PolicySpec:
-        """Give the policy found so far.
-
-        Returns
-        -------
-        PolicySpec
-            Plain data.
-        """
-        return self.policy.to_spec()
-
     def state_dict(self) -> dict[str, Any]:
-        """Give all that is needed to go on in another process.
-
-        Returns
-        -------
-        dict
-            Tensors and plain values.
-        """
-        plain = {
-            "step_number": self.step_number,
-            "direction": self.direction,
-            "mean_weights": self.mean_weights,
-        }
-        return plain | {name: part.state_dict() for name, part in self._parts().items()}
+        means = {"direction": self.direction, "mean_weights": self.mean_weights}
+        return super().state_dict() | means
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state; the steps to come are the same bytes.
-
-        Parameters
-        ----------
-        state : dict
-            Result of `state_dict`.
-        """
-        self.step_number = state["step_number"]
+        super().load_state_dict(state)
         self.direction, self.mean_weights = (
             {key: value.to(self.task.device) for key, value in state[name].items()}
             for name in ("direction", "mean_weights")
         )
-        for name, part in self._parts().items():
-            part.load_state_dict(state[name])
 
     def _parts(self) -> dict[str, Any]:
         return {

@@ -32,21 +32,19 @@ what they make is real. This is part of the method.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cadda._random import Seeds, uniform
 from cadda._validation import check_positive
 from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, check_granularity, per_window
-from cadda.policies.relaxed import RelaxedPolicy
-from cadda.policies.spec import PolicySpec
 from cadda.policies.staged import MixturePolicy
+from cadda.searchers.base import Searcher
 from cadda.searchers.events import SearchStep
 from cadda.searchers.task import SearchTask
 from cadda.searchers.wasserstein import Classifier, gradient_penalty, partners
@@ -115,7 +113,7 @@ class FasterSettings:
         check_granularity(self.granularity)
 
 
-class FasterSearcher:
+class FasterSearcher(Searcher):
     """Learns a policy and a critic together, a step at a time.
 
     In each `SearchStep`, ``reward`` is the mean criticism of augmented windows minus that of real
@@ -134,9 +132,9 @@ class FasterSearcher:
     """
 
     def __init__(self, task: SearchTask, settings: FasterSettings, *, classwise: bool) -> None:
-        self.task, self.settings, self.classwise = task, settings, classwise
+        self.settings, self.classwise = settings, classwise
         self.seeds = Seeds(settings.seed)
-        self.policy: RelaxedPolicy = MixturePolicy(
+        policy = MixturePolicy(
             task.pool,
             class_names=task.class_names if classwise else None,
             n_subpolicies=settings.n_subpolicies,
@@ -146,30 +144,13 @@ class FasterSearcher:
             choice_temperature=settings.choice_temperature,
         ).to(task.device)
         self.critic = task.make_critic(self.seeds.integer("critic")).to(task.device)
-        self.model: nn.Module = Classifier(self.critic)
+        super().__init__(task, policy, Classifier(self.critic), settings.batch_size)
         self.policy_optimizer = torch.optim.Adam(
             self.policy.parameters(), lr=settings.policy_lr, betas=BETAS
         )
         self.critic_optimizer = torch.optim.Adam(
             self.critic.parameters(), lr=settings.critic_lr, betas=BETAS
         )
-        self.step_number = 0
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps in which as many windows are augmented as there are."""
-        return math.ceil(len(self.task.x_train) / self.settings.batch_size)
-
-    def run(self) -> Iterator[SearchStep]:
-        """Search on and on; stop by not asking for more.
-
-        Yields
-        ------
-        SearchStep
-            What happened in each step.
-        """
-        while True:
-            yield self.step()
 
     def step(self) -> SearchStep:
         """Do one step: train the critic, once or more often, and then move the policy.
@@ -192,52 +173,8 @@ class FasterSearcher:
             self._move_policy(augmented, y)
         return SearchStep(self.step_number, loss, reward, self.entropy())
 
-    def entropy(self) -> float:
-        """Say how undecided the mixtures are: 1 is uniform, 0 is certain.
-
-        Returns
-        -------
-        float
-            Mean entropy over the stages, relative to the largest possible.
-        """
-        weight = self.policy.weight.detach() / self.policy.choice_temperature
-        log_share = weight.log_softmax(-1)
-        largest = math.log(max(log_share.shape[-1], 2))
-        return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
-
-    def to_spec(self) -> PolicySpec:
-        """Give the policy found so far.
-
-        Returns
-        -------
-        PolicySpec
-            Plain data; the shares of a mixture become probabilities of choosing.
-        """
-        return self.policy.to_spec()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Give all that is needed to go on in another process.
-
-        Returns
-        -------
-        dict
-            Tensors and plain values.
-        """
-        return {"step_number": self.step_number} | {
-            name: part.state_dict() for name, part in self._parts().items()
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state; the steps to come are the same bytes.
-
-        Parameters
-        ----------
-        state : dict
-            Result of `state_dict`.
-        """
-        self.step_number = state["step_number"]
-        for name, part in self._parts().items():
-            part.load_state_dict(state[name])
+    def _weights(self) -> Tensor:
+        return super()._weights() / self.settings.choice_temperature
 
     def _parts(self) -> dict[str, Any]:
         return {
