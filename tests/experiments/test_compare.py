@@ -24,8 +24,9 @@ def run(*arguments, code=0):
     return done
 
 
-def record(fold, method, accuracy):
-    return Record({"fold": fold, "method": method}, {"points": [{"balanced_accuracy": accuracy}]})
+def record(fold, method, accuracy, n_epochs=30):
+    point = {"balanced_accuracy": accuracy, "number": n_epochs}
+    return Record({"fold": fold, "method": method}, {"points": [point]})
 
 
 PLAIN = [0.50, 0.55, 0.60, 0.52, 0.58]
@@ -65,6 +66,30 @@ def test_a_recommendation_says_how_sure_it_is(gains, words):
     text = recommendation(found, 5)
     assert text.startswith(words)
     assert "95 % interval" in text
+
+
+def test_two_folds_leave_doubts_and_no_difference_beyond_one():
+    (found,) = compare_with([0.2, 0.5], {"adda": [0.4, 0.2]})
+    assert (found.low, found.high) == (-1.0, 1.0)
+    text = recommendation([found], 2)
+    assert text.startswith("Train without augmentation: no method gained, though 2 folds cannot")
+
+
+@pytest.mark.parametrize(("n_epochs", "said"), [(5, True), (6, False)])
+def test_a_search_that_did_not_search_is_named(n_epochs, said):
+    records = [record(fold, "none", 0.5) for fold in range(3)]
+    records += [record(fold, "adda", 0.6, n_epochs) for fold in range(3)]
+    records += [record(fold, "random", 0.6, 1) for fold in range(3)]
+    table = STUDY.table(records)
+    assert ("adda ended within its warm-up of 5 epochs" in table.note) == said
+    assert "random ended" not in table.note
+    assert [row[-1] for row in table.rows] == [None, n_epochs, 1]
+
+
+@pytest.mark.parametrize(("other", "said"), [("cadda", True), ("dada", False)])
+def test_copies_are_told_where_they_differ(other, said):
+    records = [record(fold, name, 0.5) for fold in range(3) for name in ("none", "adda", other)]
+    assert ("beside an augmented copy" in STUDY.table(records).note) == said
 
 
 def test_only_folds_that_all_methods_have_are_compared():

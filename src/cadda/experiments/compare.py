@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from statistics import median
 from typing import Any, ClassVar
 
 from matplotlib.figure import Figure
@@ -18,7 +19,7 @@ from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Planned, Record, Several
 from cadda.experiments.paired import Comparison, compare_with, recommendation
-from cadda.experiments.racing import NO_SEARCH
+from cadda.experiments.racing import NO_SEARCH, parse_contestant
 from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold
@@ -79,10 +80,12 @@ class Compare(RaceStudy[CompareConfig]):
                         if one is None
                         else (one.gain, f"{one.low:+.3f} to {one.high:+.3f}", one.p_value)
                     ),
+                    None if name == NO_SEARCH else steps_of(records, name),
                 )
             )
-        columns = ("method", "folds", "mean", "lowest", "highest", "gain", "95 %", "p")
-        return Table(self.title, columns, tuple(rows), self.sentence(records))
+        columns = ("method", "folds", "mean", "lowest", "highest", "gain", "95 %", "p", "steps")
+        words = (self.sentence(records), *cautions(records))
+        return Table(self.title, columns, tuple(rows), " ".join(words))
 
     def sentence(self, records: Sequence[Record]) -> str:
         """Say what to do.
@@ -99,7 +102,10 @@ class Compare(RaceStudy[CompareConfig]):
         """
         found = comparisons(records)
         if not found:
-            return "To recommend a method, at least two folds of it and of `none` are needed."
+            return (
+                "To recommend a method, at least two folds of it and of `none` are needed, and "
+                "`none` must be among `methods` (--methods)."
+            )
         return recommendation(found, len(paired_scores(records)[found[0].name]))
 
     def figure(self, records: Sequence[Record]) -> Figure:
@@ -132,6 +138,54 @@ def paired_scores(records: Sequence[Record]) -> dict[str, dict[int, float]]:
     if not common:
         return scores
     return {name: {fold: one[fold] for fold in sorted(common)} for name, one in scores.items()}
+
+
+def steps_of(records: Sequence[Record], method: str) -> int:
+    """Say how far searches came.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Finished jobs.
+    method : str
+        The method.
+
+    Returns
+    -------
+    int
+        Median over folds of the number of epochs or trials.
+    """
+    ends = [one.result["points"][-1] for one in records if one.job["method"] == method]
+    return int(median(end["number"] for end in ends))
+
+
+def cautions(records: Sequence[Record]) -> list[str]:
+    """Say what else than the methods makes the difference.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Finished jobs.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    methods = list(dict.fromkeys(one.job["method"] for one in records))
+    searches = {name: parse_contestant(name) for name in methods if name != NO_SEARCH}
+    said = [
+        f"{name} ended within its warm-up of {one.warmup_epochs} epochs, so that its policy is "
+        "still where it began: give it more time (--seconds)."
+        for name, one in searches.items()
+        if steps_of(records, name) <= one.warmup_epochs
+    ]
+    if {one.classwise for one in searches.values()} == {True, False}:
+        said.append(
+            "Training with a policy for each class keeps every window beside an augmented copy; "
+            "training with one for all replaces it. That is part of the difference."
+        )
+    return said
 
 
 def comparisons(records: Sequence[Record]) -> list[Comparison]:

@@ -29,9 +29,9 @@ class Comparison:
     gain : float
         Mean difference of the scores over folds.
     low : float
-        Lower end of its 95 % interval.
+        Lower end of its 95 % interval, -1 at the least: no two scores differ by more.
     high : float
-        Upper end of its 95 % interval.
+        Upper end of its 95 % interval, 1 at the most.
     p_value : float
         Two-sided, corrected by Holm's method for the number of methods.
     """
@@ -78,7 +78,9 @@ def compare_with(
     corrected = holm(torch.tensor([_p_value(gain, error, n_folds) for _, gain, error in found]))
     half = float(t.ppf((1 + COVERAGE) / 2, n_folds - 1))
     return [
-        Comparison(name, gain, gain - half * error, gain + half * error, float(p))
+        Comparison(
+            name, gain, max(-1.0, gain - half * error), min(1.0, gain + half * error), float(p)
+        )
         for (name, gain, error), p in zip(found, corrected, strict=True)
     ]
 
@@ -102,14 +104,17 @@ def recommendation(comparisons: Sequence[Comparison], n_folds: int) -> str:
     n_methods = f"{len(comparisons)} method{'s' if len(comparisons) > 1 else ''}"
     numbers = (
         f"{best.gain:+.3f} of balanced accuracy over no augmentation (95 % interval "
-        f"{best.low:+.3f} to {best.high:+.3f}, p = {best.p_value:.2g} over {n_folds} folds, "
+        f"{best.low:+.3f} to {best.high:+.3f}, p = {best.p_value:.3g} over {n_folds} folds, "
         f"corrected for {n_methods})"
     )
+    is_sure = best.p_value < SIGNIFICANT
     if best.gain <= 0:
+        doubt = "" if is_sure else f", though {n_folds} folds cannot tell that none would"
         return (
-            f"Train without augmentation: no method gained; {best.name} came nearest, {numbers}."
+            f"Train without augmentation: no method gained{doubt}; {best.name} came nearest, "
+            f"{numbers}."
         )
-    if best.p_value < SIGNIFICANT:
+    if is_sure:
         return f"Use {best.name}: {numbers}."
     return (
         f"{best.name} looks best, but may be no better than no augmentation: {numbers}; more "

@@ -46,6 +46,26 @@ class Contestant:
     classwise: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    def complete(self, seed: int) -> dict[str, Any]:
+        """Give all settings of the search.
+
+        Parameters
+        ----------
+        seed : int
+            Decides all that is random in it.
+
+        Returns
+        -------
+        dict of str to object
+            Settings by name.
+        """
+        return find_method(self.method).complete(self.settings, preset=None, seed=seed)
+
+    @property
+    def warmup_epochs(self) -> int:
+        """Epochs before the policy begins to move; -1 if it is tried by trials."""
+        return int(self.complete(0).get("warmup_epochs", -1))
+
 
 def parse_contestant(name: str) -> Contestant:
     """Read the name of a method as users write it.
@@ -181,7 +201,7 @@ def _driver(
     n_epochs = ENDLESS if course.unit == "seconds" else round(course.stops[-1])
     return method.driver(
         task,
-        method.complete(contestant.settings, preset=None, seed=fold.seed),
+        contestant.complete(fold.seed),
         Plan(n_epochs, training=training_settings(config, fold)),
         engine,
         classwise=contestant.classwise,
