@@ -87,6 +87,11 @@ def read_record(folder: Path) -> RunRecord:
         All that a report is made from.
     """
     run = RunFolder(folder, "training or search")
+    if not run.config.exists() and (folder / "plan.json").exists():
+        raise RunError(
+            f"{folder} holds a study, not a training or search; `cadda experiment figure NAME "
+            f"--out {folder}` draws it."
+        )
     config = run.read_config()
     _check_complete(run, config)
     try:

@@ -134,7 +134,7 @@ def test_reading_options_hold_for_simulated_data_too(run: Any, folder: Path) -> 
         (["run", NAME, "--set", "classname=N3"], "unknown setting `classname` (did you mean"),
         (["run", NAME, "--set", "classname"], "`--set` must be name=value, got 'classname'"),
         (["run", NAME, "--model", "shallow"], "unknown setting `model`"),
-        (["run", NAME, "--config", "none.toml"], "none.toml cannot be read as TOML"),
+        (["run", NAME, "--config", "none.toml"], "none.toml cannot be read: No such file"),
         (["run", NAME, "--data", "none.fif"], "none.fif does not exist"),
         (["run", NAME, "--engine", "threads"], "`engine` must be 'serial'"),
         (["plan", NAME, "--scale", "huge"], "'huge' is not one of"),

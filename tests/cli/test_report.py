@@ -110,6 +110,12 @@ def test_open(searched: Path, tmp_path: Path) -> None:
     assert said.stderr == "No browser was found here; open the file with one of your own.\n"
 
 
+def test_a_study_has_figures_instead(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{}")
+    said = run("report", tmp_path, code=2).stderr
+    assert "holds a study, not a training or search; `cadda experiment figure NAME" in said
+
+
 @pytest.mark.parametrize("folder", ["none", "."])
 def test_mistakes_end_in_a_sentence(folder: str, tmp_path: Path) -> None:
     said = run("report", tmp_path / folder, code=2).stderr

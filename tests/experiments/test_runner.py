@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from cadda import Windows, simulate_sleep
 from cadda.compute import open_engine
+from cadda.exceptions import RunError
 from cadda.experiments.base import Job, Planned, Record, Result, Study, StudyConfig
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import Progress, make_plan
@@ -75,7 +76,7 @@ def run(
         log.write_text("")
         study = make_study()
         config = study.config_type(log=str(log), **changes)
-        plan = make_plan("power", study, "quick", config, data, describe(data, "simulated"))
+        plan = make_plan("power", study, "quick", config, data, describe(data, "simulated", ""))
         place = StudyFolder(folder)
         place.begin(plan, config)
         events: list[JobEnd] = []
@@ -101,6 +102,25 @@ def test_each_job_is_done_once(engine: str, run: Any) -> None:
     assert powers(again) == [0, 1, 4, 9]
     assert not events
     assert not done
+
+
+def test_progress_counts_what_earlier_runs_did(run: Any) -> None:
+    run(n_numbers=2)
+    _, events, _ = run(n_numbers=4)
+    assert [(event.done, event.total) for event in events] == [(3, 4), (4, 4)]
+
+
+def test_the_folder_of_another_study_is_refused(run: Any, tmp_path: Path) -> None:
+    run()
+    place = StudyFolder(tmp_path)
+    before = place.plan.read_bytes()
+    study = make_study()
+    config = study.config_type(log="")
+    data = simulate_sleep(n_subjects=1, n_windows=10)
+    info = describe(data, "simulated", "")
+    with pytest.raises(RunError, match="holds the study power, not other; give another folder"):
+        place.begin(make_plan("other", study, "quick", config, data, info), config)
+    assert place.plan.read_bytes() == before
 
 
 def test_planned_settings_keep_results_and_others_do_not(run: Any, windows: Windows) -> None:
@@ -188,7 +208,7 @@ def test_the_plan_can_be_read_again(run: Any, tmp_path: Path) -> None:
 def test_results_of_a_study_with_the_same_jobs_are_taken_over(
     run: Any, windows: Windows, tmp_path: Path
 ) -> None:
-    study, source = make_study(), describe(windows, "simulated")
+    study, source = make_study(), describe(windows, "simulated", "")
     run(folder=tmp_path / "power", n_numbers=2, broken=1)
     run(folder=tmp_path / "power", n_numbers=2, exponent=3)
     plan = make_plan("like-power", study, "quick", study.config_type(n_numbers=3), windows, source)
@@ -202,6 +222,6 @@ def test_results_of_a_study_with_the_same_jobs_are_taken_over(
     assert folder.take_over(plan, ["power"]) == 0
     other = windows.standardised()
     elsewhere = make_plan(
-        "like-power", study, "quick", study.config_type(), other, describe(other, "mine")
+        "like-power", study, "quick", study.config_type(), other, describe(other, "mine", "")
     )
     assert StudyFolder(tmp_path / "mine").take_over(elsewhere, ["power"]) == 0

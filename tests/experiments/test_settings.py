@@ -76,7 +76,7 @@ def test_files_that_are_not_toml(tmp_path: Path) -> None:
     file.write_text("n_folds = = 3")
     with pytest.raises(CaddaError, match=r"broken.toml cannot be read as TOML: Invalid value"):
         read_toml(file)
-    with pytest.raises(CaddaError, match=r"none.toml cannot be read as TOML: No such file"):
+    with pytest.raises(CaddaError, match=r"none.toml cannot be read: No such file"):
         read_toml(tmp_path / "none.toml")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cadda import PolicySpec
 from cadda.reporting.report.intervals import judge
 from cadda.reporting.report.policy_view import lonely_operations
-from cadda.reporting.report.record import DataFacts, Predictions, RunRecord
+from cadda.reporting.report.record import DataFacts, Predictions, RunRecord, SearchCurves
 from cadda.reporting.report.verdict import FEWEST_SUBJECTS, verdict_of
 from cadda.reporting.report.words import count, duration
 
@@ -53,6 +55,17 @@ def record(
     return RunRecord(*(kind, config, data, predictions, policy, None, None, (), {}, None, (), ()))
 
 
+@pytest.mark.parametrize(("n_epochs", "words"), [(5, "cadda began with, and"), (6, "cadda found")])
+def test_what_never_moved_was_not_found(n_epochs: int, words: str) -> None:
+    numbers = np.arange(1.0, n_epochs + 1)
+    curves = SearchCurves("epoch", numbers, numbers, None, {}, ())
+    given = record(8, 0.8, 0.6)
+    settings = {**given.config, "settings": {"warmup_epochs": 5}}
+    given = replace(given, search=curves, config=settings)
+    judgement = judge(given.predictions, given.data.class_names)
+    assert words in verdict_of(given, judgement).sentence
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "headline", "words"),
     [
@@ -60,13 +73,13 @@ def record(
             record(8, 0.8, 0.6),
             "gain",
             "The policy helps: balanced accuracy rises by 0.200",
-            "0.800 [0.800 to 0.800] on 8 unseen subjects, and of 0.600",
+            "0.800 on 8 unseen subjects, and of 0.600",
         ),
         (
             record(8, 0.5, 0.7),
             "loss",
             "The policy harms: balanced accuracy falls by 0.200",
-            "a difference of −0.200 [−0.200 to −0.200], a loss (higher for 0 of 8 subjects)",
+            "a difference of −0.200, a loss (higher for 0 of 8 subjects)",
         ),
         (
             record(8, 0.7, 0.6, spread=0.2),

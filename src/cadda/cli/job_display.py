@@ -25,23 +25,25 @@ class JobDisplay(Display):
     Parameters
     ----------
     n_jobs : int
-        How many jobs are to be done.
+        How many jobs there are.
+    n_done : int
+        How many of them are done already.
     seconds : float
         About how long they take.
     """
 
-    def __init__(self, n_jobs: int, seconds: float) -> None:
+    def __init__(self, n_jobs: int, n_done: int, seconds: float) -> None:
         super().__init__(Console(stderr=True, highlight=False))
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
         self._drawn = self._bar = Progress(*columns, console=self.console, transient=True)
         self._words = f"jobs, about {duration(seconds)} left"
-        self._task = self._bar.add_task(self._words, total=n_jobs)
-        self._n_jobs, self._shown = n_jobs, perf_counter()
+        self._task = self._bar.add_task(self._words, completed=n_done, total=n_jobs)
+        self._n_jobs, self._n_done, self._shown = n_jobs, n_done, perf_counter()
 
     def __enter__(self) -> Self:
         """Start to show."""
-        if not self.console.is_terminal and self._n_jobs:
-            self.console.print(f"0 of {self._n_jobs} {self._words}")
+        if not self.console.is_terminal and self._n_done < self._n_jobs:
+            self.console.print(f"{self._n_done} of {self._n_jobs} {self._words}")
         return super().__enter__()
 
     def __call__(self, event: JobEnd) -> None:

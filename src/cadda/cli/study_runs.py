@@ -92,8 +92,9 @@ def run_study(work: Work, plan: Plan, out: Path, engine: str, *, as_json: bool) 
             if n_taken and not as_json:
                 typer.echo(f"{n_taken} results were taken over from studies beside {out}.")
             before = plan.progress(folder.results.read())
+            n_jobs = len(plan.jobs)
             seconds = before.seconds_left / workers.n_workers
-            with JobDisplay(len(before.missing), seconds) as display:
+            with JobDisplay(n_jobs, n_jobs - len(before.missing), seconds) as display:
                 progress = run_missing(work, plan, folder, workers, display)
     except KeyboardInterrupt:
         typer.echo("Interrupted. Every finished job is saved: the same command goes on.", err=True)

@@ -176,6 +176,21 @@ class Study(ABC, Generic[Config]):
         """
         return data if is_simulated(data) else Path(data).name
 
+    def data_summary(self, windows: Windows) -> str:
+        """Say what the data hold.
+
+        Parameters
+        ----------
+        windows : Windows
+            The data.
+
+        Returns
+        -------
+        str
+            A line.
+        """
+        return repr(windows)
+
     @abstractmethod
     def jobs(self, config: Config, windows: Windows) -> list[Job]:
         """Say what is to be done, and refuse settings that do not fit the data.

@@ -61,6 +61,7 @@ class StudyFolder:
         config : StudyConfig
             The settings.
         """
+        self._check_study(plan.study)
         make_folder(self.folder)
         write_text_atomically(self.config, to_toml(config))
         write_text_atomically(self.plan, plan.to_json())
@@ -107,18 +108,25 @@ class StudyFolder:
         run = f"begin it with `cadda experiment run {study} --out {self.folder}`"
         if not self.plan.exists():
             raise RunError(f"{self.folder} holds no study; {run}, or give its folder with --out.")
+        self._check_study(study)
         try:
-            plan = Plan.from_json(self.plan.read_text(encoding="utf-8"))
+            return Plan.from_json(self.plan.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.plan} cannot be read ({reason_of(error)}); {run} again."
             ) from error
-        if plan.study != study:
+
+    def _check_study(self, study: str) -> None:
+        """Refuse the folder of another study; a missing or damaged plan is none."""
+        try:
+            found = Plan.from_json(self.plan.read_text(encoding="utf-8")).study
+        except (OSError, ValueError):
+            return
+        if found != study:
             raise RunError(
-                f"{self.folder} holds the study {plan.study}, not {study}; give another folder "
-                "with --out."
+                f"{self.folder} holds the study {found}, not {study}; give another folder with "
+                "--out."
             )
-        return plan
 
     def save_figure(self, figure: Figure, plan: Plan) -> list[Path]:
         """Write a figure as PNG and SVG.

@@ -109,6 +109,12 @@ class MnistStudy(Study[MnistConfig]):
     def data_name(self, data: str) -> str:
         return "scikit-learn's digits" if is_simulated(data) else super().data_name(data)
 
+    def data_summary(self, windows: Windows) -> str:
+        digits = zip(windows.class_names, windows.class_counts(), strict=True)
+        counts = ", ".join(f"{count} of {digit}" for digit, count in digits)
+        size = f"{windows.n_channels} × {windows.n_times}"
+        return f"{len(windows)} images of {size} pixels; {counts}"
+
     def jobs(self, config: MnistConfig, windows: Windows) -> list[Job]:
         model_for(config.model, _fold(config, windows, 0).train, seed=0)
         return [

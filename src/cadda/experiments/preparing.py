@@ -70,5 +70,6 @@ def prepare(
     study = find_study(name)
     config = make_config(study, scale, changes)
     windows = study.windows(config, data, read, on_progress)
-    plan = make_plan(name, study, scale, config, windows, describe(windows, study.data_name(data)))
+    info = describe(windows, study.data_name(data), study.data_summary(windows))
+    plan = make_plan(name, study, scale, config, windows, info)
     return Work(study, config, windows), plan

@@ -29,9 +29,9 @@ class JobEnd:
     error : str | None
         What went wrong, None if nothing.
     done : int
-        How many of the missing jobs have ended.
+        How many jobs have ended, those of earlier runs included.
     total : int
-        How many were missing at first.
+        How many there are.
     seconds_left : float
         About how long the others take with these workers.
     """
@@ -72,11 +72,12 @@ def run_missing(
     """
     results = folder.results
     missing = plan.progress(results.read()).missing
+    n_jobs = len(plan.jobs)
     shared = engine.share(work)
     jobs = {engine.submit(_do, shared, job): job for job in missing}
     left = plan.seconds_of(missing)
     took = expected_of_those = 0.0
-    for done, future in enumerate(engine.finished(list(jobs)), start=1):
+    for done, future in enumerate(engine.finished(list(jobs)), start=n_jobs - len(missing) + 1):
         job = jobs[future]
         expected = plan.seconds_of([job])
         record = plan.key(job) | {"expected": expected, "versions": versions()}
@@ -91,7 +92,7 @@ def run_missing(
             results.append(record | {"error": error})
         left -= expected
         pace = took / expected_of_those if expected_of_those else 1.0
-        on_event(JobEnd(job, error, done, len(jobs), pace * left / engine.n_workers))
+        on_event(JobEnd(job, error, done, n_jobs, pace * left / engine.n_workers))
     return plan.progress(results.read())
 
 

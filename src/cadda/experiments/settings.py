@@ -64,7 +64,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise CaddaError(f"{path} cannot be read: {reason_of(error)}.") from error
+    except ValueError as error:
         raise CaddaError(f"{path} cannot be read as TOML: {reason_of(error)}.") from error
 
 

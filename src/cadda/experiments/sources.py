@@ -114,7 +114,7 @@ class DataInfo:
         return plain
 
 
-def describe(windows: Windows, name: str) -> DataInfo:
+def describe(windows: Windows, name: str, summary: str) -> DataInfo:
     """Say what tells windows from others.
 
     Parameters
@@ -123,6 +123,8 @@ def describe(windows: Windows, name: str) -> DataInfo:
         The windows.
     name : str
         What they are called.
+    summary : str
+        What they hold, in a line.
 
     Returns
     -------
@@ -131,7 +133,7 @@ def describe(windows: Windows, name: str) -> DataInfo:
     """
     return DataInfo(
         name=name,
-        summary=repr(windows),
+        summary=summary,
         digest=digest_of(windows),
         sfreq=windows.sfreq,
         ch_names=windows.ch_names,

@@ -104,7 +104,6 @@ class Driver(ABC):
         self._retrain_if_due()
         while not self._ends():
             self._report(self.advance())
-            self._save()
             self._retrain_if_due()
         best = self.retrainings.best()
         last = self.best_epoch() if best is None else best.epoch
@@ -147,11 +146,12 @@ class Driver(ABC):
             return
         policy = self.found() if self.epoch else None
         self._report(self.retrainings.run(self.epoch, policy, self.seconds))
-        self._save()
         self.retrainings.forget_checkpoint(self.epoch)
 
     def _report(self, event: SearchEpoch | TrialEnd | Retrained) -> None:
         self.history.append(event)
+        # First, so that what was told of is never done again.
+        self._save()
         self.on_event(event)
 
     def _fingerprint(self) -> dict[str, Any]:

@@ -51,6 +51,11 @@ class Estimate:
         """Whether there is a number at all."""
         return math.isfinite(self.value)
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether drawings differ; where all agree, there is too little to draw from."""
+        return self.low < self.high
+
 
 @dataclass(frozen=True)
 class ScoreRow:
@@ -103,6 +108,11 @@ class Judgement:
     subjects: tuple[str, ...]
     by_subject: Numbers
     confusion: Counts
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes that the test windows have."""
+        return int((self.confusion[0].sum(1) > 0).sum())
 
     @property
     def accuracy(self) -> ScoreRow:

@@ -9,7 +9,7 @@ from cadda.reporting.report.charts import Chart, Line, Tick, axis, draw_line
 from cadda.reporting.report.record import DataFacts, Predictions
 from cadda.reporting.report.words import count, percent
 
-__all__ = ["hypnogram_of"]
+__all__ = ["hypnogram_of", "why_no_hypnogram"]
 
 STAGES = ("W", "R", "N1", "N2", "N3")
 """Names of the AASM, from top to bottom."""
@@ -40,7 +40,7 @@ def hypnogram_of(predictions: Predictions, data: DataFacts) -> Chart | None:
         Two curves of stages over time; None if the classes are not sleep stages, or if no
         recording is long enough to show their course.
     """
-    if not set(data.class_names) <= set(STAGES):
+    if not _is_sleep(data):
         return None
     subject, recording, night = _longest(predictions)
     if len(night) < FEWEST_WINDOWS:
@@ -67,6 +67,34 @@ def hypnogram_of(predictions: Predictions, data: DataFacts) -> Chart | None:
         f"time ({unit}), windows one after the other",
         "night",
     )
+
+
+def why_no_hypnogram(predictions: Predictions, data: DataFacts) -> str | None:
+    """Say why there is no hypnogram where one would be expected.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Truth and predictions.
+    data : DataFacts
+        What the windows are.
+
+    Returns
+    -------
+    str | None
+        A sentence; None if there is a hypnogram, or if the classes are not sleep stages.
+    """
+    n_windows = len(_longest(predictions)[2])
+    if not _is_sleep(data) or n_windows >= FEWEST_WINDOWS:
+        return None
+    return (
+        f"The longest test recording has {count(n_windows, 'window')}; below {FEWEST_WINDOWS} "
+        "there is no course of sleep to draw as a hypnogram."
+    )
+
+
+def _is_sleep(data: DataFacts) -> bool:
+    return set(data.class_names) <= set(STAGES)
 
 
 def _longest(predictions: Predictions) -> tuple[str, str, NDArray[np.int64]]:

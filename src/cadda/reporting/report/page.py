@@ -19,7 +19,7 @@ from cadda.reporting.report.charts import HEIGHT, WIDTH
 from cadda.reporting.report.citation import bibtex
 from cadda.reporting.report.curves import evolution_of, learning_chart, progress_charts
 from cadda.reporting.report.intervals import N_RESAMPLES, Judgement, judge
-from cadda.reporting.report.night import hypnogram_of
+from cadda.reporting.report.night import hypnogram_of, why_no_hypnogram
 from cadda.reporting.report.pictures import panels_of
 from cadda.reporting.report.policy_view import lonely_operations, view_policy
 from cadda.reporting.report.provenance import provenance_of
@@ -36,6 +36,9 @@ from cadda.reporting.report.words import (
 )
 
 __all__ = ["render_report"]
+
+FEW_WINDOWS = 5
+"""Windows of a class in a part of the split below which a warning is given."""
 
 PARTS = {"train": "Training", "valid": "Validation", "test": "Testing"}
 
@@ -146,9 +149,11 @@ def _scores(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "confusions": confusions,
         "by_subject": sorted(each, key=lambda one: _number_order(one[0])),
         "interval_words": f"In brackets 95% intervals: percentiles of {N_RESAMPLES} drawings of "
-        f"the {judgement.n_units} test {judgement.unit} with replacement, but for those without a "
-        "class.",
+        f"the {judgement.n_units} test {judgement.unit} with replacement, without those drawings "
+        "in which a class is missing; no brackets where all of them agree. By chance, balanced "
+        f"accuracy is {number(1 / judgement.n_classes)}.",
         "night": hypnogram_of(record.predictions, record.data),
+        "night_words": why_no_hypnogram(record.predictions, record.data),
     }
 
 
@@ -166,7 +171,7 @@ def _models(record: RunRecord) -> tuple[str, str]:
 
 def _end(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     own = [] if record.policy is None else lonely_operations(record.policy)
-    found = [*_absent_classes(record), *_unpredicted_classes(record, judgement), *own]
+    found = [*_scarce_classes(record), *_unpredicted_classes(record, judgement), *own]
     return {
         "warnings": [*found, *record.warnings],
         "provenance": list(provenance_of(record)),
@@ -175,12 +180,20 @@ def _end(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def _absent_classes(record: RunRecord) -> list[str]:
-    return [
-        f"no window of {name} is among those for {PARTS[part].lower()}"
+def _scarce_classes(record: RunRecord) -> list[str]:
+    """Name classes that are missing from a part of the split, or nearly so."""
+    counts = [
+        (PARTS[part].lower(), name, n)
         for part, facts in record.data.parts.items()
         for name, n in zip(record.data.class_names, facts.windows, strict=True)
+    ]
+    return [
+        f"no window of {name} is among those for {part}"
         if not n
+        else f"{count(n, 'window')} of {name} for {part}: too few for a class that counts as much "
+        "as any other; --min-windows or --classes leave it out"
+        for part, name, n in counts
+        if n < FEW_WINDOWS
     ]
 
 

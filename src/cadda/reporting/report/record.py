@@ -240,6 +240,13 @@ class RunRecord:
     warnings: tuple[str, ...]
 
     @property
+    def search_moved(self) -> bool:
+        """Whether a search went on for longer than its warm-up, in which the policy rests."""
+        if self.search is None:
+            return True
+        return bool(self.search.number[-1] > self.config["settings"].get("warmup_epochs", -1))
+
+    @property
     def data_name(self) -> str:
         """Where the windows come from."""
         data = self.config["data"]

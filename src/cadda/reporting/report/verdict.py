@@ -8,7 +8,7 @@ from typing import Literal
 
 from cadda.reporting.report.intervals import Estimate, Judgement
 from cadda.reporting.report.record import RunRecord
-from cadda.reporting.report.words import count, interval, number, signed
+from cadda.reporting.report.words import count, measured, number, signed
 
 __all__ = ["FEWEST_SUBJECTS", "Verdict", "verdict_of"]
 
@@ -56,7 +56,7 @@ def verdict_of(record: RunRecord, judgement: Judgement) -> Verdict:
         What came out.
     """
     scores = judgement.accuracy
-    reached = f"balanced accuracy of {_measured(scores.predicted)}"
+    reached = f"balanced accuracy of {measured(scores.predicted, number)}"
     where = f"on {count(len(judgement.subjects), 'unseen subject')}"
     if scores.difference is None or scores.without is None:
         return Verdict(
@@ -66,12 +66,12 @@ def verdict_of(record: RunRecord, judgement: Judgement) -> Verdict:
             _caution(judgement) + _missing(record),
         )
     kind = _kind(scores.difference, len(judgement.subjects))
-    difference = f"{signed(scores.difference.value)} {interval(scores.difference, signed)}"
+    difference = measured(scores.difference, signed)
     return Verdict(
         kind,
         _headline(kind, scores.difference, judgement),
         f"{_what_was_done(record)} reaches a {reached} {where}, and of "
-        f"{_measured(scores.without)} without augmentation: a difference of {difference}, "
+        f"{measured(scores.without, number)} without augmentation: a difference of {difference}, "
         f"{_judged(kind, judgement)}.",
         _caution(judgement),
     )
@@ -118,17 +118,14 @@ def _what_was_done(record: RunRecord) -> str:
     if record.kind == "search":
         method = record.config["method"]
         way = "class by class" if record.config["classwise"] else "for all classes together"
+        end = "found" if record.search_moved else "began with, and ended before it moved,"
         return (
-            f"With the augmentation that the method {method} found {way} on {name}, the model "
+            f"With the augmentation that the method {method} {end} {way} on {name}, the model "
             f"{model}, trained from scratch,"
         )
     model = record.config["settings"]["model"]
     how = "without augmentation" if record.policy is None else "with the given policy"
     return f"The model {model}, trained {how} on {name},"
-
-
-def _measured(estimate: Estimate) -> str:
-    return f"{number(estimate.value)} {interval(estimate, number)}"
 
 
 def _caution(judgement: Judgement) -> str:

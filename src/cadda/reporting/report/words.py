@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 from cadda.reporting.report.intervals import Estimate, ScoreRow
 
-__all__ = ["count", "duration", "interval", "number", "percent", "score_in_words", "signed"]
+__all__ = [
+    "count",
+    "duration",
+    "interval",
+    "measured",
+    "number",
+    "percent",
+    "score_in_words",
+    "signed",
+]
 
 MINUTE, HOUR = 60, 3600
 
@@ -82,9 +91,29 @@ def interval(estimate: Estimate, write: Callable[[float], str]) -> str:
     Returns
     -------
     str
-        In brackets.
+        In brackets; empty if there is none.
     """
+    if not estimate.has_interval:
+        return ""
     return f"[{write(estimate.low)} to {write(estimate.high)}]"
+
+
+def measured(estimate: Estimate, write: Callable[[float], str]) -> str:
+    """Write a number with its interval.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        The number.
+    write : callable
+        How to write it.
+
+    Returns
+    -------
+    str
+        The number, and behind it the interval if there is one.
+    """
+    return f"{write(estimate.value)} {interval(estimate, write)}".rstrip()
 
 
 def count(n: int, what: str) -> str:
@@ -145,8 +174,8 @@ def score_in_words(row: ScoreRow) -> str:
         With its intervals.
     """
     name = row.name if row.class_name is None else f"{row.name} of {row.class_name}"
-    first = f"{number(row.predicted.value)} {interval(row.predicted, number)}"
+    first = measured(row.predicted, number)
     if row.without is None:
         return f"{name}: {first}"
-    second = f"{number(row.without.value)} {interval(row.without, number)}"
+    second = measured(row.without, number)
     return f"{name}: with the policy {first}, without augmentation {second}"
