@@ -77,6 +77,7 @@ def test_plan_tells_settings_jobs_and_time(run: Any, folder: Path) -> None:
     assert "2 of 2 jobs are done" in text
     text, _ = run("plan", NAME, "--scale", "quick", "--set", "min_windows=4", "--out", folder)
     assert "0 of 2 jobs are done, 0 failed, 2 are to do." in text
+    assert "2 other results there are of other settings" in text
     assert "a guess until jobs are finished" in " ".join(text.split())
 
 

@@ -110,12 +110,16 @@ def plan(
     )
     changes = _changes(config, settings, model)
     work, made = prepare_study(name, scale, changes, data, reading)
-    progress = made.progress(StudyFolder(_folder(name, out)).results.read())
+    lines = StudyFolder(_folder(name, out)).results.read()
+    progress = made.progress(lines)
     if as_json:
         content = json.loads(made.to_json()) | counts(made, progress)
         typer.echo(json.dumps(content | {"config": work.config.model_dump(mode="json")}))
         return
     print_plan(made, progress, work.config)
+    n_others = sum("result" in line for line in lines) - len(progress.records)
+    if n_others:
+        typer.echo(f"{n_others} other results there are of other settings, data or studies.")
 
 
 @app.command()
