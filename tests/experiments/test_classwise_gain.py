@@ -107,6 +107,8 @@ def test_figure(windows: Windows) -> None:
         pytest.approx([gain] * 3) for gain in (0.04, 0.04, 0.1)
     ]
     assert "channel dropout for W, N3" in left.get_xlabel()
+    boxes = [label.get_text() for label in right.get_xticklabels()]
+    assert boxes == ["sign\nflip", "channel\ndropout", "class-wise"]
 
 
 def test_some_results_are_enough(windows: Windows) -> None:

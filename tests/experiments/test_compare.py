@@ -104,15 +104,19 @@ def test_without_none_nothing_is_recommended():
     assert comparisons(records) == []
     assert "`none` are needed" in STUDY.sentence(records)
     assert STUDY.table(records).rows[0][5] is None
-    assert not STUDY.figure(records).axes[1].patches
+    assert len(STUDY.figure(records).axes[1].lines) == 1
 
 
 def test_the_figure_shows_how_sure_gains_are():
     records = [record(fold, "none", value) for fold, value in enumerate(PLAIN)]
     records += [record(fold, "adda", value + 0.01 * fold) for fold, value in enumerate(PLAIN)]
     (found,) = comparisons(records)
-    *_, whisker = STUDY.figure(records).axes[1].lines
+    figure = STUDY.figure(records)
+    *_, mean, whisker = figure.axes[1].lines
+    assert mean.get_ydata()[0] == pytest.approx(found.gain)
     np.testing.assert_allclose(whisker.get_ydata(), [found.low, found.high])
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["a fold", "mean", "95 % interval of the mean gain"]
 
 
 def test_more_folds_than_subjects_are_refused_before_any_job():

@@ -84,6 +84,16 @@ def test_table_and_figure(windows: Windows) -> None:
         assert peaks == record.result["peaks"]
 
 
+def test_subjects_that_are_numbers_are_called_subjects() -> None:
+    windows = tones({"16": 13.2, "sub-20": 14.9})
+    config = FrequencyShiftConfig(min_windows=3)
+    record = Record({"channel": "Cz"}, STUDY.run(config, windows, {"channel": "Cz"}))
+    legend = STUDY.figure([record]).axes[0].get_legend()
+    assert legend is not None
+    words = [text.get_text().split(",")[0].split(" shifted")[0] for text in legend.get_texts()]
+    assert words == ["subject 16", "sub-20", "subject 16"]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

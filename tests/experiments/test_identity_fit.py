@@ -78,7 +78,11 @@ def test_table_and_figure(windows: Windows) -> None:
     assert (row["reached"], row["of"]) == (1, 2)
     assert row["µ at most"] == pytest.approx(0.2 / 3)
     assert row["p at most"] is None
-    panels = STUDY.figure(records).axes[:2]
+    figure = STUDY.figure(records)
+    panels = figure.axes[:2]
     assert [axes.get_title() for axes in panels] == ["sign flip: p", "gaussian noise: µ, p fixed"]
     assert [len(axes.lines) for axes in panels] == [2, 4]
     assert panels[1].lines[0].get_ydata().tolist() == records[2].result["path_magnitude"]
+    assert len({line.get_color() for line in panels[1].lines}) == 4
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words[-2:] == ["learning rate 0.1", "learning rate 0.2"]

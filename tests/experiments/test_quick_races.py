@@ -81,7 +81,10 @@ def test_mnist_searches_digits(tmp_path):
     rows = {record.job["method"]: record.result.get("rows") for record in records}
     assert rows["classwise:random"] == rows["cadda"] == ["4", "6", "8", "9"]
     assert rows["random"] == ["*"]
-    assert len(study.figure(records).axes) == 3
+    figure = study.figure(records)
+    assert len(figure.axes) == 3
+    assert [axes.get_legend() for axes in figure.axes] == [None] * 3
+    assert len(figure.legends) == 1
     assert json.loads(plan.to_json())["jobs"]
 
 

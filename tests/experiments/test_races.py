@@ -10,7 +10,7 @@ from cadda.experiments.race_results import best_so_far, race_panel, race_table, 
 from cadda.experiments.racing import Contestant, Course, no_race, parse_contestant, race
 from cadda.experiments.training import TrainingConfig, fold_of
 from cadda.reporting.intervals import interval_of_median
-from cadda.reporting.race import aligned, plot_race, plot_selected
+from cadda.reporting.race import at_stops, plot_race, plot_selected
 
 CONFIG = TrainingConfig(model="shallow", max_epochs=1, n_folds=1, valid=0.25, test=0.25)
 
@@ -105,10 +105,21 @@ def test_a_table_pairs_folds_with_those_without_augmentation():
     assert adda[6:] == (4.0, 40)
 
 
-def test_runs_are_aligned_from_when_all_have_begun():
-    seconds, values = aligned([[(1.0, 0.1), (4.0, 0.2)], [(2.0, 0.3)]], end=5.0)
-    np.testing.assert_array_equal(seconds, [2.0, 4.0, 5.0])
-    np.testing.assert_array_equal(values, [[0.1, 0.2, 0.2], [0.3, 0.3, 0.3]])
+def test_what_belongs_to_a_stop_is_brought_together():
+    """Between 4 and 6 s one run is at its second stop and the others are not: no value of that."""
+    runs = [[(1.0, 0.1), (4.0, 0.9)], [(2.0, 0.3), (5.0, 0.2)], [(3.0, 0.2), (6.0, 0.4)]]
+    seconds, values = at_stops(runs)
+    np.testing.assert_array_equal(seconds, [2.0, 5.0])
+    np.testing.assert_array_equal(values, [[0.1, 0.9], [0.3, 0.2], [0.2, 0.4]])
+
+
+def test_stops_at_the_same_time_are_one():
+    """A trial that takes longer than both stops ends at the same time for both."""
+    seconds, values = at_stops(
+        [[(1.0, 0.1), (4.0, 0.2)], [(4.0, 0.3), (4.0, 0.3)], [(5.0, 0.4)] * 2]
+    )
+    np.testing.assert_array_equal(seconds, [4.0])
+    np.testing.assert_array_equal(values, [[0.2], [0.3], [0.4]])
 
 
 def test_the_interval_of_a_median_is_that_of_scipy():
@@ -134,7 +145,57 @@ def test_the_curve_of_a_race_is_drawn_with_its_level():
     panel = race_panel("all", RECORDS, ["none", "adda"], "balanced_accuracy")
     assert panel.level == [0.5, 0.6]
     axes = plot_race([[panel]]).axes[0]
-    curve, marks, level = axes.lines
-    np.testing.assert_allclose(curve.get_xydata(), [[2.0, 0.6], [4.0, 0.75]])
-    np.testing.assert_allclose(marks.get_xydata(), [[2.0, 0.6], [4.0, 0.75]])
+    level, curve, marks = axes.lines
+    np.testing.assert_allclose(curve.get_xydata()[:2], [[1.5, 0.6], [4.0, 0.75]])
+    assert curve.get_ydata()[2] == pytest.approx(0.75)
+    assert curve.get_xdata()[2] == pytest.approx(axes.get_xlim()[1])
+    np.testing.assert_allclose(marks.get_xydata(), [[1.5, 0.6], [4.0, 0.75]])
     assert level.get_ydata()[0] == pytest.approx(0.55)
+
+
+def made_up_races(n_folds):
+    """Make two methods that stop at the same times."""
+    return [
+        Record(
+            {"fold": fold, "method": method},
+            {"points": [point(10.0, 0.9, 0.5 + fold / 10), point(40.0, 0.8, 0.6 + fold / 10)]},
+        )
+        for fold in range(n_folds)
+        for method in ("none", "adda", "dada")
+    ]
+
+
+@pytest.mark.parametrize("n_folds", [1, 2])
+def test_fewer_than_three_folds_have_no_interval(n_folds):
+    records = made_up_races(n_folds)
+    table = race_table("races", records)
+    assert [(row[3], row[5]) for row in table.rows] == [(None, None)] * 3
+    assert "interval" not in table.note
+    figure = plot_race([[race_panel("", records, ["adda", "dada"], "balanced_accuracy")]])
+    assert not figure.axes[0].collections
+    assert "interval" not in figure.legends[0].get_title().get_text()
+    _, *lines = figure.axes[0].lines
+    assert [line.get_xdata()[0] for line in lines] == [10.0] * 4
+
+
+def test_three_folds_have_intervals_that_do_not_lie_on_each_other():
+    records = made_up_races(3)
+    table = race_table("races", records)
+    assert table.rows[1][3] == "0.600 to 0.800"
+    assert "with bootstrap intervals" in table.note
+    figure = plot_race([[race_panel("", records, ["adda", "dada"], "balanced_accuracy")]])
+    assert "interval of 75 %" in figure.legends[0].get_title().get_text()
+    axes = figure.axes[0]
+    bars = np.array([one.get_segments() for one in axes.collections])
+    np.testing.assert_allclose(bars[:, :, :, 1], [[[0.5, 0.7], [0.6, 0.8]]] * 2)
+    (adda, dada), marks = bars[:, :, 0, 0], axes.lines[2]
+    np.testing.assert_array_equal(marks.get_xdata(), adda)
+    assert np.all((dada / adda > 1.01) & (dada / adda < 1.1))
+    np.testing.assert_allclose(np.sqrt(adda * dada), [10, 40])
+
+
+def test_times_of_usual_stops_are_labelled():
+    figure = plot_race([[race_panel("", made_up_races(3), ["adda"], "balanced_accuracy")]])
+    figure.canvas.draw()
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert {"10", "20", "40"} <= set(labels)

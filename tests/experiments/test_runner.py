@@ -87,6 +87,21 @@ def run(
     return runner
 
 
+@pytest.mark.parametrize(
+    ("data", "title"),
+    [("night.edf", "power: night.edf"), ("power", "power"), ("POWER", "power")],
+)
+def test_a_title_does_not_say_the_same_twice(
+    data: str, title: str, windows: Windows, tmp_path: Path
+) -> None:
+    study, figure = make_study(), Figure()
+    plan = make_plan(
+        "power", study, "quick", study.config_type(), windows, describe(windows, data)
+    )
+    StudyFolder(tmp_path).save_figure(figure, plan)
+    assert figure.get_suptitle() == title
+
+
 def powers(progress: Progress) -> list[int]:
     return [record.result["power"] for record in progress.records]
 

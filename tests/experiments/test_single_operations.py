@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ def test_manual_table_has_the_gains_that_were_put_in(windows: Windows) -> None:
             wanted = 10.0 if row["operation"] == "sign_flip" else 0.0
             found = [row["gain (%)"], row["from"], row["to"]]
             assert found == pytest.approx([wanted] * 3)
+            assert row["balanced accuracy"] == pytest.approx(0.5 * (1 + wanted / 100))
             assert row["folds"] == 3
 
 
@@ -110,6 +112,22 @@ def test_manual_figure_has_the_gains_that_were_put_in(windows: Windows) -> None:
     line = panels[0].lines[-1]
     assert line.get_xdata().tolist() == [50, 100]
     assert line.get_ydata().tolist() == pytest.approx([0.05, 0.1])
+
+
+@pytest.mark.parametrize("study", [manual.STUDY, magnitudes.STUDY], ids=["manual", "magnitudes"])
+@pytest.mark.parametrize("n_folds", [1, 2, 3])
+def test_intervals_need_three_folds(
+    study: Study[Any], windows: Windows, n_folds: int, tmp_path: Path
+) -> None:
+    records = made_up(study, windows, lambda job: 0.1 * job["fold"], n_folds=n_folds)
+    table, figure = study.table(records), study.figure(records)
+    figure.savefig(tmp_path / "figure.png")
+    rows = [row for row in table.to_dict()["rows"] if row["operation"] != "none"]
+    caption = figure.get_supxlabel()
+    bands = [path for axes in figure.axes for one in axes.collections for path in one.get_paths()]
+    assert all((row["from"] is None) == (row["to"] is None) == (n_folds < 3) for row in rows)
+    assert ("interval" in table.note) == ("interval" in caption) == bool(bands) == (n_folds == 3)
+    assert caption.endswith("grey: the other operations")
 
 
 def test_magnitudes_jobs(windows: Windows) -> None:

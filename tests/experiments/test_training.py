@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
-from cadda.experiments.gains import median_interval, relative_gain
+from cadda.experiments.gains import gain_cells, median_interval, note_of, relative_gain
 from cadda.experiments.operations import (
     MAGNITUDES,
     chosen_operations,
@@ -110,6 +110,20 @@ def test_intervals_are_those_of_all_resamples() -> None:
     assert found.high == pytest.approx(high, abs=0.01)
     assert found.n == 4
     assert median_interval(values) == found
+
+
+@pytest.mark.parametrize("values", [[0.1], [0.1, 0.3]])
+def test_fewer_than_three_folds_have_no_interval(values: list[float]) -> None:
+    found = median_interval(values)
+    assert found.median == pytest.approx(np.mean(values))
+    assert not found.is_known
+    assert gain_cells(values) == (pytest.approx(100 * np.mean(values)), None, None, len(values))
+    assert note_of([values]) == "median over folds"
+    assert note_of([values, [0.1, 0.2, 0.3]]).endswith("interval with a confidence of 75 %")
+
+
+def test_the_interval_of_three_folds_goes_from_the_lowest_to_the_highest() -> None:
+    assert gain_cells([0.3, 0.1, 0.2]) == (*(pytest.approx(gain) for gain in (20, 10, 30)), 3)
 
 
 def test_operations_of_the_montage(windows: Windows) -> None:

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from cadda.data.splits import balanced_subset
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Planned, Record, Result, Study
-from cadda.experiments.gains import GAIN_COLUMNS, NOTE, gain_cells, relative_gain
+from cadda.experiments.gains import GAIN_COLUMNS, gain_cells, note_of, relative_gain
 from cadda.experiments.operations import (
     Magnitudes,
     chosen_operations,
@@ -123,8 +123,9 @@ class ClasswiseGainStudy(Study[ClasswiseGainConfig]):
             "Relative gain in balanced accuracy, on as many windows of each class",
             ("augmentation", "validation", *GAIN_COLUMNS),
             tuple((one.name, one.validation, *gain_cells(one.gains)) for one in found),
-            f"Gain on test subjects: {NOTE}. Validation: mean balanced accuracy over folds, by "
-            f"which the best of {n_classwise} class-wise policies was chosen{words}.",
+            f"Gain on test subjects: {note_of(one.gains for one in found)}. Validation: mean "
+            f"balanced accuracy over folds, by which the best of {n_classwise} class-wise "
+            f"policies was chosen{words}.",
         )
 
     def figure(self, records: Sequence[Record]) -> Figure:

@@ -136,7 +136,8 @@ class StudyFolder:
         figure : matplotlib.figure.Figure
             The figure.
         plan : Plan
-            What it is of; the name of the data becomes its title.
+            What it is of; its names of the study and of the data become the title, once if they
+            are the same.
 
         Returns
         -------
@@ -145,7 +146,9 @@ class StudyFolder:
         """
         from matplotlib import rc_context
 
-        figure.suptitle(f"{plan.study}: {plan.data.name}", fontsize=10)
+        is_same = plan.data.name.lower() == plan.study
+        title = plan.study if is_same else f"{plan.study}: {plan.data.name}"
+        figure.suptitle(title, fontsize=10)
         files = [self.folder / f"{plan.study}.{ending}" for ending in ("png", "svg")]
         # Without the salt and the date, the same figure would have other bytes each time.
         with rc_context({"svg.hashsalt": "cadda"}):

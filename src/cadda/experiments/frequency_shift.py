@@ -144,7 +144,7 @@ class FrequencyShiftStudy(Study[FrequencyShiftConfig]):
 def _draw(axes: Axes, record: Record) -> None:
     """Draw the spectra of one channel, with their peaks."""
     result = record.result
-    frequency, names = result["frequency"], result["subjects"]
+    frequency, names = result["frequency"], [_in_words(name) for name in result["subjects"]]
     for name, spectrum, peak, colour in zip(
         names, result["spectra"], result["peaks"], COLOURS, strict=False
     ):
@@ -155,6 +155,11 @@ def _draw(axes: Axes, record: Record) -> None:
     axes.legend(frameon=False, fontsize=8)
     axes.grid(alpha=0.3)
     axes.margins(x=0)
+
+
+def _in_words(subject: str) -> str:
+    """Name a subject so that a number is not taken for a quantity."""
+    return f"subject {subject}" if subject.isdecimal() else subject
 
 
 def _of_subjects(config: FrequencyShiftConfig, windows: Windows) -> dict[str, torch.Tensor]:

@@ -10,21 +10,19 @@ import numpy as np
 from cadda.experiments.base import Job, Record
 from cadda.experiments.operations import NO_OPERATION
 from cadda.reporting.gains import Curve
-from cadda.reporting.intervals import COVERAGE, interval_of_median
+from cadda.reporting.intervals import COVERAGE, LEAST_VALUES, interval_of_median
 
 __all__ = [
     "GAIN_COLUMNS",
-    "NOTE",
     "Interval",
     "curve_of",
     "gain_cells",
     "gains_of",
     "median_interval",
+    "note_of",
     "relative_gain",
 ]
 
-NOTE = f"median over folds, and its interval with a confidence of {100 * COVERAGE:g} %"
-"""What lines and bands of figures are."""
 GAIN_COLUMNS = ("gain (%)", "from", "to", "folds")
 """Columns of tables with `gain_cells`."""
 
@@ -38,7 +36,7 @@ class Interval:
     median : float
         The median.
     low : float
-        Lower end of its interval.
+        Lower end of its interval; not a number if there are too few folds for one.
     high : float
         Upper end of its interval.
     n : int
@@ -49,6 +47,11 @@ class Interval:
     low: float
     high: float
     n: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are enough folds for an interval."""
+        return self.n >= LEAST_VALUES
 
 
 def relative_gain(score: float, baseline: float) -> float:
@@ -80,10 +83,29 @@ def median_interval(values: Sequence[float]) -> Interval:
     Returns
     -------
     Interval
-        The median and where it lies with a confidence of 75 %.
+        The median and where it lies with a confidence of 75 %, if there are three folds or more.
     """
     low, median, high = map(float, interval_of_median(np.asarray(values, dtype=float)))
     return Interval(median, low, high, len(values))
+
+
+def note_of(values: Iterable[Sequence[float]]) -> str:
+    """Say what tables have of values over folds.
+
+    Parameters
+    ----------
+    values : iterable of sequence of float
+        All that are in the table, each with one value per fold.
+
+    Returns
+    -------
+    str
+        That it is the median, and its interval if any has one.
+    """
+    words = "median over folds"
+    if any(len(one) >= LEAST_VALUES for one in values):
+        words += f", and its interval with a confidence of {100 * COVERAGE:g} %"
+    return words
 
 
 def gains_of(records: Iterable[Record], *, within: Sequence[str]) -> list[tuple[Job, float]]:
@@ -138,7 +160,7 @@ def curve_of(gains: Mapping[float, Sequence[float]]) -> Curve:
     )
 
 
-def gain_cells(gains: Sequence[float]) -> tuple[float, float, float, int]:
+def gain_cells(gains: Sequence[float]) -> tuple[float, float | None, float | None, int]:
     """Write gains over folds for a table.
 
     Parameters
@@ -149,7 +171,8 @@ def gain_cells(gains: Sequence[float]) -> tuple[float, float, float, int]:
     Returns
     -------
     tuple
-        Median and interval in percent, and the number of folds.
+        Median and interval in percent, and the number of folds; None where there is no interval.
     """
     one = median_interval(gains)
-    return 100 * one.median, 100 * one.low, 100 * one.high, one.n
+    ends = (100 * one.low, 100 * one.high) if one.is_known else (None, None)
+    return 100 * one.median, *ends, one.n

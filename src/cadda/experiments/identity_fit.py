@@ -143,7 +143,7 @@ class IdentityFitStudy(Study[IdentityFitConfig]):
             symbol = "p" if fixed else "µ, p fixed"
             values = result["path_probability" if fixed else "path_magnitude"]
             panels[f"{job['operation'].replace('_', ' ')}: {symbol}"].append(
-                Path(result["steps"], values, job["gradient"])
+                Path(result["steps"], values, job["gradient"], job["lr"])
             )
         return plot_paths(panels)
 

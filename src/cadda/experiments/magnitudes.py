@@ -14,7 +14,7 @@ from pydantic import Field
 
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study
-from cadda.experiments.gains import GAIN_COLUMNS, NOTE, curve_of, gain_cells, gains_of
+from cadda.experiments.gains import GAIN_COLUMNS, curve_of, gain_cells, gains_of, note_of
 from cadda.experiments.operations import NO_OPERATION, chosen_operations, single_policy
 from cadda.experiments.tables import Table
 from cadda.experiments.training import (
@@ -104,21 +104,23 @@ class MagnitudesStudy(Study[MagnitudesConfig]):
         return train_and_score(config, fold, single_policy(job["operation"], job["magnitude"]))
 
     def table(self, records: Sequence[Record]) -> Table:
+        found = _gains(records)
         rows = tuple(
             (name, magnitude, CATALOGUE[name].describe(magnitude), *gain_cells(values))
-            for name, gains in _gains(records).items()
+            for name, gains in found.items()
             for magnitude, values in sorted(gains.items())
         )
+        note = note_of(values for gains in found.values() for values in gains.values())
         return Table(
             "Relative gain in balanced accuracy by one operation, over its magnitude",
             ("operation", "magnitude", "that is", *GAIN_COLUMNS),
             rows,
-            f"Gain: {NOTE}; {records[0].result['n_train']} training windows.",
+            f"Gain: {note}; {records[0].result['n_train']} training windows.",
         )
 
     def figure(self, records: Sequence[Record]) -> Figure:
         curves = {_title(name): curve_of(gains) for name, gains in _gains(records).items()}
-        return plot_gain_curves(curves, xlabel="magnitude", note=NOTE)
+        return plot_gain_curves(curves, xlabel="magnitude")
 
 
 def _gains(records: Sequence[Record]) -> dict[str, dict[float, list[float]]]:

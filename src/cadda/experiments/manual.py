@@ -15,7 +15,7 @@ from pydantic import Field
 
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Planned, Record, Result, Study
-from cadda.experiments.gains import GAIN_COLUMNS, NOTE, curve_of, gain_cells, gains_of
+from cadda.experiments.gains import GAIN_COLUMNS, curve_of, gain_cells, gains_of, note_of
 from cadda.experiments.operations import (
     NO_OPERATION,
     Magnitudes,
@@ -96,26 +96,23 @@ class ManualStudy(Study[ManualConfig]):
         return train_and_score(config, fold, single_policy(job["operation"], job["magnitude"]))
 
     def table(self, records: Sequence[Record]) -> Table:
-        gains, sizes = _gains(records), _sizes(records)
+        gains, sizes, scores = _gains(records), _sizes(records), _scores(records)
         rows: list[tuple[Cell, ...]] = []
         for fraction, size in sorted(sizes.items()):
-            plain = [
-                record.result["balanced_accuracy"]
-                for record in records
-                if record.job["fraction"] == fraction and record.job["operation"] == NO_OPERATION
-            ]
+            plain = scores.get((fraction, NO_OPERATION))
             if plain:
                 rows.append((size, NO_OPERATION, median(plain), None, None, None, len(plain)))
             found = {
                 name: gain_cells(one[fraction]) for name, one in gains.items() if fraction in one
             }
             for name, cells in sorted(found.items(), key=lambda item: -item[1][0]):
-                rows.append((size, name, None, *cells))
+                rows.append((size, name, median(scores[fraction, name]), *cells))
+        note = note_of(values for one in gains.values() for values in one.values())
         return Table(
             "Relative gain in balanced accuracy by one operation",
             ("windows", "operation", "balanced accuracy", *GAIN_COLUMNS),
             tuple(rows),
-            f"Gain: {NOTE}.",
+            f"Balanced accuracy: median over folds. Gain: {note}.",
         )
 
     def figure(self, records: Sequence[Record]) -> Figure:
@@ -124,7 +121,7 @@ class ManualStudy(Study[ManualConfig]):
             name.replace("_", " "): curve_of({sizes[f]: values for f, values in one.items()})
             for name, one in _gains(records).items()
         }
-        return plot_gain_curves(curves, xlabel="training windows", note=NOTE, log2=True)
+        return plot_gain_curves(curves, xlabel="training windows", log2=True)
 
 
 def _gains(records: Sequence[Record]) -> dict[str, dict[float, list[float]]]:
@@ -132,6 +129,15 @@ def _gains(records: Sequence[Record]) -> dict[str, dict[float, list[float]]]:
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     for job, gain in gains_of(records, within=("fold", "fraction")):
         found[job["operation"]][job["fraction"]].append(gain)
+    return found
+
+
+def _scores(records: Sequence[Record]) -> dict[tuple[float, str], list[float]]:
+    """Collect the balanced accuracies of all folds by fraction and operation."""
+    found: dict[tuple[float, str], list[float]] = defaultdict(list)
+    for record in records:
+        score = record.result["balanced_accuracy"]
+        found[record.job["fraction"], record.job["operation"]].append(score)
     return found
 
 

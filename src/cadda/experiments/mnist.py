@@ -26,7 +26,7 @@ from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold, TrainingConfig
 from cadda.fitting_parts import model_for
 from cadda.operations.pool import image_pool
-from cadda.reporting.race import draw_race, draw_selected
+from cadda.reporting.race import add_race_legend, draw_race, draw_selected
 from cadda.searchers.methods import find_method
 
 __all__ = ["MnistConfig", "MnistStudy"]
@@ -146,12 +146,12 @@ class MnistStudy(Study[MnistConfig]):
         return race_table("Random policies and gradients on four digits", records)
 
     def figure(self, records: Sequence[Record]) -> Figure:
-        figure = Figure(figsize=(13, 4.6), layout="constrained")
+        figure = Figure(figsize=(13, 5), layout="constrained")
         left, right = figure.subplots(1, 2)
         panel = race_panel("Test accuracy", records, list(CONTESTANTS), "balanced_accuracy")
         draw_race(left, panel, {name: f"C{i}" for i, name in enumerate(CONTESTANTS)})
         left.set(xlabel="computing time of the search (s)", ylabel="accuracy on test images")
-        left.legend(fontsize=8, frameon=False)
+        add_race_legend(figure, [panel])
         searches = [one for one in records if one.job["method"] != NO_SEARCH]
         if searches:
             draw_selected(right, *selected(searches))

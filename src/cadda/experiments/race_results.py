@@ -89,7 +89,7 @@ def race_table(title: str, records: Sequence[Record]) -> Table:
     Returns
     -------
     Table
-        A row per method: medians over folds with their intervals.
+        A row per method: medians over folds, with their intervals if there are folds enough.
     """
     by_name = _by_method(records)
     plain = {
@@ -117,16 +117,17 @@ def race_table(title: str, records: Sequence[Record]) -> Table:
         *("method", "folds", "accuracy", "75 %", "gain", "75 % of gain"),
         *("seconds", "steps"),
     )
+    intervals = ", with bootstrap intervals" if any(row[3] for row in rows) else ""
     note = (
-        "Balanced accuracy, and its gain over no augmentation: medians over folds, with bootstrap "
-        "intervals. Seconds of searching, and how many epochs or trials they were."
+        f"Balanced accuracy, and its gain over no augmentation: medians over folds{intervals}. "
+        "Seconds of searching, and how many epochs or trials they were."
     )
     return Table(title, columns, tuple(rows), note)
 
 
-def _in_words(values: Sequence[float]) -> tuple[float, str]:
+def _in_words(values: Sequence[float]) -> tuple[float, str | None]:
     found = median_interval(values)
-    return found.median, f"{found.low:.3f} to {found.high:.3f}"
+    return found.median, f"{found.low:.3f} to {found.high:.3f}" if found.is_known else None
 
 
 def selected(

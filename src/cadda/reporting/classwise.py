@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
@@ -37,7 +38,8 @@ def plot_classwise(
     Returns
     -------
     matplotlib.figure.Figure
-        Left a group of boxes per class, right one box per policy; points are folds.
+        Left a group of boxes per class, right one box per policy; points are folds, and boxes
+        their quartiles.
     """
     if not f1:
         return empty_figure()
@@ -52,14 +54,24 @@ def plot_classwise(
     left.set_xticks(range(len(classes)), classes)
     left.set_xlabel(f"class-wise: {note}", fontsize=9)
     left.set_ylabel("gain in F1 (difference)")
-    right.set_xticks([])
+    places = [i * WIDTH for i in range(len(accuracy))]
+    right.set_xticks(places, [name.replace(" ", "\n") for name in accuracy], fontsize=8)
+    right.set_xlabel("all classes together", fontsize=9)
     right.set_ylabel("relative gain in balanced accuracy")
     right.yaxis.set_major_formatter(PercentFormatter(1))
     for axes in (left, right):
         axes.axhline(0, color="black", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
     handles = [Patch(color=c, label=name) for name, c in zip(f1, COLOURS, strict=False)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    points = Line2D([], [], color="0.3", marker=".", linestyle="", label="a fold")
+    box = Patch(facecolor="0.8", edgecolor="0.5", label="quartiles and median over folds")
+    figure.legend(
+        handles=[*handles, points, box],
+        loc="outside lower center",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+    )
     return figure
 
 

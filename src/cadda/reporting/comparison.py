@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 __all__ = ["plot_comparison"]
 
+FOLD: dict[str, Any] = {"color": "0.6", "marker": "o", "markersize": 5}
+MEAN: dict[str, Any] = {
+    "color": "C0",
+    "marker": "_",
+    "markersize": 24,
+    "markeredgewidth": 3,
+    "linestyle": "",
+}
+INTERVAL: dict[str, Any] = {"color": "C0", "marker": "_", "markersize": 10}
+ASIDE = 0.12
+"""How far to the left of means and intervals the gains in folds are."""
+
+Scores = Mapping[str, Mapping[int, float]]
+
 
 def plot_comparison(
-    scores: Mapping[str, Mapping[int, float]],
+    scores: Scores,
     plain: str,
     label: str,
     intervals: Mapping[str, tuple[float, float]],
@@ -32,36 +49,50 @@ def plot_comparison(
     Returns
     -------
     matplotlib.figure.Figure
-        Left: scores, a line per fold; right: differences to none, dots are folds, bars means and
-        whiskers their intervals.
+        Left: scores, a line per fold; right: differences to none, dots are folds. Means and their
+        intervals are blue.
     """
-    names = list(scores)
-    figure = Figure(figsize=(4 + 1.5 * len(names), 4), layout="constrained")
+    figure = Figure(figsize=(4 + 1.5 * len(scores), 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
+    _draw_scores(left, scores)
+    left.set_ylabel(label)
+    _draw_gains(right, scores, plain, intervals)
+    right.set_ylabel(f"gain over {plain}")
+    for axes in (left, right):
+        axes.margins(x=0.12)
+        axes.grid(alpha=0.3, axis="y")
+        axes.spines[["top", "right"]].set_visible(False)
+    lines = [Line2D([], [], **FOLD, label="a fold"), Line2D([], [], **MEAN, label="mean")]
+    if intervals:
+        lines.append(Line2D([], [], **INTERVAL, label="95 % interval of the mean gain"))
+    figure.legend(handles=lines, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _draw_scores(axes: Axes, scores: Scores) -> None:
+    names = list(scores)
     for fold in sorted({fold for one in scores.values() for fold in one}):
         places = [i for i, name in enumerate(names) if fold in scores[name]]
-        left.plot(places, [scores[names[i]][fold] for i in places], "o-", color="0.7", zorder=1)
-    means = [float(np.mean(list(scores[name].values()))) for name in names]
-    left.plot(range(len(names)), means, "_", color="C0", markersize=28, markeredgewidth=3)
-    left.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    left.set_ylabel(label)
-    others = [name for name in names if name != plain] if plain in scores else []
-    right.axhline(0, color="0.4", linestyle="--")
+        axes.plot(places, [scores[names[i]][fold] for i in places], **FOLD)
+    means = [float(np.mean(list(one.values()))) for one in scores.values()]
+    axes.plot(range(len(names)), means, **MEAN)
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+
+
+def _draw_gains(
+    axes: Axes, scores: Scores, plain: str, intervals: Mapping[str, tuple[float, float]]
+) -> None:
+    others = [name for name in scores if name != plain] if plain in scores else []
+    axes.axhline(0, color="0.4", linestyle="--")
     for i, name in enumerate(others):
         gains = [
             value - scores[plain][fold]
             for fold, value in scores[name].items()
             if fold in scores[plain]
         ]
+        axes.plot([i - ASIDE] * len(gains), gains, **FOLD, linestyle="")
         if gains:
-            right.bar(i, float(np.mean(gains)), width=0.6, color="C0", alpha=0.4)
-        right.plot([i] * len(gains), gains, "o", color="0.3", markersize=5)
+            axes.plot(i, float(np.mean(gains)), **MEAN)
         if name in intervals:
-            right.plot([i + 0.2] * 2, intervals[name], "_-", color="C0", markersize=10)
-    right.set_xticks(range(len(others)), others, rotation=30, ha="right")
-    right.set_ylabel(f"gain over {plain}, mean with 95 % interval")
-    for axes in (left, right):
-        axes.margins(x=0.12)
-        axes.grid(alpha=0.3, axis="y")
-        axes.spines[["top", "right"]].set_visible(False)
-    return figure
+            axes.plot([i] * 2, intervals[name], **INTERVAL)
+    axes.set_xticks(range(len(others)), others, rotation=30, ha="right")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, PercentFormatter
 
+from cadda.reporting.intervals import COVERAGE
 from cadda.reporting.panels import empty_figure, panel_grid
 
 __all__ = ["Curve", "plot_gain_curves"]
@@ -28,7 +30,7 @@ class Curve:
     middle : sequence of float
         The gain, in parts of the score without augmentation.
     low : sequence of float
-        Lower ends of the intervals.
+        Lower ends of the intervals; not a number where there is none.
     high : sequence of float
         Upper ends of the intervals.
     """
@@ -39,9 +41,7 @@ class Curve:
     high: Sequence[float]
 
 
-def plot_gain_curves(
-    curves: Mapping[str, Curve], *, xlabel: str, note: str, log2: bool = False
-) -> Figure:
+def plot_gain_curves(curves: Mapping[str, Curve], *, xlabel: str, log2: bool = False) -> Figure:
     """Draw one panel per curve, with the others in grey behind it.
 
     Parameters
@@ -50,8 +50,6 @@ def plot_gain_curves(
         Curves by title.
     xlabel : str
         What they are over.
-    note : str
-        What line and band are.
     log2 : bool
         Whether the horizontal axis has a tick wherever something was measured, at equal
         distances for equal ratios.
@@ -59,7 +57,8 @@ def plot_gain_curves(
     Returns
     -------
     matplotlib.figure.Figure
-        Small panels with common axes; the vertical one is in percent.
+        Small panels with common axes; the vertical one is in percent. A line below says what
+        lines and bands are.
     """
     if not curves:
         return empty_figure()
@@ -73,9 +72,18 @@ def plot_gain_curves(
         panels[0].set_xscale("log", base=2)
         panels[0].set_xticks(ticks, [f"{x:g}" for x in ticks])
         panels[0].xaxis.set_minor_locator(NullLocator())
-    figure.supxlabel(note, fontsize=9)
+    figure.supxlabel(_caption(curves.values()), fontsize=9)
     figure.supylabel("relative gain in balanced accuracy", fontsize=9)
     return figure
+
+
+def _caption(curves: Collection[Curve]) -> str:
+    words = ["blue: median over folds"]
+    if not all(math.isnan(end) for curve in curves for end in curve.low):
+        words.append(f"band: its interval with a confidence of {100 * COVERAGE:g} %")
+    if len(curves) > 1:
+        words.append("grey: the other operations")
+    return "; ".join(words)
 
 
 def _draw(axes: Axes, curve: Curve) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -12,7 +14,9 @@ from cadda.reporting.panels import panel_grid
 
 __all__ = ["Path", "plot_paths"]
 
-COLOURS = {"relaxation": "#0b63b0", "straight-through": "#c4541a"}
+SHADES = {"relaxation": "Blues", "straight-through": "Oranges"}
+"""Colour map of each gradient; the higher the learning rate, the darker."""
+LIGHTEST, DARKEST = 0.25, 0.95
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,14 @@ class Path:
         What was fitted, after each of them.
     gradient : 'relaxation' | 'straight-through'
         Which gradient was followed.
+    lr : float
+        Learning rate.
     """
 
     steps: Sequence[int]
     values: Sequence[float]
     gradient: str
+    lr: float
 
 
 def plot_paths(panels: Mapping[str, Sequence[Path]]) -> Figure:
@@ -45,13 +52,28 @@ def plot_paths(panels: Mapping[str, Sequence[Path]]) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        One line per descent, coloured by its gradient.
+        One line per descent, coloured by its gradient, in shades by its learning rate.
     """
     figure, every = panel_grid(list(panels), "step")
+    lrs = sorted({path.lr for paths in panels.values() for path in paths})
+    shade = dict(zip(lrs, np.linspace(LIGHTEST, DARKEST, len(lrs) + 1)[1:], strict=True))
     for axes, paths in zip(every, panels.values(), strict=True):
         for path in paths:
-            axes.plot(path.steps, path.values, color=COLOURS[path.gradient], linewidth=1)
+            colour = colormaps[SHADES[path.gradient]](shade[path.lr])
+            axes.plot(path.steps, path.values, color=colour, linewidth=1)
         axes.set_ylim(0, 1)
-    lines = [Line2D([], [], color=colour, label=name) for name, colour in COLOURS.items()]
-    figure.legend(handles=lines, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    figure.supylabel("p or µ, as the title says", fontsize=9)
+    _add_legend(figure, shade)
     return figure
+
+
+def _add_legend(figure: Figure, shade: Mapping[float, float]) -> None:
+    """Explain colours, and shades in grey."""
+    lines = [
+        *(Line2D([], [], color=colormaps[name](0.8), label=one) for one, name in SHADES.items()),
+        *(
+            Line2D([], [], color=colormaps["Greys"](dark), label=f"learning rate {lr:g}")
+            for lr, dark in shade.items()
+        ),
+    ]
+    figure.legend(handles=lines, loc="outside lower center", ncols=6, frameon=False, fontsize=8)

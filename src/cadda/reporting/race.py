@@ -13,19 +13,33 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from cadda.reporting.intervals import interval_of_median
+from cadda.reporting.intervals import COVERAGE, LEAST_VALUES, interval_of_median
 
 __all__ = [
     "RacePanel",
-    "aligned",
+    "add_race_legend",
+    "at_stops",
     "draw_race",
     "draw_selected",
     "plot_race",
     "plot_selected",
 ]
 
+LABELLED = (1, 2, 4)
+"""Times with a label: these, and their products with powers of ten."""
+LEAST_RATIO = 2.0
+"""Least ratio between the ends of a time axis, also if all methods stop at the same time."""
+APART = 0.015
+"""How far methods are moved so that intervals do not lie on each other, in parts of the axis."""
+ROOM = 0.1
+"""Left free before the first and after the last mark, in parts of the time between them."""
+ENTRY_WIDTH = 2.1
+"""Of a name in the legend, in inches."""
+LINE_WIDTH, WIDER = 1.2, 0.25
+
+Numbers = NDArray[np.float64]
 Run = Sequence[tuple[float, float]]
-"""Points (seconds, value) of one search, in the order of time."""
+"""Points (seconds, value) of one search, one for each stop, in the order of time."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +75,16 @@ def plot_race(rows: Sequence[Sequence[RacePanel]]) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Steps, since a value holds until a better policy is found; bands are bootstrap intervals
-        of 75 %, the dashed line is training without augmentation.
+        Steps, since a value holds until a better policy is found; bars are bootstrap intervals,
+        the dashed line is training without augmentation.
     """
     n_columns = max(len(row) for row in rows)
-    figure = Figure(figsize=(1 + 5 * n_columns, 0.8 + 3.4 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(1 + 5 * n_columns, 1 + 3.4 * len(rows)), layout="constrained")
     grid = figure.subplots(len(rows), n_columns, squeeze=False, sharex=True, sharey="row")
     names = list(dict.fromkeys(name for row in rows for panel in row for name in panel.curves))
     colours = colormaps["tab20"](range(20))
-    # The strong colours come first, the pale ones of the same hue only after them.
-    order = [*colours[::2], *colours[1::2]]
+    # The strong colours come first, the pale ones of the same hue only after them; without grey.
+    order = [one for one in (*colours[::2], *colours[1::2]) if np.ptp(one[:3])]
     colour = {name: order[i % len(order)] for i, name in enumerate(names)}
     for axes_row, row in zip(grid, rows, strict=True):
         for axes, panel in zip(axes_row, row, strict=True):
@@ -78,12 +92,7 @@ def plot_race(rows: Sequence[Sequence[RacePanel]]) -> Figure:
         axes_row[0].set_ylabel(row[0].label)
     for axes in grid[-1]:
         axes.set_xlabel("computing time of the search (s)")
-    entries: dict[str, Any] = {}
-    for axes in grid.flat:
-        entries |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    figure.legend(
-        entries.values(), entries, loc="outside lower center", ncols=4, fontsize=8, frameon=False
-    )
+    add_race_legend(figure, [panel for row in rows for panel in row])
     return figure
 
 
@@ -99,56 +108,102 @@ def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, Any]) -> None:
     colour : mapping of str to object
         Colour of each curve by its name.
     """
-    last = max((run[-1][0] for runs in panel.curves.values() for run in runs), default=1.0)
-    for name, runs in panel.curves.items():
-        seconds, values = aligned(runs, last)
-        low, middle, high = interval_of_median(values)
-        axes.step(seconds, middle, where="post", color=colour[name], label=name)
-        # Marked is where a policy was trained and tested: when all runs have come to a stop.
-        stops = {max(times) for times in zip(*([t for t, _ in run] for run in runs), strict=False)}
-        marks = np.isin(seconds, list(stops))
-        axes.plot(seconds[marks], middle[marks], "o", color=colour[name], markersize=4)
-        axes.fill_between(
-            seconds, low, high, alpha=0.12, linewidth=0, step="post", color=colour[name]
-        )
-    if len(panel.level):
-        axes.axhline(
-            float(np.median(panel.level)), color="0.4", linestyle="--", label="no augmentation"
-        )
     axes.set_title(panel.title, fontsize=10)
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_locator(LogLocator(subs=LABELLED))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
+    if len(panel.level):
+        axes.axhline(
+            float(np.median(panel.level)), color="0.4", linestyle="--", label="no augmentation"
+        )
+    curves = {name: at_stops(runs) for name, runs in panel.curves.items()}
+    if not curves:
+        return
+    start, end = _limits(np.concatenate([seconds for seconds, _ in curves.values()]))
+    apart = (end / start) ** APART if _has_intervals(panel) else 1.0
+    for i, (name, (seconds, values)) in enumerate(curves.items()):
+        aside = seconds * apart ** (i - (len(curves) - 1) / 2)
+        # Of lines that lie on each other, the lower ones are wider.
+        width = LINE_WIDTH + WIDER * (len(curves) - 1 - i)
+        _draw_curve(axes, aside, values, end, color=colour[name], label=name, linewidth=width)
+    axes.update_datalim([(start, 0), (end, 0)], updatey=False)
+    axes.margins(x=0)
+    axes.autoscale_view()
 
 
-def aligned(runs: Sequence[Run], end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bring runs with times of their own to common times.
+def _draw_curve(
+    axes: Axes, seconds: Numbers, values: Numbers, end: float, *, color: Any, **line: Any
+) -> None:
+    """Draw a median as steps, with a mark and an interval wherever a policy was tested."""
+    low, middle, high = interval_of_median(values)
+    steps = [*seconds, end], [*middle, middle[-1]]
+    axes.step(*steps, where="post", color=color, **line)
+    axes.plot(seconds, middle, "o", color=color, markersize=4)
+    if len(values) >= LEAST_VALUES:
+        axes.vlines(seconds, low, high, color=color, linewidth=1)
+
+
+def _has_intervals(panel: RacePanel) -> bool:
+    return any(len(runs) >= LEAST_VALUES for runs in panel.curves.values())
+
+
+def _limits(seconds: Numbers) -> tuple[float, float]:
+    """Give the ends of the time axis: with some room at both, and never the same."""
+    first, last = seconds.min(), seconds.max()
+    half = max((last / first) ** (0.5 + ROOM), LEAST_RATIO**0.5)
+    middle = np.sqrt(first * last)
+    return float(middle / half), float(middle * half)
+
+
+def at_stops(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
+    """Bring together what runs have at the same stop, whose times differ a little.
 
     Parameters
     ----------
     runs : sequence of sequence of (float, float)
-        Points of each run.
-    end : float
-        Last time to show.
+        Points of each run, one for each stop.
 
     Returns
     -------
-    seconds : array of shape (n_times,)
-        From when all runs have a value, up to the end.
-    values : array of shape (n_runs, n_times)
-        The last value of each run at that time.
+    seconds : array of shape (n_stops,)
+        Median time of each stop; stops at the same time count as one.
+    values : array of shape (n_runs, n_stops)
+        The value of each run there.
     """
-    start = max(run[0][0] for run in runs)
-    inside = {time for run in runs for time, _ in run if start < time < end}
-    seconds = np.array(sorted({start, max(start, end), *inside}))
-    values = np.empty((len(runs), len(seconds)))
-    for row, run in zip(values, runs, strict=True):
-        times, found = (np.array(column) for column in zip(*run, strict=True))
-        row[:] = found[np.searchsorted(times, seconds, side="right") - 1]
-    return seconds, values
+    points = np.array(runs)
+    found = {float(np.median(one[:, 0])): one[:, 1] for one in points.swapaxes(0, 1)}
+    return np.array(list(found)), np.stack(list(found.values()), axis=1)
+
+
+def add_race_legend(figure: Figure, panels: Sequence[RacePanel]) -> None:
+    """Say below a figure which line is what.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure, with panels that `draw_race` has drawn.
+    panels : sequence of RacePanel
+        What they show.
+    """
+    entries: dict[str, Any] = {}
+    for axes in figure.axes:
+        entries |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    title = "median over folds at each stop"
+    if any(map(_has_intervals, panels)):
+        title += f", with its interval of {100 * COVERAGE:g} %; methods are moved apart sideways"
+    figure.legend(
+        entries.values(),
+        entries,
+        title=title,
+        loc="outside lower center",
+        ncols=int(figure.get_figwidth() / ENTRY_WIDTH),
+        fontsize=8,
+        title_fontsize=8,
+        frameon=False,
+    )
 
 
 def plot_selected(
