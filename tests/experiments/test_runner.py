@@ -96,7 +96,7 @@ def test_a_title_does_not_say_the_same_twice(
 ) -> None:
     study, figure = make_study(), Figure()
     plan = make_plan(
-        "power", study, "quick", study.config_type(), windows, describe(windows, data)
+        "power", study, "quick", study.config_type(), windows, describe(windows, data, "")
     )
     StudyFolder(tmp_path).save_figure(figure, plan)
     assert figure.get_suptitle() == title

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from cadda.data.windows import Windows
 
-__all__ = ["Job", "Names", "Planned", "Record", "Result", "Several", "Study", "StudyConfig"]
+__all__ = ["Job", "Names", "Record", "Result", "Several", "Study", "StudyConfig"]
 
 Job: TypeAlias = dict[str, Any]
 """What names a piece of work: plain values only."""
