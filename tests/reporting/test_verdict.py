@@ -55,7 +55,7 @@ def record(
     return RunRecord(*(kind, config, data, predictions, policy, None, None, (), {}, None, (), ()))
 
 
-@pytest.mark.parametrize(("n_epochs", "words"), [(5, "cadda began with, and"), (6, "cadda found")])
+@pytest.mark.parametrize(("n_epochs", "words"), [(5, "cadda began with (its"), (6, "cadda found")])
 def test_what_never_moved_was_not_found(n_epochs: int, words: str) -> None:
     numbers = np.arange(1.0, n_epochs + 1)
     curves = SearchCurves("epoch", numbers, numbers, None, {}, ())

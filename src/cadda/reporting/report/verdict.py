@@ -118,7 +118,11 @@ def _what_was_done(record: RunRecord) -> str:
     if record.kind == "search":
         method = record.config["method"]
         way = "class by class" if record.config["classwise"] else "for all classes together"
-        end = "found" if record.search_moved else "began with, and ended before it moved,"
+        end = (
+            "found"
+            if record.search_moved
+            else "began with (its search ended before the policy moved)"
+        )
         return (
             f"With the augmentation that the method {method} {end} {way} on {name}, the model "
             f"{model}, trained from scratch,"
