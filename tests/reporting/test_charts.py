@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cadda.reporting.report.charts import HEIGHT, WIDTH, Series, axis, draw_line, line_chart
-from cadda.reporting.report.night import hypnogram_of
+from cadda.reporting.report.night import hypnogram_of, why_no_hypnogram
 from cadda.reporting.report.record import DataFacts, Predictions
 
 
@@ -109,3 +109,8 @@ def test_no_hypnogram_of_other_classes_or_of_a_few_windows() -> None:
     assert hypnogram_of(night(50), facts(stages)) is not None
     assert hypnogram_of(night(50), facts(("left", *stages[1:]))) is None
     assert hypnogram_of(night(8), facts(stages)) is None
+    assert why_no_hypnogram(night(50), facts(stages)) is None
+    assert why_no_hypnogram(night(8), facts(("left", *stages[1:]))) is None
+    assert "The longest test recording has 8 windows" in str(
+        why_no_hypnogram(night(8), facts(stages))
+    )

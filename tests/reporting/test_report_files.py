@@ -19,6 +19,8 @@ from cadda import Windows, load_model
 from cadda.exceptions import RunError
 from cadda.reporting.report import render_report
 from cadda.reporting.report.citation import bibtex
+from cadda.reporting.report.intervals import Estimate
+from cadda.reporting.report.words import measured, number
 from cadda.reports import read_record, write_report
 from cadda.run_folder import digest_of
 
@@ -259,3 +261,31 @@ def test_the_gallery_says_that_it_leaves_channels_out(report_of: Callable[[str],
     assert "that change most, in 3 of 4 channels." in render_report(record)
     data = replace(record.data, ch_names=tuple(record.gallery.ch_names.tolist()))
     assert "that change most.</p>" in render_report(replace(record, data=data))
+
+
+@pytest.mark.parametrize(
+    ("n_windows", "words"),
+    [
+        (0, "no window of N3 is among those for testing"),
+        (4, "4 windows of N3 for testing: too few"),
+        (5, None),
+    ],
+)
+def test_scarce_classes_are_named(
+    n_windows: int, words: str | None, report_of: Callable[[str], Path]
+) -> None:
+    record = read_record(report_of("training").parent)
+    counts = [n_windows if name == "N3" else 20 for name in record.data.class_names]
+    parts = {
+        name: replace(one, windows=tuple([20] * 5)) for name, one in record.data.parts.items()
+    }
+    parts["test"] = replace(parts["test"], windows=tuple(counts))
+    text = render_report(replace(record, data=replace(record.data, parts=parts)))
+    assert ("of N3 is among" in text or "of N3 for testing" in text) == (words is not None)
+    assert (words or "") in text
+
+
+def test_scores_that_all_drawings_agree_on_have_no_interval() -> None:
+    known, agreed = Estimate(0.5, 0.4, 0.6), Estimate(0.0, 0.0, 0.0)
+    assert measured(known, number) == "0.500 [0.400 to 0.600]"
+    assert measured(agreed, number) == "0.000"
