@@ -267,7 +267,7 @@ def test_the_gallery_says_that_it_leaves_channels_out(report_of: Callable[[str],
     ("n_windows", "words"),
     [
         (0, "no window of N3 is among those for testing"),
-        (4, "4 windows of N3 for testing: too few"),
+        (4, "N3 has few windows (4 for testing) and counts as much"),
         (5, None),
     ],
 )
@@ -281,7 +281,7 @@ def test_scarce_classes_are_named(
     }
     parts["test"] = replace(parts["test"], windows=tuple(counts))
     text = render_report(replace(record, data=replace(record.data, parts=parts)))
-    assert ("of N3 is among" in text or "of N3 for testing" in text) == (words is not None)
+    assert ("of N3 is among" in text or "N3 has few" in text) == (words is not None)
     assert (words or "") in text
 
 

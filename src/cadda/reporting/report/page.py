@@ -182,19 +182,17 @@ def _end(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
 
 def _scarce_classes(record: RunRecord) -> list[str]:
     """Name classes that are missing from a part of the split, or nearly so."""
-    counts = [
-        (PARTS[part].lower(), name, n)
-        for part, facts in record.data.parts.items()
-        for name, n in zip(record.data.class_names, facts.windows, strict=True)
-    ]
-    return [
-        f"no window of {name} is among those for {part}"
-        if not n
-        else f"{count(n, 'window')} of {name} for {part}: too few for a class that counts as much "
-        "as any other; --min-windows or --classes leave it out"
-        for part, name, n in counts
-        if n < FEW_WINDOWS
-    ]
+    parts = [(PARTS[part].lower(), facts.windows) for part, facts in record.data.parts.items()]
+    said = []
+    for i, name in enumerate(record.data.class_names):
+        said += [f"no window of {name} is among those for {part}" for part, n in parts if not n[i]]
+        few = [f"{n[i]} for {part}" for part, n in parts if 0 < n[i] < FEW_WINDOWS]
+        if few:
+            said.append(
+                f"{name} has few windows ({', '.join(few)}) and counts as much as any other "
+                "class; --min-windows or --classes leave it out"
+            )
+    return said
 
 
 def _unpredicted_classes(record: RunRecord, judgement: Judgement) -> list[str]:
