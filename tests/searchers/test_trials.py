@@ -21,6 +21,7 @@ from cadda.exceptions import RunError, TrainingError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.searchers.events import Retrained, SearchStart, TrialEnd
 from cadda.searchers.methods import METHODS
+from cadda.searchers.trial_driver import TrialDriver
 from cadda.testing.planted import planted_windows
 from cadda.training import TrainingSettings
 
@@ -157,18 +158,24 @@ def test_resumes_to_the_same_bytes(method: str, engine: str, tmp_path: Path) -> 
     assert plain_events(cut) == plain_events(whole)
 
 
-def test_a_trial_that_was_told_but_not_saved_is_not_repeated(tmp_path: Path) -> None:
-    """Killed while it wrote to the study, which has more than the checkpoint by then."""
+def test_a_trial_that_was_told_but_not_saved_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before it wrote its checkpoint, when the study has one trial more than that."""
     run(run_dir=tmp_path / "whole")
     cut = tmp_path / "cut"
     events: list[TrialEnd] = []
+    save = TrialDriver._save
 
-    def stop(event: object) -> None:
-        if isinstance(event, TrialEnd) and event.number == 4:
+    def stop(driver: TrialDriver) -> None:
+        if driver.epoch == 4:
             raise Killed
+        save(driver)
 
+    monkeypatch.setattr(TrialDriver, "_save", stop)
     with pytest.raises(Killed):
-        run(run_dir=cut, on_event=stop)
+        run(run_dir=cut)
+    monkeypatch.undo()
     with (cut / "study.log").open("ab") as file:
         file.write(b'{"op_code": 4, "work')
     (cut / "study.log.lock").symlink_to("study.log")
