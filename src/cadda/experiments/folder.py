@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,7 +62,9 @@ class StudyFolder:
         config : StudyConfig
             The settings.
         """
-        self._check_study(plan.study)
+        # A missing or damaged plan is that of no other study.
+        with suppress(OSError, ValueError):
+            self._check_study(self._load_plan(), plan.study)
         make_folder(self.folder)
         write_text_atomically(self.config, to_toml(config))
         write_text_atomically(self.plan, plan.to_json())
@@ -108,24 +111,24 @@ class StudyFolder:
         run = f"begin it with `cadda experiment run {study} --out {self.folder}`"
         if not self.plan.exists():
             raise RunError(f"{self.folder} holds no study; {run}, or give its folder with --out.")
-        self._check_study(study)
         try:
-            return Plan.from_json(self.plan.read_text(encoding="utf-8"))
+            plan = self._load_plan()
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.plan} cannot be read ({reason_of(error)}); {run} again."
             ) from error
+        self._check_study(plan, study)
+        return plan
 
-    def _check_study(self, study: str) -> None:
-        """Refuse the folder of another study; a missing or damaged plan is none."""
-        try:
-            found = Plan.from_json(self.plan.read_text(encoding="utf-8")).study
-        except (OSError, ValueError):
-            return
-        if found != study:
+    def _load_plan(self) -> Plan:
+        return Plan.from_json(self.plan.read_text(encoding="utf-8"))
+
+    def _check_study(self, plan: Plan, study: str) -> None:
+        """Refuse the folder of another study."""
+        if plan.study != study:
             raise RunError(
-                f"{self.folder} holds the study {found}, not {study}; give another folder with "
-                "--out."
+                f"{self.folder} holds the study {plan.study}, not {study}; give another folder "
+                "with --out."
             )
 
     def save_figure(self, figure: Figure, plan: Plan) -> list[Path]:
