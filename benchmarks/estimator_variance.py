@@ -17,7 +17,7 @@ from rich.table import Table
 from torch import Tensor
 
 from cadda import OperationPool, StagedPolicy
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.operations.base import Operation
 from cadda.operations.space import SignFlip
 from cadda.operations.time import TimeReverse

@@ -21,7 +21,7 @@ from rich.console import Console
 from torch import Tensor
 
 import cadda
-from cadda._types import Draw
+from cadda._internal.types import Draw
 from cadda.data.splits import split_subjects
 from cadda.operations.space import ChannelShuffle
 

@@ -18,7 +18,7 @@ from timing import milliseconds
 from torch.nn.functional import cross_entropy
 
 import cadda
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.searchers.methods import find_method
 from cadda.searchers.task import SearchTask
 from cadda.searching import make_task

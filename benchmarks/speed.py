@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cadda import OperationPool, Policy, StagedPolicy, operation_pool
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.models import Chambon2018
 
 N_WINDOWS = 64

@@ -15,7 +15,7 @@ from timing import milliseconds
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.models import Chambon2018
 
 N_CLASSES = 5

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cadda import CaddaError
-from cadda._files import make_folder, reason_of, write_text_atomically
+from cadda._internal.files import make_folder, reason_of, write_text_atomically
 
 
 def test_folders_are_made(tmp_path: Path) -> None:

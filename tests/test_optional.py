@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cadda._optional import probe
+from cadda._internal.optional import probe
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from cadda._random import Seeds, normal, uniform
+from cadda._internal.random import Seeds, normal, uniform
 
 
 def test_streams_are_functions_of_seed_name_and_indices() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cadda._internal.jsonlines import ResultsFile
 from cadda.exceptions import RunError
-from cadda.results import ResultsFile
 
 RECORDS = [{"job": {"fold": 0}, "result": {"score": 0.5}}, {"job": {"fold": 1}, "error": "größer"}]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cadda._files import reason_of, write_text_atomically
+from cadda._internal.files import reason_of, write_text_atomically
 from cadda.exceptions import RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.policies.spec import PolicySpec

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from cadda._files import make_folder, reason_of, write_text_atomically
+from cadda._internal.files import make_folder, reason_of, write_text_atomically
 from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cadda._files import replace_atomically, write_text_atomically
+from cadda._internal.files import replace_atomically, write_text_atomically
 from cadda.data.windows import Windows
 from cadda.gallery import gallery_of
 from cadda.policies.spec import PolicySpec

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from cadda._files import write_text_atomically
+from cadda._internal.files import write_text_atomically
 from cadda.run_folder import RunFolder, versions
 from cadda.searchers.events import SearchEpoch, SearchEvent, SearchStart
 from cadda.training import TrainingEvent

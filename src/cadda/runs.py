@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cadda._files import write_text_atomically
+from cadda._internal.files import write_text_atomically
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
 from cadda.fitting import Fitted, evaluate, fit

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cadda._settings import check_settings
-from cadda._validation import did_you_mean
+from cadda._internal.settings import check_settings
+from cadda._internal.validation import did_you_mean
 from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.fitting_parts import Device

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cadda._files import replace_atomically
+from cadda._internal.files import replace_atomically
 from cadda.data.windows import Windows
 from cadda.fitting import Fitted
 from cadda.fitting_parts import description_of, model_for

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from cadda._validation import check_positive
+from cadda._internal.validation import check_positive
 from cadda._version import __version__
 from cadda.compute import Engine, check_engine, open_engine
 from cadda.data.windows import Windows

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cadda import OperationPool
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.operations import CATALOGUE, EEG_OPERATIONS
 from cadda.operations.base import Operation
 from cadda.policies.gates import gate

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from cadda import EnumeratedPolicy, MixturePolicy, OperationPool, StagedPolicy
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.exceptions import TrainingError
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse

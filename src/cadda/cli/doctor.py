@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from cadda._optional import Probe
+    from cadda._internal.optional import Probe
 
 __all__ = ["doctor"]
 
@@ -82,7 +82,7 @@ def doctor(
 
     Exit code 1 if a package that cadda needs does not work.
     """
-    from cadda._optional import probe
+    from cadda._internal.optional import probe
     from cadda._version import __version__
 
     core = [probe(name) for name in CORE]

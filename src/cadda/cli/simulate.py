@@ -83,7 +83,7 @@ def _refuse_existing(out: Path, file_format: str) -> None:
 
 
 def _save_npz(nights: Iterator[Night], out: Path) -> str:
-    from cadda._files import make_folder
+    from cadda._internal.files import make_folder
     from cadda.data.simulate import nights_to_windows
 
     # Before the work is done.

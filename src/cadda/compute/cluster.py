@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Future
 from importlib import import_module
 from typing import Any
 
-from cadda._optional import probe
+from cadda._internal.optional import probe
 from cadda.compute.base import Engine
 from cadda.compute.processes import ATTEMPTS
 from cadda.compute.worker import run_alone

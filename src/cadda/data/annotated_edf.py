@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from cadda._files import reason_of
-from cadda._validation import did_you_mean
+from cadda._internal.files import reason_of
+from cadda._internal.validation import did_you_mean
 from cadda.data.channels import find_channels
 from cadda.data.edf_files import EdfHeader, read_annotations, read_edf_header
 from cadda.data.montage import electrodes

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._files import reason_of, replace_atomically
+from cadda._internal.files import reason_of, replace_atomically
 from cadda.data.flaws import Quality, find_flaws, refuse_bad
 from cadda.data.selection import select
 from cadda.data.standardise import Standardise, standardise_as

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._files import reason_of
+from cadda._internal.files import reason_of
 from cadda.data.flaws import Flaws, find_flaws
 from cadda.data.preprocess import Preprocessing, Recording
 from cadda.exceptions import DataError

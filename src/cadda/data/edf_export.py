@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._files import make_folder
+from cadda._internal.files import make_folder
 from cadda.data.hypnogram import STAGES, Annotation
 from cadda.data.simulate import Night
 from cadda.data.sleep_cycle import WINDOW_SECONDS

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cadda._files import reason_of
+from cadda._internal.files import reason_of
 from cadda.data.hypnogram import Annotation
 from cadda.exceptions import DataError
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._files import reason_of
-from cadda._validation import did_you_mean
+from cadda._internal.files import reason_of
+from cadda._internal.validation import did_you_mean
 from cadda.data.channels import find_channels
 from cadda.data.checks import count_missing
 from cadda.data.chunks import chunks

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-from cadda._files import reason_of
+from cadda._internal.files import reason_of
 from cadda.exceptions import DataError
 
 __all__ = ["available_nights", "fetch_sleep_physionet"]

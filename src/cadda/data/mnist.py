@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._files import reason_of
+from cadda._internal.files import reason_of
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 

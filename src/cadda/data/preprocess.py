@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._validation import check_positive
+from cadda._internal.validation import check_positive
 
 __all__ = ["Plan", "Preprocessing", "Recording"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.data.hypnogram import STAGES
 from cadda.data.preprocess import Preprocessing
 from cadda.data.sleep_cycle import draw_stages, state_weights

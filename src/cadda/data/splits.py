@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.exceptions import LeakError
 
 if TYPE_CHECKING:

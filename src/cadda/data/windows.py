@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from cadda._validation import check_positive
+from cadda._internal.validation import check_positive
 from cadda.data.checks import (
     check_finite,
     check_labels_in_range,

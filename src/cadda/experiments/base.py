@@ -17,7 +17,7 @@ A job is a small dict of plain values that names it, such as ``{"fold": 0, "oper
 "sign_flip", "magnitude": None}``. Jobs do not need each other. `Study.run` does one of them,
 perhaps in another process: it must not depend on anything but its arguments, and it gives plain
 values that JSON can hold. All that is random comes from named streams of ``config.seed``
-(`cadda._random.Seeds`). Everything else is done outside of the study: reading data, asking for
+(`cadda._internal.random.Seeds`). Everything else is done outside of the study: reading data, asking for
 settings, keeping results, resuming, progress, engines, saving pictures.
 
 `scales` says what ``quick`` (seconds, for the tests), ``cpu`` (up to about half an hour on two
@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, 
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from cadda._settings import read_none, split_commas
+from cadda._internal.settings import read_none, split_commas
 from cadda.experiments.sources import Reader, is_simulated, simulate
 from cadda.experiments.tables import Table
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Planned, Record, Several

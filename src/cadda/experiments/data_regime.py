@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.data.splits import split_subjects
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Planned, Record, Several

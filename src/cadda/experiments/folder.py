@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cadda._files import make_folder, reason_of, replace_atomically, write_text_atomically
+from cadda._internal.files import make_folder, reason_of, replace_atomically, write_text_atomically
+from cadda._internal.jsonlines import ResultsFile
 from cadda.exceptions import RunError
 from cadda.experiments.base import StudyConfig
 from cadda.experiments.plan import Plan
 from cadda.experiments.settings import to_toml
-from cadda.results import ResultsFile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Generator, Tensor
 
-from cadda._random import Seeds, uniform
+from cadda._internal.random import Seeds, uniform
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study, StudyConfig
 from cadda.experiments.operations import chosen_operations

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.data.digits import read_digits
 from cadda.data.mnist import read_mnist
 from cadda.data.windows import Windows

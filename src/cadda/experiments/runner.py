@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-from cadda._files import reason_of
+from cadda._internal.files import reason_of
 from cadda.compute import Engine
 from cadda.experiments.base import Job, Result
 from cadda.experiments.folder import StudyFolder

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import tomli_w
 from pydantic import ValidationError
 
-from cadda._files import reason_of
-from cadda._settings import NONE_IN_WORDS, first_problem
-from cadda._validation import did_you_mean
+from cadda._internal.files import reason_of
+from cadda._internal.settings import NONE_IN_WORDS, first_problem
+from cadda._internal.validation import did_you_mean
 from cadda.exceptions import CaddaError
 from cadda.experiments.base import Study, StudyConfig
 

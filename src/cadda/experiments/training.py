@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from pydantic import Field
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
 from cadda.experiments.base import Planned, Result, StudyConfig

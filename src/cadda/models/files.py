@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from cadda._files import replace_atomically
+from cadda._internal.files import replace_atomically
 from cadda._version import __version__
 from cadda.exceptions import ModelError
 from cadda.models.registry import MODELS, make_model

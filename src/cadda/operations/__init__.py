@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cadda._random import normal, uniform
+from cadda._internal.random import normal, uniform
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE, EEG_OPERATIONS, IMAGE_OPERATIONS
 from cadda.operations.pool import OperationPool, eeg_pool, image_pool

@@ -9,8 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor
 
-from cadda._types import Draw, Magnitude
-from cadda._validation import check_magnitude, check_windows
+from cadda._internal.types import Draw, Magnitude
+from cadda._internal.validation import check_magnitude, check_windows
 
 __all__ = ["Constant", "Operation"]
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from torch import Generator, Tensor
 
-from cadda._random import uniform
-from cadda._types import Draw
+from cadda._internal.random import uniform
+from cadda._internal.types import Draw
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.signal.filters import stop_band

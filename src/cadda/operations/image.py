@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from cadda._types import Draw
-from cadda._validation import check_windows
+from cadda._internal.types import Draw
+from cadda._internal.validation import check_windows
 from cadda.operations.base import Operation
 
 __all__ = ["HorizontalFlip", "Rotation90", "Rotation180", "VerticalFlip"]

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from cadda._random import uniform
-from cadda._types import Draw
+from cadda._internal.random import uniform
+from cadda._internal.types import Draw
 from cadda.operations.base import Constant, Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.signal.relaxation import relaxed_bernoulli, straight_through

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from cadda._random import uniform
+from cadda._internal.random import uniform
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, draw_groups, transform_groups
 from cadda.policies.gates import attach, gate

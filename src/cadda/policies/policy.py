@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor, nn
 
-from cadda._random import uniform
-from cadda._validation import check_labels
+from cadda._internal.random import uniform
+from cadda._internal.validation import check_labels
 from cadda.operations.base import Constant
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor, nn
 
-from cadda._random import uniform
-from cadda._validation import check_labels, check_positive
+from cadda._internal.random import uniform
+from cadda._internal.validation import check_labels, check_positive
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, check_granularity
 from cadda.policies.spec import PolicySpec, Provenance, StageEntry, Subpolicy

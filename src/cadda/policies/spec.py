@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from cadda._files import write_text_atomically
+from cadda._internal.files import write_text_atomically
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec_fields import (
     MAX_CLASSES,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from cadda._random import uniform
-from cadda._validation import check_positive
+from cadda._internal.random import uniform
+from cadda._internal.validation import check_positive
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, draw_groups, per_window, transform_groups
 from cadda.policies.gates import attach, gate

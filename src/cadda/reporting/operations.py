@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from torch import Tensor
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 
 __all__ = ["allot", "cut_into_parts"]
 

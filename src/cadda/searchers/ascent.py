@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from cadda._random import Seeds, seeded, uniform
+from cadda._internal.random import Seeds, seeded, uniform
 from cadda.policies.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed import RelaxedDraw, RelaxedPolicy
 from cadda.policies.staged import MixturePolicy, StagedPolicy

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds, seeded
+from cadda._internal.random import Seeds, seeded
 from cadda.exceptions import TrainingError
 from cadda.policies.enumerated import EnumeratedPolicy
 from cadda.policies.relaxed import RelaxedPolicy

@@ -13,8 +13,8 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor
 
-from cadda._random import normal, uniform
-from cadda._types import Draw
+from cadda._internal.random import normal, uniform
+from cadda._internal.types import Draw
 from cadda.operations.base import Operation
 
 __all__ = ["BlockShuffle", "WhiteNoise", "destructive_controls"]

@@ -39,8 +39,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds, uniform
-from cadda._validation import check_positive
+from cadda._internal.random import Seeds, uniform
+from cadda._internal.validation import check_positive
 from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, check_granularity, per_window
 from cadda.policies.staged import MixturePolicy

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.policies.policy import Policy
 from cadda.searchers.task import SearchTask
 from cadda.searchers.trials import Proposal, one_thread

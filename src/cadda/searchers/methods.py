@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from cadda._settings import check_settings
-from cadda._validation import check_positive, did_you_mean
+from cadda._internal.settings import check_settings
+from cadda._internal.validation import check_positive, did_you_mean
 from cadda.compute import Engine
 from cadda.searchers.bilevel import BilevelSearcher
 from cadda.searchers.driver import Driver, SearchDriver

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.compute import Engine
 from cadda.policies.schedule import PolicySchedule, Segment
 from cadda.policies.spec import PolicySpec

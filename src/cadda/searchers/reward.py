@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jvp
 from torch.nn.functional import cross_entropy, one_hot
 
-from cadda._random import seeded
+from cadda._internal.random import seeded
 
 __all__ = [
     "Confidence",

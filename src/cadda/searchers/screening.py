@@ -32,7 +32,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds, seeded
+from cadda._internal.random import Seeds, seeded
 from cadda.exceptions import TrainingError
 from cadda.operations.base import Operation
 from cadda.operations.pool import OperationPool

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from cadda._files import reason_of, write_text_atomically
+from cadda._internal.files import reason_of, write_text_atomically
 from cadda.exceptions import DataError
 from cadda.searchers.screening_settings import FEWEST_SUBJECTS
 from cadda.searchers.verdicts import ALL_CLASSES, NEEDED, ScreeningRow, Verdict

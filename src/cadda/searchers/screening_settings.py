@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cadda._validation import check_positive
+from cadda._internal.validation import check_positive
 
 __all__ = ["FEWEST_SUBJECTS", "ScreeningProgress", "ScreeningSettings"]
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cadda._settings import Pair
-from cadda._validation import check_positive
+from cadda._internal.settings import Pair
+from cadda._internal.validation import check_positive
 from cadda.policies.dispatch import Granularity, check_granularity
 from cadda.searchers.reward import Confidence, Hypergradient
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from cadda._files import reason_of
+from cadda._internal.files import reason_of
 from cadda.exceptions import RunError
 from cadda.searchers.encoding import Choice
 from cadda.searchers.trials import Outcome

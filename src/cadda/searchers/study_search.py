@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.compute import Engine
 from cadda.policies.spec import PolicySpec
 from cadda.searchers.encoding import GridEncoding, PolicyEncoding

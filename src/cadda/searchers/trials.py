@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
-from cadda._files import reason_of
+from cadda._internal.files import reason_of
 from cadda.compute import Engine
 from cadda.policies.spec import PolicySpec
 from cadda.searchers.retraining import Found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.data.windows import Windows
 
 __all__ = ["DESTROYS", "HELPS", "planted_network", "planted_windows"]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
-from cadda._files import write_text_atomically
+from cadda._internal.files import write_text_atomically
 from cadda.searchers.events import SearchEvent
 from cadda.training.events import TrainingEvent
 

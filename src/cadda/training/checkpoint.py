@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from cadda._files import replace_atomically
+from cadda._internal.files import replace_atomically
 from cadda.exceptions import TrainingError
 
 __all__ = ["load_checkpoint", "save_checkpoint"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds, seeded
+from cadda._internal.random import Seeds, seeded
 from cadda.exceptions import TrainingError
 from cadda.training.augment import Augmentation, Augmenter
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cadda._validation import check_positive
+from cadda._internal.validation import check_positive
 
 __all__ = ["TrainingSettings"]
 

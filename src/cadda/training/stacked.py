@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.exceptions import TrainingError
 from cadda.training.augment import Augmentation, Augmenter
 from cadda.training.events import EpochEnd

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._random import Seeds
+from cadda._internal.random import Seeds
 from cadda.reporting.report.record import Predictions
 from cadda.training.metrics import scores_of
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cadda._files import reason_of
+from cadda._internal.files import reason_of
 from cadda.exceptions import RunError
 
 __all__ = ["ResultsFile"]
