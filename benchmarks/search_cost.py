@@ -19,9 +19,9 @@ from torch.nn.functional import cross_entropy
 
 import cadda
 from cadda._internal.random import Seeds
+from cadda.api.search import make_task
 from cadda.searchers.methods import find_method
 from cadda.searchers.task import SearchTask
-from cadda.searching import make_task
 
 MASS = ("C3", "C4", "F3", "F4", "O1", "O2")
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {

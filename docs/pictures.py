@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
+from cadda.api.pool import operation_pool
+from cadda.api.screen import screen
 from cadda.cli.pictures import MAGNITUDES, save_operations_picture
 from cadda.data.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
 from cadda.operations import image_pool
-from cadda.pools import operation_pool
 from cadda.reporting import plot_operation
 from cadda.reporting.screening import plot_screening
-from cadda.screening import screen
 from cadda.testing.planted import planted_network, planted_windows
 
 IMAGES = Path(__file__).parent / "images"

@@ -12,7 +12,7 @@ from pictures import IMAGES
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from cadda.reports import write_report
+from cadda.runs.report import write_report
 
 SCREEN, PHONE = {"width": 1160, "height": 1000}, {"width": 380, "height": 1000}
 GAP = 40

@@ -10,13 +10,13 @@ import torch
 from torch import nn
 
 from cadda import Policy, PolicySpec, operation_pool
+from cadda.api.fit import evaluate, fit
+from cadda.api.prepare import pick_device
 from cadda.data.windows import Windows
 from cadda.exceptions import CaddaError, LeakError, ModelError, RunError
-from cadda.fitting import evaluate, fit
-from cadda.fitting_parts import pick_device
 from cadda.models.files import load_model
-from cadda.run_folder import RunFolder
-from cadda.runs import evaluate_run, train_in_folder
+from cadda.runs.folder import RunFolder
+from cadda.runs.run import evaluate_run, train_in_folder
 
 
 def make(n_subjects: int = 6, *, n_windows: int = 12, seed: int = 0, first: int = 0) -> Windows:

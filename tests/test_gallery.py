@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cadda import PolicySpec, Windows, image_pool, operation_pool
-from cadda.gallery import gallery_of
+from cadda.runs.examples import gallery_of
 
 MONTAGE = ["Fp1", "F3", "C3..", "Cz", "EEG C4", "F4", "O1", "O2"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cadda.run_folder import RunFolder
-from cadda.run_sessions import recorded_session
+from cadda.runs.folder import RunFolder
+from cadda.runs.sessions import recorded_session
 from cadda.searchers.events import SearchStart
 
 COMMAND = "cadda search night.npz --out run"

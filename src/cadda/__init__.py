@@ -33,12 +33,15 @@ from typing import TYPE_CHECKING, Any
 from cadda._version import __version__
 
 if TYPE_CHECKING:
+    from cadda.api.fit import Fitted, evaluate, fit
+    from cadda.api.pool import operation_pool
+    from cadda.api.screen import screen
+    from cadda.api.search import SearchResult, search
     from cadda.data.readers import read_windows
     from cadda.data.simulate import simulate_sleep
     from cadda.data.windows import Windows
     from cadda.estimators import AugmentedClassifier
     from cadda.exceptions import CaddaError
-    from cadda.fitting import Fitted, evaluate, fit
     from cadda.models.files import load_model
     from cadda.operations import Operation, OperationPool, image_pool
     from cadda.policies import (
@@ -49,10 +52,7 @@ if TYPE_CHECKING:
         RelaxedPolicy,
         StagedPolicy,
     )
-    from cadda.pools import operation_pool
-    from cadda.screening import screen
     from cadda.searchers.screening_result import Screening
-    from cadda.searching import SearchResult, search
 
 __all__ = [
     "AugmentedClassifier",
@@ -93,18 +93,18 @@ _HOMES = {
     "PolicySpec": "cadda.policies",
     "RelaxedPolicy": "cadda.policies",
     "Screening": "cadda.searchers.screening_result",
-    "SearchResult": "cadda.searching",
+    "SearchResult": "cadda.api.search",
     "StagedPolicy": "cadda.policies",
-    "Fitted": "cadda.fitting",
+    "Fitted": "cadda.api.fit",
     "Windows": "cadda.data.windows",
-    "evaluate": "cadda.fitting",
-    "fit": "cadda.fitting",
+    "evaluate": "cadda.api.fit",
+    "fit": "cadda.api.fit",
     "image_pool": "cadda.operations",
     "load_model": "cadda.models.files",
-    "operation_pool": "cadda.pools",
+    "operation_pool": "cadda.api.pool",
     "read_windows": "cadda.data.readers",
-    "screen": "cadda.screening",
-    "search": "cadda.searching",
+    "screen": "cadda.api.screen",
+    "search": "cadda.api.search",
     "simulate_sleep": "cadda.data.simulate",
 }
 

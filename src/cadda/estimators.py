@@ -12,16 +12,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from cadda.api.fit import fit
+from cadda.api.prepare import Device
+from cadda.api.search import search
 from cadda.data.splits import split_subjects
 from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
-from cadda.fitting import fit
-from cadda.fitting_parts import Device
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
 from cadda.searchers.methods import find_method
-from cadda.searching import search
 from cadda.training import TrainingSettings, predict_logits
 
 __all__ = ["AugmentedClassifier"]

@@ -12,9 +12,9 @@ import torch
 from playwright.sync_api import Browser, sync_playwright
 
 from cadda import PolicySpec, Windows
-from cadda.reports import write_report
-from cadda.run_sessions import recorded_session
-from cadda.runs import search_in_folder, train_in_folder
+from cadda.runs.report import write_report
+from cadda.runs.run import search_in_folder, train_in_folder
+from cadda.runs.sessions import recorded_session
 from cadda.training import TrainingSettings
 
 HOSTILE = "<script>alert(1)</script>"

@@ -21,8 +21,8 @@ from cadda.reporting.report import render_report
 from cadda.reporting.report.citation import bibtex
 from cadda.reporting.report.intervals import Estimate
 from cadda.reporting.report.words import measured, number
-from cadda.reports import read_record, write_report
-from cadda.run_folder import digest_of
+from cadda.runs.folder import digest_of
+from cadda.runs.report import read_record, write_report
 
 ROOT = Path(__file__).parents[2]
 RUNS = ["class-wise", "trials", "population", "training", "plain training", "hostile"]

@@ -30,9 +30,9 @@ def demo(
     from cadda.cli.pictures import save_operations_picture
     from cadda.cli.search import print_outcome
     from cadda.data.simulate import simulate_sleep
-    from cadda.reports import write_report
-    from cadda.run_sessions import recorded_session
-    from cadda.runs import search_in_folder
+    from cadda.runs.report import write_report
+    from cadda.runs.run import search_in_folder
+    from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, both
     from cadda.training import TrainingSettings
 

@@ -48,7 +48,7 @@ def evaluate(
     Example: cadda evaluate run other-epo.fif.gz
     """
     from cadda.cli.tables import print_scores
-    from cadda.runs import evaluate_run
+    from cadda.runs.run import evaluate_run
 
     reading = reading_of(
         data,

@@ -49,7 +49,7 @@ def operations(
 def _left_out(channels: str | None) -> dict[str, str]:
     if channels is None:
         return {}
-    from cadda.pools import operation_pool
+    from cadda.api.pool import operation_pool
 
     names = [name.strip() for name in channels.split(",")]
     # Which operations make sense does not depend on the sampling rate.

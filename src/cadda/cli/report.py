@@ -26,7 +26,7 @@ def report(
 
     Example: cadda report run --open
     """
-    from cadda.reports import write_report
+    from cadda.runs.report import write_report
 
     path = write_report(run).path
     typer.echo(json.dumps({"report": str(path)}) if as_json else str(path))

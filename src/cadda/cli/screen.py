@@ -84,8 +84,8 @@ def screen(
     Example: cadda screen night-epo.fif.gz --out screening
     """
     from cadda._internal.files import make_folder, replace_atomically
+    from cadda.api.screen import screen as run
     from cadda.reporting.screening import plot_screening
-    from cadda.screening import screen as run
     from cadda.tracking import ScreeningDisplay
 
     _refuse_earlier(out)

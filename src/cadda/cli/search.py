@@ -23,7 +23,7 @@ from cadda.cli.reading import (
 from cadda.cli.settings import parse_settings
 
 if TYPE_CHECKING:
-    from cadda.runs import SearchOutcome
+    from cadda.runs.run import SearchOutcome
 
 __all__ = ["search"]
 
@@ -99,9 +99,9 @@ def search(
 
     Example: cadda search night-epo.fif.gz --method cadda --out run
     """
-    from cadda.reports import write_report
-    from cadda.run_sessions import recorded_session
-    from cadda.runs import search_in_folder
+    from cadda.runs.report import write_report
+    from cadda.runs.run import search_in_folder
+    from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, both
     from cadda.training import TrainingSettings
 

@@ -73,8 +73,8 @@ def train(
     """
     from cadda.cli.tables import print_scores, subjects_in_words
     from cadda.policies.schedule import load_policy
-    from cadda.run_sessions import recorded_session
-    from cadda.runs import train_in_folder
+    from cadda.runs.run import train_in_folder
+    from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
 
     spec = None if policy is None else load_policy(policy)

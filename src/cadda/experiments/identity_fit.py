@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from cadda._internal.random import Seeds, uniform
+from cadda.api.pool import operation_pool
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study, StudyConfig
 from cadda.experiments.operations import chosen_operations
@@ -23,7 +24,6 @@ from cadda.experiments.tables import Cell, Table
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.gates import gate
-from cadda.pools import operation_pool
 from cadda.reporting.identity import Path, plot_paths
 
 __all__ = ["IdentityFitConfig", "IdentityFitStudy"]

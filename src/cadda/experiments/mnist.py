@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda._internal.random import Seeds
+from cadda.api.prepare import model_for
 from cadda.data.digits import read_digits
 from cadda.data.mnist import read_mnist
 from cadda.data.windows import Windows
@@ -24,7 +25,6 @@ from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, rac
 from cadda.experiments.sources import Reader, is_simulated
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold, TrainingConfig
-from cadda.fitting_parts import model_for
 from cadda.operations.pool import image_pool
 from cadda.reporting.race import add_race_legend, draw_race, draw_selected
 from cadda.searchers.methods import find_method

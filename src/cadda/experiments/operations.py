@@ -7,11 +7,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from cadda.api.pool import operation_pool
 from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec import PolicySpec, StageEntry, Subpolicy
 from cadda.policies.spec_text import ALL_CLASSES
-from cadda.pools import operation_pool
 
 __all__ = [
     "MAGNITUDES",

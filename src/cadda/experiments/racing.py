@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from time import process_time
 from typing import Any, Literal
 
+from cadda.api.problem import make_task
 from cadda.compute import Engine, open_engine
 from cadda.experiments.base import Result
 from cadda.experiments.training import Fold, TrainingConfig, train_and_score, training_settings
@@ -16,7 +17,6 @@ from cadda.policies.spec import PolicySpec
 from cadda.searchers.driver import Driver
 from cadda.searchers.methods import find_method
 from cadda.searchers.retraining import Found, Plan
-from cadda.tasks import make_task
 
 __all__ = ["NO_SEARCH", "Contestant", "Course", "no_race", "parse_contestant", "race"]
 

@@ -12,7 +12,7 @@ from cadda.experiments.base import Job, Result
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import Plan, Progress
 from cadda.experiments.preparing import Work
-from cadda.run_folder import versions
+from cadda.runs.folder import versions
 from cadda.searchers.trials import one_thread
 
 __all__ = ["JobEnd", "run_missing"]

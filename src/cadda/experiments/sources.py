@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from cadda.data.simulate import Night, nights_to_windows, simulate_nights
 from cadda.data.windows import Windows
-from cadda.run_folder import digest_of
+from cadda.runs.folder import digest_of
 
 __all__ = ["DataInfo", "Reader", "describe", "is_simulated", "simulate"]
 

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from pydantic import Field
 
 from cadda._internal.random import Seeds
+from cadda.api.fit import evaluate, fit
+from cadda.api.prepare import model_for
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
 from cadda.experiments.base import Planned, Result, StudyConfig
-from cadda.fitting import evaluate, fit
-from cadda.fitting_parts import model_for
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
 from cadda.training import TrainingSettings

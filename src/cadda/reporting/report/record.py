@@ -162,7 +162,7 @@ class Learning:
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """Windows before and after operations; see `cadda.gallery.gallery_of`.
+    """Windows before and after operations; see `cadda.runs.examples.gallery_of`.
 
     Parameters
     ----------

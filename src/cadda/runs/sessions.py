@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from cadda._internal.files import write_text_atomically
-from cadda.run_folder import RunFolder, versions
+from cadda.runs.folder import RunFolder, versions
 from cadda.searchers.events import SearchEpoch, SearchEvent, SearchStart
 from cadda.training import TrainingEvent
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cadda.api.pool import operation_pool
+from cadda.api.prepare import Device, check_pair, check_scale, model_for, pick_device
 from cadda.data.windows import Windows
-from cadda.fitting_parts import Device, check_pair, check_scale, model_for, pick_device
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
-from cadda.pools import operation_pool
 from cadda.searchers.task import SearchTask
 
 __all__ = ["make_task"]

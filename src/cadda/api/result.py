@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cadda._internal.files import replace_atomically
+from cadda.api.fit import Fitted
+from cadda.api.prepare import description_of, model_for
 from cadda.data.windows import Windows
-from cadda.fitting import Fitted
-from cadda.fitting_parts import description_of, model_for
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec, Provenance
 from cadda.reporting.policy import plot_evolution, plot_operation_use
-from cadda.run_folder import RunFolder
+from cadda.runs.folder import RunFolder
 from cadda.searchers.driver import Driver
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 from cadda.searchers.retraining import Trained

@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import nn
 
+from cadda.api.pool import pool_for_policy
 from cadda.data.channels import same_channels
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
@@ -18,7 +19,6 @@ from cadda.models.registry import ModelSource, make_model
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, load_policy, runnable
 from cadda.policies.spec import PolicySpec
-from cadda.pools import pool_for_policy
 from cadda.training.augment import Augmentation
 
 __all__ = [

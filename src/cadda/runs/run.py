@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from cadda._internal.files import write_text_atomically
+from cadda.api.fit import Fitted, evaluate, fit
+from cadda.api.prepare import Device, augmentation_for, check_fits, model_for, pick_device
+from cadda.api.search import SearchResult, search
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
-from cadda.fitting import Fitted, evaluate, fit
-from cadda.fitting_parts import Device, augmentation_for, check_fits, model_for, pick_device
 from cadda.models.files import load_model
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec import PolicySpec
-from cadda.run_folder import RunFolder, digest_of
-from cadda.run_records import leave_records, predict_labels
-from cadda.searching import SearchResult, search
+from cadda.runs.folder import RunFolder, digest_of
+from cadda.runs.records import leave_records, predict_labels
 from cadda.tracking.jsonl import JsonlSink, both
 from cadda.training import Scores, TrainingEvent, TrainingSettings, score
 

@@ -26,7 +26,7 @@ from cadda.reporting.report.record import (
     SearchCurves,
 )
 from cadda.reporting.report.verdict import verdict_of
-from cadda.run_folder import RunFolder
+from cadda.runs.folder import RunFolder
 
 __all__ = ["Report", "read_record", "write_report"]
 

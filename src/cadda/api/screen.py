@@ -14,8 +14,9 @@ from torch import Tensor
 from cadda._internal.settings import check_settings
 from cadda._internal.validation import did_you_mean
 from cadda._version import __version__
+from cadda.api.prepare import Device
+from cadda.api.search import make_task
 from cadda.data.windows import Windows
-from cadda.fitting_parts import Device
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.searchers.controls import destructive_controls
@@ -27,7 +28,6 @@ from cadda.searchers.screening_settings import (
     ScreeningSettings,
 )
 from cadda.searchers.verdicts import judge
-from cadda.searching import make_task
 
 __all__ = ["screen"]
 

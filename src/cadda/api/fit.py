@@ -10,8 +10,7 @@ from typing import Literal
 
 from torch import nn
 
-from cadda.data.windows import Windows
-from cadda.fitting_parts import (
+from cadda.api.prepare import (
     Device,
     augmentation_for,
     check_fits,
@@ -20,6 +19,7 @@ from cadda.fitting_parts import (
     model_for,
     pick_device,
 )
+from cadda.data.windows import Windows
 from cadda.models.files import ModelDescription, save_model
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule

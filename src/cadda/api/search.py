@@ -10,22 +10,22 @@ from typing import Any, Literal
 
 from cadda._internal.validation import check_positive
 from cadda._version import __version__
+from cadda.api.prepare import Device
+from cadda.api.problem import make_task
+from cadda.api.result import SearchResult, result_of, write_result
 from cadda.compute import Engine, check_engine, open_engine
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
-from cadda.fitting_parts import Device
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec import Provenance
-from cadda.run_folder import RunFolder, digest_of
-from cadda.search_result import SearchResult, result_of, write_result
+from cadda.runs.folder import RunFolder, digest_of
 from cadda.searchers.checks import check_stack, check_storage, check_task
 from cadda.searchers.driver import Driver
 from cadda.searchers.events import SearchEvent, SearchStart
 from cadda.searchers.hints import idle_workers, only_warmup, rare_classes
 from cadda.searchers.methods import Method, find_method
 from cadda.searchers.retraining import Plan
-from cadda.tasks import make_task
 from cadda.tracking.jsonl import JsonlSink, both
 from cadda.training import TrainingEvent, TrainingSettings
 

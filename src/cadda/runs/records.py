@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cadda._internal.files import replace_atomically, write_text_atomically
+from cadda.api.pool import operation_pool, pool_for_policy
 from cadda.data.windows import Windows
-from cadda.gallery import gallery_of
 from cadda.policies.spec import PolicySpec
-from cadda.pools import operation_pool, pool_for_policy
-from cadda.run_folder import RunFolder, digest_of
+from cadda.runs.examples import gallery_of
+from cadda.runs.folder import RunFolder, digest_of
 from cadda.training import predict_logits
 
 __all__ = ["leave_records", "predict_labels"]

@@ -1,0 +1,1 @@
+"""Windows in, result out: what users call."""
