@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import cadda
-from cadda.policies.staged import StagedPolicy
+from cadda.policies.relaxed.staged import StagedPolicy
 
 CONDITIONS = ("none", "uniform", "adda", "cadda", "dada", "faster_autoaugment")
 KEPT = ", kept"

@@ -21,8 +21,8 @@ from cadda._internal.random import Seeds
 from cadda.operations.base import Operation
 from cadda.operations.space import SignFlip
 from cadda.operations.time import TimeReverse
-from cadda.policies.estimators import reinforce_gradient
-from cadda.policies.relaxed import RelaxedDraw
+from cadda.policies.relaxed.base import RelaxedDraw
+from cadda.policies.relaxed.estimators import reinforce_gradient
 from cadda.searchers.ascent import PolicyAscent
 from cadda.searchers.reward import loss_gradient, weights_of, window_rewards
 from cadda.testing.planted import planted_network, planted_windows

@@ -7,7 +7,7 @@ from matplotlib.patches import FancyBboxPatch
 from pictures import IMAGES, save
 
 import cadda
-from cadda.policies.spec import StageEntry, Subpolicy
+from cadda.policies.spec.model import StageEntry, Subpolicy
 from cadda.reporting.policy import plot_operation_use
 from cadda.reporting.spectrum import power_in_decibel
 from cadda.testing.planted import planted_network

@@ -49,10 +49,10 @@ numpydoc_xref_aliases = {
     **{name: f"cadda.{name}" for name in cadda.__all__ if name[0].isupper()},
     "Group": "cadda.policies.dispatch.Group",
     "PolicyDraw": "cadda.policies.policy.PolicyDraw",
-    "Provenance": "cadda.policies.spec.Provenance",
-    "RelaxedDraw": "cadda.policies.relaxed.RelaxedDraw",
-    "StageEntry": "cadda.policies.spec.StageEntry",
-    "Subpolicy": "cadda.policies.spec.Subpolicy",
+    "Provenance": "cadda.policies.spec.model.Provenance",
+    "RelaxedDraw": "cadda.policies.relaxed.base.RelaxedDraw",
+    "StageEntry": "cadda.policies.spec.model.StageEntry",
+    "Subpolicy": "cadda.policies.spec.model.Subpolicy",
 }
 
 # Examples run when the documentation is built, so that what they show is what they do.

@@ -9,7 +9,7 @@ from cadda import OperationPool
 from cadda._internal.random import Seeds
 from cadda.operations import CATALOGUE, EEG_OPERATIONS
 from cadda.operations.base import Operation
-from cadda.policies.gates import gate
+from cadda.policies.relaxed.gates import gate
 
 WITH_MAGNITUDE = [name for name in EEG_OPERATIONS if CATALOGUE[name].has_magnitude]
 N_STEPS = 400

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import torch
 
-from cadda.policies.estimators import ControlVariate, reinforce_gradient, relax_gradient
+from cadda.policies.relaxed.estimators import ControlVariate, reinforce_gradient, relax_gradient
 from cadda.signal.relaxation import gumbel
 
 N_OPTIONS, N_CHOICES = 3, 2

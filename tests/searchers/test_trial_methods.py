@@ -13,7 +13,7 @@ from torch import nn
 from cadda.api.pool import operation_pool
 from cadda.compute import SerialEngine
 from cadda.operations.pool import image_pool
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.encoding import PolicyEncoding
 from cadda.searchers.judges import FoldJudge
 from cadda.searchers.methods import METHODS

@@ -13,7 +13,7 @@ from cadda.exceptions import TrainingError
 from cadda.models import LeNet1
 from cadda.operations.pool import image_pool
 from cadda.policies.policy import Policy
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.training import TrainingResult, TrainingSettings, train
 from cadda.training.stacked import can_stack, train_stacked
 

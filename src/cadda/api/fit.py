@@ -23,7 +23,7 @@ from cadda.data.windows import Windows
 from cadda.models.files import ModelDescription, save_model
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.training import (
     EpochEnd,
     Scores,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from cadda.data.montage import measured_positions, resolve_montage
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool, eeg_pool, image_pool
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["operation_pool", "pool_for_policy"]
 

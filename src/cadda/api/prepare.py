@@ -18,7 +18,7 @@ from cadda.models.files import ModelDescription
 from cadda.models.registry import ModelSource, make_model
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, load_policy, runnable
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.training.augment import Augmentation
 
 __all__ = [

@@ -10,7 +10,7 @@ from cadda.api.prepare import description_of, model_for
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec import PolicySpec, Provenance
+from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.reporting.policy import plot_evolution, plot_operation_use
 from cadda.runs.folder import RunFolder
 from cadda.searchers.driver import Driver

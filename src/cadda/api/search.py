@@ -18,7 +18,7 @@ from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
-from cadda.policies.spec import Provenance
+from cadda.policies.spec.model import Provenance
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.searchers.checks import check_stack, check_storage, check_task
 from cadda.searchers.driver import Driver

@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from cadda.policies.schedule import PolicySchedule
-    from cadda.policies.spec import PolicySpec
+    from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["app"]
 
@@ -64,7 +64,7 @@ def _print_policy(spec: PolicySpec) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from cadda.policies.spec_words import stage_in_words
+    from cadda.policies.spec.describe import stage_in_words
 
     console = Console()
     found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""

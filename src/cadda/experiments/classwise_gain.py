@@ -35,8 +35,8 @@ from cadda.experiments.training import (
     seconds_of,
     train_and_score,
 )
-from cadda.policies.spec import PolicySpec
-from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.classwise import plot_classwise
 
 __all__ = ["ClasswiseGainConfig", "ClasswiseGainStudy"]

@@ -23,7 +23,7 @@ from cadda.experiments.operations import chosen_operations
 from cadda.experiments.tables import Cell, Table
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.gates import gate
+from cadda.policies.relaxed.gates import gate
 from cadda.reporting.identity import Path, plot_paths
 
 __all__ = ["IdentityFitConfig", "IdentityFitStudy"]

@@ -10,8 +10,8 @@ from pydantic import Field
 from cadda.api.pool import operation_pool
 from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec import PolicySpec, StageEntry, Subpolicy
-from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
+from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = [
     "MAGNITUDES",

@@ -13,7 +13,7 @@ from cadda.experiments.base import Result
 from cadda.experiments.training import Fold, TrainingConfig, train_and_score, training_settings
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.driver import Driver
 from cadda.searchers.methods import find_method
 from cadda.searchers.retraining import Found, Plan

@@ -13,7 +13,7 @@ from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
 from cadda.experiments.base import Planned, Result, StudyConfig
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.training import TrainingSettings
 
 __all__ = [

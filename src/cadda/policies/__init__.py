@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cadda.policies.enumerated import EnumeratedPolicy
 from cadda.policies.policy import Policy
-from cadda.policies.relaxed import RelaxedPolicy
-from cadda.policies.spec import PolicySpec
-from cadda.policies.staged import MixturePolicy, StagedPolicy
+from cadda.policies.relaxed.base import RelaxedPolicy
+from cadda.policies.relaxed.enumerated import EnumeratedPolicy
+from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = [
     "EnumeratedPolicy",

@@ -18,7 +18,7 @@ from cadda.policies.dispatch import (
     draw_groups,
     transform_groups,
 )
-from cadda.policies.spec import PolicySpec, StageEntry
+from cadda.policies.spec.model import PolicySpec, StageEntry
 
 __all__ = ["Policy", "PolicyDraw"]
 

@@ -13,8 +13,8 @@ from cadda._internal.files import reason_of, write_text_atomically
 from cadda.exceptions import PolicyFileError
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
-from cadda.policies.spec import PolicySpec
-from cadda.policies.spec_json import readable_json
+from cadda.policies.spec.json import readable_json
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["PolicySchedule", "ScheduledPolicy", "Segment", "load_policy", "runnable"]
 

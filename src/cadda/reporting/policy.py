@@ -13,9 +13,9 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec import PolicySpec
-from cadda.policies.spec_words import row_label
-from cadda.policies.summary import PolicySummary, summarise
+from cadda.policies.spec.describe import row_label
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import PolicySummary, summarise
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 
 __all__ = ["plot_evolution", "plot_operation_use"]

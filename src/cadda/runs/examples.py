@@ -13,9 +13,9 @@ from cadda.data.montage import electrodes
 from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
-from cadda.policies.spec import PolicySpec
-from cadda.policies.spec_text import ALL_CLASSES
-from cadda.policies.summary import summarise
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import summarise
+from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.operations import most_visible
 
 __all__ = ["gallery_of"]

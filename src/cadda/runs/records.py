@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from cadda._internal.files import replace_atomically, write_text_atomically
 from cadda.api.pool import operation_pool, pool_for_policy
 from cadda.data.windows import Windows
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.runs.examples import gallery_of
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.training import predict_logits

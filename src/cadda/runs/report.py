@@ -14,7 +14,7 @@ import numpy as np
 from cadda._internal.files import reason_of, write_text_atomically
 from cadda.exceptions import RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.report import RunRecord, render_report
 from cadda.reporting.report.intervals import judge
 from cadda.reporting.report.record import (

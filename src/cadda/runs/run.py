@@ -16,7 +16,7 @@ from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
 from cadda.models.files import load_model
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.runs.records import leave_records, predict_labels
 from cadda.tracking.jsonl import JsonlSink, both

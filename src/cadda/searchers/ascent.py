@@ -8,9 +8,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cadda._internal.random import Seeds, seeded, uniform
-from cadda.policies.estimators import ControlVariate, relax_gradient
-from cadda.policies.relaxed import RelaxedDraw, RelaxedPolicy
-from cadda.policies.staged import MixturePolicy, StagedPolicy
+from cadda.policies.relaxed.base import RelaxedDraw, RelaxedPolicy
+from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
+from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
 from cadda.searchers.choice_adam import ChoiceAdam
 from cadda.searchers.settings import Estimator
 

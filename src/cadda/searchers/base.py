@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from cadda.policies.relaxed import RelaxedPolicy
-from cadda.policies.spec import PolicySpec
+from cadda.policies.relaxed.base import RelaxedPolicy
+from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import SearchStep
 from cadda.searchers.task import SearchTask
 

@@ -11,9 +11,9 @@ from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds, seeded
 from cadda.exceptions import TrainingError
-from cadda.policies.enumerated import EnumeratedPolicy
-from cadda.policies.relaxed import RelaxedPolicy
-from cadda.policies.staged import MixturePolicy, StagedPolicy
+from cadda.policies.relaxed.base import RelaxedPolicy
+from cadda.policies.relaxed.enumerated import EnumeratedPolicy
+from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
 from cadda.searchers.ascent import PolicyAscent
 from cadda.searchers.base import Searcher
 from cadda.searchers.events import SearchStep

@@ -11,8 +11,8 @@ import torch
 from torch import Generator
 
 from cadda.operations.pool import OperationPool
-from cadda.policies.spec import PolicySpec, StageEntry, Subpolicy
-from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
+from cadda.policies.spec.text import ALL_CLASSES
 from cadda.searchers.space import PolicySpace
 
 __all__ = ["Choice", "GridEncoding", "PolicyEncoding"]

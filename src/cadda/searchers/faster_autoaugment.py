@@ -43,7 +43,7 @@ from cadda._internal.random import Seeds, uniform
 from cadda._internal.validation import check_positive
 from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, check_granularity, per_window
-from cadda.policies.staged import MixturePolicy
+from cadda.policies.relaxed.staged import MixturePolicy
 from cadda.searchers.base import Searcher
 from cadda.searchers.events import SearchStep
 from cadda.searchers.task import SearchTask

@@ -19,7 +19,7 @@ import torch
 from cadda._internal.random import Seeds
 from cadda.compute import Engine
 from cadda.policies.schedule import PolicySchedule, Segment
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.encoding import PolicyEncoding
 from cadda.searchers.judges import SegmentJudge
 from cadda.searchers.retraining import Found, Plan

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from cadda.policies.schedule import PolicySchedule, runnable
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import Retrained
 from cadda.searchers.task import SearchTask
 from cadda.training import EpochEnd, TrainingEvent, TrainingSettings, train

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from cadda._internal.random import Seeds
 from cadda.compute import Engine
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.encoding import GridEncoding, PolicyEncoding
 from cadda.searchers.judges import FoldJudge, TrainedFold, TrainingJudge, train_fold
 from cadda.searchers.retraining import Plan

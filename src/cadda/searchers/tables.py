@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cadda.policies.spec import PolicySpec
-from cadda.policies.summary import PolicySummary, summarise
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import PolicySummary, summarise
 from cadda.searchers.events import Table
 
 __all__ = ["tables_of"]

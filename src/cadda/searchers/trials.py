@@ -14,7 +14,7 @@ import torch
 
 from cadda._internal.files import reason_of
 from cadda.compute import Engine
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.retraining import Found
 
 __all__ = ["Judge", "Outcome", "Proposal", "TrialSearch", "evaluate", "one_thread"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cadda.policies.spec import PolicySpec
-from cadda.policies.spec_words import row_label
+from cadda.policies.spec.describe import row_label
+from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.report.charts import Chart, Line, Series, line_chart
 from cadda.reporting.report.record import Learning, SearchCurves
 from cadda.reporting.report.words import number, percent

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec_text import ALL_CLASSES
-from cadda.policies.spec_words import amount_in_words
+from cadda.policies.spec.describe import amount_in_words
+from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.report.charts import (
     Chart,
     Line,

@@ -8,9 +8,9 @@ import numpy as np
 
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec import PolicySpec
-from cadda.policies.spec_words import amount_in_words, row_label, stage_in_words
-from cadda.policies.summary import PolicySummary, summarise
+from cadda.policies.spec.describe import amount_in_words, row_label, stage_in_words
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import PolicySummary, summarise
 from cadda.reporting.report.words import percent
 
 __all__ = ["Card", "Drawn", "HeatRow", "PolicyView", "Use", "lonely_operations", "view_policy"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = [
     "DataFacts",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = [
     "MAX_CLASSES",

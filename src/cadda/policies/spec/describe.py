@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.spec.text import ALL_CLASSES
 
 if TYPE_CHECKING:
-    from cadda.policies.spec import StageEntry
+    from cadda.policies.spec.model import StageEntry
 
 __all__ = ["amount_in_words", "row_label", "stage_in_words"]
 

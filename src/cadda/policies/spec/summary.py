@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.policies.spec import PolicySpec
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["PolicySummary", "summarise"]
 

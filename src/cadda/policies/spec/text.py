@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from cadda.exceptions import PolicyFileError
 
 if TYPE_CHECKING:
-    from cadda.policies.spec import PolicySpec, StageEntry, Subpolicy
+    from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
 
 __all__ = ["ALL_CLASSES", "SHORT_NAMES", "ShortForm", "format_text", "parse_text"]
 

@@ -14,10 +14,10 @@ from pydantic_core import ErrorDetails
 from cadda._internal.validation import did_you_mean
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec_text import SHORT_NAMES, ShortForm, parse_text
+from cadda.policies.spec.text import SHORT_NAMES, ShortForm, parse_text
 
 if TYPE_CHECKING:
-    from cadda.policies.spec import PolicySpec
+    from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["load_spec", "parse_json", "parse_short", "readable_json"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from cadda.policies.spec import PolicySpec, Subpolicy
+    from cadda.policies.spec.model import PolicySpec, Subpolicy
 
 __all__ = ["probability_table"]
 

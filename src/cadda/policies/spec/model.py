@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from cadda._internal.files import write_text_atomically
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec_fields import (
+from cadda.policies.spec.fields import (
     MAX_CLASSES,
     MAX_ENTRIES,
     MAX_STAGES,
@@ -29,9 +29,9 @@ from cadda.policies.spec_fields import (
     check_stage,
     check_subpolicies,
 )
-from cadda.policies.spec_json import load_spec, parse_json, parse_short, readable_json
-from cadda.policies.spec_table import probability_table
-from cadda.policies.spec_text import ALL_CLASSES, format_text
+from cadda.policies.spec.json import load_spec, parse_json, parse_short, readable_json
+from cadda.policies.spec.tables import probability_table
+from cadda.policies.spec.text import ALL_CLASSES, format_text
 
 __all__ = ["PolicySpec", "Provenance", "Stage", "StageEntry", "Subpolicy"]
 

@@ -13,8 +13,8 @@ from cadda._internal.random import uniform
 from cadda._internal.validation import check_labels, check_positive
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, check_granularity
-from cadda.policies.spec import PolicySpec, Provenance, StageEntry, Subpolicy
-from cadda.policies.spec_text import ALL_CLASSES
+from cadda.policies.spec.model import PolicySpec, Provenance, StageEntry, Subpolicy
+from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy"]
 

@@ -1,0 +1,1 @@
+"""Policies whose parameters have gradients."""
