@@ -18,7 +18,7 @@ from rich.table import Table
 import cadda
 from cadda.models import LeNet1
 from cadda.training import TrainingSettings, train
-from cadda.training.stacked import train_stacked
+from cadda.training.batched import train_stacked
 
 CLASS_NAMES = ("4", "5", "6", "9")
 N_PIXELS = 28

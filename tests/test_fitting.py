@@ -14,7 +14,7 @@ from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import pick_device
 from cadda.data.windows import Windows
 from cadda.exceptions import CaddaError, LeakError, ModelError, RunError
-from cadda.models.files import load_model
+from cadda.models.serialization import load_model
 from cadda.runs.folder import RunFolder
 from cadda.runs.run import evaluate_run, train_in_folder
 

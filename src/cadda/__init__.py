@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cadda.data.windows import Windows
     from cadda.estimators import AugmentedClassifier
     from cadda.exceptions import CaddaError
-    from cadda.models.files import load_model
+    from cadda.models.serialization import load_model
     from cadda.operations import Operation, OperationPool, image_pool
     from cadda.policies import (
         EnumeratedPolicy,
@@ -100,7 +100,7 @@ _HOMES = {
     "evaluate": "cadda.api.fit",
     "fit": "cadda.api.fit",
     "image_pool": "cadda.operations",
-    "load_model": "cadda.models.files",
+    "load_model": "cadda.models.serialization",
     "operation_pool": "cadda.api.pool",
     "read_windows": "cadda.data.readers",
     "screen": "cadda.api.screen",

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.func import functional_call, jvp, vmap
 
 from cadda.models import Chambon2018, convolution
-from cadda.models.convolution import PooledConvolution
+from cadda.models._fused_convolution import PooledConvolution
 
 SHAPES = [
     (1, 8, 64, 16, 3000),

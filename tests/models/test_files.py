@@ -10,8 +10,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from cadda.exceptions import ModelError
-from cadda.models.files import ModelDescription, load_model, save_model
 from cadda.models.registry import make_model
+from cadda.models.serialization import ModelDescription, load_model, save_model
 
 DESCRIPTION = ModelDescription("chambon2018", 2, 512, 100.0, ("C3", "C4"), ("W", "N1", "N2"))
 

@@ -14,7 +14,7 @@ from cadda import Operation, OperationPool, Policy, PolicySpec, StagedPolicy, op
 from cadda.exceptions import ModelError, TrainingError
 from cadda.policies.schedule import PolicySchedule, ScheduledPolicy, Segment
 from cadda.training import EpochEnd, TrainingEnd, TrainingSettings, train
-from cadda.training.augment import Augmenter
+from cadda.training.augmenter import Augmenter
 
 CLASSES = ("low", "high")
 

@@ -15,7 +15,7 @@ from cadda.operations.pool import image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import TrainingResult, TrainingSettings, train
-from cadda.training.stacked import can_stack, train_stacked
+from cadda.training.batched import can_stack, train_stacked
 
 CLASS_NAMES = ("a", "b", "c")
 TEXTS = (

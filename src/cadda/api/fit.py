@@ -20,8 +20,8 @@ from cadda.api.prepare import (
     pick_device,
 )
 from cadda.data.windows import Windows
-from cadda.models.files import ModelDescription, save_model
 from cadda.models.registry import ModelSource
+from cadda.models.serialization import ModelDescription, save_model
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import (
@@ -33,7 +33,7 @@ from cadda.training import (
     score,
 )
 from cadda.training import train as train_model
-from cadda.training.augment import Augmentation
+from cadda.training.augmenter import Augmentation
 
 __all__ = ["Fitted", "evaluate", "fit"]
 

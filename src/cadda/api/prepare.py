@@ -14,12 +14,12 @@ from cadda.data.channels import same_channels
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
 from cadda.exceptions import ModelError
-from cadda.models.files import ModelDescription
 from cadda.models.registry import ModelSource, make_model
+from cadda.models.serialization import ModelDescription
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, load_policy, runnable
 from cadda.policies.spec.model import PolicySpec
-from cadda.training.augment import Augmentation
+from cadda.training.augmenter import Augmentation
 
 __all__ = [
     "Device",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from cadda.models.convolution import PooledConvolution
+from cadda.models._fused_convolution import PooledConvolution
 
 __all__ = ["Chambon2018"]
 

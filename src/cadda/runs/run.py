@@ -14,7 +14,7 @@ from cadda.api.prepare import Device, augmentation_for, check_fits, model_for, p
 from cadda.api.search import SearchResult, search
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
-from cadda.models.files import load_model
+from cadda.models.serialization import load_model
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.runs.folder import RunFolder, digest_of

@@ -10,8 +10,8 @@ import torch
 from cadda.exceptions import ModelError
 from cadda.searchers.study import open_storage, quiet_optuna
 from cadda.searchers.task import SearchTask
+from cadda.training.batched import can_stack
 from cadda.training.predict import check_logits
-from cadda.training.stacked import can_stack
 
 __all__ = ["check_stack", "check_storage", "check_task"]
 

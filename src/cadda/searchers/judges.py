@@ -14,7 +14,7 @@ from cadda.policies.policy import Policy
 from cadda.searchers.task import SearchTask
 from cadda.searchers.trials import Proposal, one_thread
 from cadda.training import Trainer, TrainingSettings, predict_logits, train
-from cadda.training.stacked import train_stacked
+from cadda.training.batched import train_stacked
 
 __all__ = ["FoldJudge", "SegmentJudge", "TrainedFold", "TrainingJudge", "train_fold"]
 

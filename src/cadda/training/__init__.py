@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
-from cadda.training.loop import Trainer, TrainingResult, train
 from cadda.training.metrics import Scores, score
 from cadda.training.predict import predict_logits
 from cadda.training.settings import TrainingSettings
+from cadda.training.trainer import Trainer, TrainingResult, train
 
 __all__ = [
     "EpochEnd",

@@ -19,12 +19,12 @@ from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds
 from cadda.exceptions import TrainingError
-from cadda.training.augment import Augmentation, Augmenter
+from cadda.training.augmenter import Augmentation, Augmenter
 from cadda.training.events import EpochEnd
-from cadda.training.loop import Labelled, TrainingResult, class_weight_of
 from cadda.training.metrics import score
 from cadda.training.predict import BATCH, check_logits, device_of
 from cadda.training.settings import TrainingSettings
+from cadda.training.trainer import Labelled, TrainingResult, class_weight_of
 
 __all__ = ["can_stack", "train_stacked"]
 

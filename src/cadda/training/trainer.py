@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds, seeded
 from cadda.exceptions import TrainingError
-from cadda.training.augment import Augmentation, Augmenter
+from cadda.training.augmenter import Augmentation, Augmenter
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
 from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
 from cadda.training.metrics import score
