@@ -23,8 +23,8 @@ from cadda.operations.space import SignFlip
 from cadda.operations.time import TimeReverse
 from cadda.policies.relaxed.base import RelaxedDraw
 from cadda.policies.relaxed.estimators import reinforce_gradient
-from cadda.searchers.ascent import PolicyAscent
-from cadda.searchers.reward import loss_gradient, weights_of, window_rewards
+from cadda.searchers.gradient.policy_optimizer import PolicyAscent
+from cadda.searchers.gradient.reward import loss_gradient, weights_of, window_rewards
 from cadda.testing.planted import planted_network, planted_windows
 
 N_TRAINING_STEPS = 150

@@ -31,8 +31,8 @@ from scipy.stats import spearmanr, t
 
 import cadda
 from cadda.data.splits import split_subjects, stratified_subset
-from cadda.searchers.controls import destructive_controls
-from cadda.searchers.screening_settings import ScreeningSettings
+from cadda.screening.controls import destructive_controls
+from cadda.screening.settings import ScreeningSettings
 
 N_RESAMPLES = 10_000
 STUDIES = ("simulated", "few-windows", "many-judges", "sleep")

@@ -21,7 +21,7 @@ import cadda
 from cadda._internal.random import Seeds
 from cadda.api.search import make_task
 from cadda.searchers.methods import find_method
-from cadda.searchers.task import SearchTask
+from cadda.searchers.problem import SearchTask
 
 MASS = ("C3", "C4", "F3", "F4", "O1", "O2")
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {

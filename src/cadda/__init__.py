@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         RelaxedPolicy,
         StagedPolicy,
     )
-    from cadda.searchers.screening_result import Screening
+    from cadda.screening.result import Screening
 
 __all__ = [
     "AugmentedClassifier",
@@ -92,7 +92,7 @@ _HOMES = {
     "Policy": "cadda.policies",
     "PolicySpec": "cadda.policies",
     "RelaxedPolicy": "cadda.policies",
-    "Screening": "cadda.searchers.screening_result",
+    "Screening": "cadda.screening.result",
     "SearchResult": "cadda.api.search",
     "StagedPolicy": "cadda.policies",
     "Fitted": "cadda.api.fit",

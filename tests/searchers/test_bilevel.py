@@ -17,9 +17,9 @@ from cadda._internal.random import Seeds
 from cadda.exceptions import TrainingError
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.searchers.bilevel import BilevelSearcher
-from cadda.searchers.settings import BilevelSettings
-from cadda.searchers.task import SearchTask
+from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.settings import BilevelSettings
+from cadda.searchers.problem import SearchTask
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
 CLASSES = ("up", "down")

@@ -7,7 +7,7 @@ import torch
 
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
-from cadda.searchers.controls import BlockShuffle, WhiteNoise, destructive_controls
+from cadda.screening.controls import BlockShuffle, WhiteNoise, destructive_controls
 from cadda.testing import OperationContract
 
 

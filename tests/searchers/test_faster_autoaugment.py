@@ -15,9 +15,9 @@ from cadda.exceptions import TrainingError
 from cadda.models.critic import make_critic
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
-from cadda.searchers.faster_autoaugment import FasterSearcher, FasterSettings
-from cadda.searchers.task import SearchTask
-from cadda.searchers.wasserstein import gradient_penalty, partners
+from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
+from cadda.searchers.gradient.wasserstein import gradient_penalty, partners
+from cadda.searchers.problem import SearchTask
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
 TIME = torch.linspace(-1, 1, 40)

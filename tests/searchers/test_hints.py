@@ -5,7 +5,7 @@ from __future__ import annotations
 from cadda import PolicySpec
 from cadda.policies.spec.summary import summarise
 from cadda.searchers.events import SearchStep
-from cadda.searchers.hints import hints_of
+from cadda.searchers.warnings import hints_of
 
 QUIET = [SearchStep(1, 1.0, 0.1, 1.0)]
 

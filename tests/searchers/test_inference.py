@@ -8,8 +8,8 @@ import math
 import pytest
 import torch
 
-from cadda.searchers.inference import Trials, average, holm
-from cadda.searchers.verdicts import judge
+from cadda.screening.inference import Trials, average, holm
+from cadda.screening.verdicts import judge
 
 HALVES = torch.tensor([0.5, 0.5])
 

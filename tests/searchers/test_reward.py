@@ -11,7 +11,7 @@ from torch.func import functional_call
 from torch.nn.functional import cross_entropy, one_hot
 
 from cadda.searchers import reward
-from cadda.searchers.reward import (
+from cadda.searchers.gradient.reward import (
     Confidence,
     best_sharpness,
     loss_gradient,

@@ -12,15 +12,15 @@ from cadda import OperationPool, Screening, Windows, screen
 from cadda.operations.base import Operation
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.searchers.allotment import cut_into_parts
-from cadda.searchers.controls import destructive_controls
-from cadda.searchers.inference import Trials
-from cadda.searchers.label_rewards import label_rewards
-from cadda.searchers.reward import window_rewards
-from cadda.searchers.screening import collect_trials
-from cadda.searchers.screening_settings import ScreeningProgress, ScreeningSettings
-from cadda.searchers.task import SearchTask
-from cadda.searchers.verdicts import ScreeningRow
+from cadda.screening.allotment import cut_into_parts
+from cadda.screening.controls import destructive_controls
+from cadda.screening.inference import Trials
+from cadda.screening.label_rewards import label_rewards
+from cadda.screening.rewards import collect_trials
+from cadda.screening.settings import ScreeningProgress, ScreeningSettings
+from cadda.screening.verdicts import ScreeningRow
+from cadda.searchers.gradient.reward import window_rewards
+from cadda.searchers.problem import SearchTask
 from cadda.testing.planted import planted_windows
 
 SFREQ = 100.0

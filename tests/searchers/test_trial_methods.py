@@ -14,14 +14,14 @@ from cadda.api.pool import operation_pool
 from cadda.compute import SerialEngine
 from cadda.operations.pool import image_pool
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.encoding import PolicyEncoding
-from cadda.searchers.judges import FoldJudge
 from cadda.searchers.methods import METHODS
-from cadda.searchers.population import PopulationSearch
+from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Plan
-from cadda.searchers.study_search import StudySearch, make_folds
-from cadda.searchers.task import SearchTask
-from cadda.searchers.trials import Outcome, Proposal, TrialSearch
+from cadda.searchers.trials.encoding import PolicyEncoding
+from cadda.searchers.trials.evaluators import FoldJudge
+from cadda.searchers.trials.optuna_search import StudySearch, make_folds
+from cadda.searchers.trials.population import PopulationSearch
+from cadda.searchers.trials.protocol import Outcome, Proposal, TrialSearch
 from cadda.testing.planted import CLASS_NAMES, planted_windows
 from cadda.training import TrainingSettings
 

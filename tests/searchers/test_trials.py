@@ -21,7 +21,7 @@ from cadda.exceptions import RunError, TrainingError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.searchers.events import Retrained, SearchStart, TrialEnd
 from cadda.searchers.methods import METHODS
-from cadda.searchers.trial_driver import TrialDriver
+from cadda.searchers.trials.runner import TrialDriver
 from cadda.testing.planted import planted_windows
 from cadda.training import TrainingSettings
 

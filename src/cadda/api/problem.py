@@ -11,7 +11,7 @@ from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
-from cadda.searchers.task import SearchTask
+from cadda.searchers.problem import SearchTask
 
 __all__ = ["make_task"]
 

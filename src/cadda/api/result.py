@@ -13,9 +13,9 @@ from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.reporting.policy import plot_evolution, plot_operation_use
 from cadda.runs.folder import RunFolder
-from cadda.searchers.driver import Driver
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 from cadda.searchers.retraining import Trained
+from cadda.searchers.runner import Driver
 
 __all__ = ["SearchResult", "result_of", "write_result"]
 

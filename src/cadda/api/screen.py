@@ -19,15 +19,15 @@ from cadda.api.search import make_task
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
-from cadda.searchers.controls import destructive_controls
-from cadda.searchers.screening import collect_trials
-from cadda.searchers.screening_result import Screening
-from cadda.searchers.screening_settings import (
+from cadda.screening.controls import destructive_controls
+from cadda.screening.result import Screening
+from cadda.screening.rewards import collect_trials
+from cadda.screening.settings import (
     FEWEST_SUBJECTS,
     ScreeningProgress,
     ScreeningSettings,
 )
-from cadda.searchers.verdicts import judge
+from cadda.screening.verdicts import judge
 
 __all__ = ["screen"]
 
@@ -51,8 +51,8 @@ def screen(
 
     A model is trained without augmentation until it begins to overfit. From then on operations are
     tried on training windows, and their rewards compared with those of the same windows unchanged,
-    and with those of two controls that destroy the window: see `cadda.searchers.screening` for
-    rewards and `cadda.searchers.verdicts.judge` for what follows from them.
+    and with those of two controls that destroy the window: see `cadda.screening.rewards` for
+    rewards and `cadda.screening.verdicts.judge` for what follows from them.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def screen(
         Called after every epoch and every round.
     **settings : object
         Further settings, such as ``n_rounds=160`` or ``lr=3e-3``: see
-        `cadda.searchers.screening_settings.ScreeningSettings`.
+        `cadda.screening.settings.ScreeningSettings`.
 
     Returns
     -------

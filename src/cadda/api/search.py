@@ -21,11 +21,11 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import Provenance
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.searchers.checks import check_stack, check_storage, check_task
-from cadda.searchers.driver import Driver
 from cadda.searchers.events import SearchEvent, SearchStart
-from cadda.searchers.hints import idle_workers, only_warmup, rare_classes
 from cadda.searchers.methods import Method, find_method
 from cadda.searchers.retraining import Plan
+from cadda.searchers.runner import Driver
+from cadda.searchers.warnings import idle_workers, only_warmup, rare_classes
 from cadda.tracking.jsonl import JsonlSink, both
 from cadda.training import TrainingEvent, TrainingSettings
 

@@ -24,8 +24,8 @@ from cadda.cli.reading import (
 from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
-    from cadda.searchers.screening_result import Screening
-    from cadda.searchers.verdicts import ScreeningRow
+    from cadda.screening.result import Screening
+    from cadda.screening.verdicts import ScreeningRow
 
 __all__ = ["screen"]
 
@@ -151,7 +151,7 @@ def _print(found: Screening) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from cadda.searchers.verdicts import UNIT
+    from cadda.screening.verdicts import UNIT
 
     console = Console(highlight=False)
     table = Table(

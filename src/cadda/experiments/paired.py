@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.stats import t
 
-from cadda.searchers.inference import holm
+from cadda.screening.inference import holm
 
 __all__ = ["Comparison", "compare_with", "recommendation"]
 

@@ -14,9 +14,9 @@ from cadda.experiments.training import Fold, TrainingConfig, train_and_score, tr
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.driver import Driver
 from cadda.searchers.methods import find_method
 from cadda.searchers.retraining import Found, Plan
+from cadda.searchers.runner import Driver
 
 __all__ = ["NO_SEARCH", "Contestant", "Course", "no_race", "parse_contestant", "race"]
 

@@ -13,7 +13,7 @@ from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import Plan, Progress
 from cadda.experiments.preparing import Work
 from cadda.runs.folder import versions
-from cadda.searchers.trials import one_thread
+from cadda.searchers.trials.protocol import one_thread
 
 __all__ = ["JobEnd", "run_missing"]
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.searchers.verdicts import ALL_CLASSES, NEEDED, UNIT, ScreeningRow
+from cadda.screening.verdicts import ALL_CLASSES, NEEDED, UNIT, ScreeningRow
 
 __all__ = ["plot_screening"]
 

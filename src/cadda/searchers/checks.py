@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from cadda.exceptions import ModelError
-from cadda.searchers.study import open_storage, quiet_optuna
-from cadda.searchers.task import SearchTask
+from cadda.searchers.problem import SearchTask
+from cadda.searchers.trials.optuna_store import open_storage, quiet_optuna
 from cadda.training.batched import can_stack
 from cadda.training.predict import check_logits
 

@@ -10,17 +10,17 @@ from typing import Any
 from cadda._internal.settings import check_settings
 from cadda._internal.validation import check_positive, did_you_mean
 from cadda.compute import Engine
-from cadda.searchers.bilevel import BilevelSearcher
-from cadda.searchers.driver import Driver, SearchDriver
-from cadda.searchers.faster_autoaugment import FasterSearcher, FasterSettings
-from cadda.searchers.population import PopulationSearch
+from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
+from cadda.searchers.gradient.settings import PAPER, BilevelSettings
+from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Plan
-from cadda.searchers.settings import PAPER, BilevelSettings
+from cadda.searchers.runner import Driver, SearchDriver
 from cadda.searchers.space import PolicySpace
-from cadda.searchers.study_search import StudySearch
-from cadda.searchers.task import SearchTask
-from cadda.searchers.trial_driver import TrialDriver
-from cadda.searchers.trial_settings import PopulationSettings, TrialSettings
+from cadda.searchers.trials.optuna_search import StudySearch
+from cadda.searchers.trials.population import PopulationSearch
+from cadda.searchers.trials.runner import TrialDriver
+from cadda.searchers.trials.settings import PopulationSettings, TrialSettings
 
 __all__ = ["METHODS", "Method", "find_method"]
 

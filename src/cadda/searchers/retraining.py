@@ -14,7 +14,7 @@ from torch import Tensor
 from cadda.policies.schedule import PolicySchedule, runnable
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import Retrained
-from cadda.searchers.task import SearchTask
+from cadda.searchers.problem import SearchTask
 from cadda.training import EpochEnd, TrainingEvent, TrainingSettings, train
 
 __all__ = ["Found", "Plan", "Retrainings", "Trained"]

@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cadda.searchers.screening_settings import ScreeningProgress
+from cadda.screening.settings import ScreeningProgress
 from cadda.tracking.display import Display
 
 __all__ = ["ScreeningDisplay"]

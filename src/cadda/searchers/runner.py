@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from cadda.searchers.base import Searcher
 from cadda.searchers.events import (
     Retrained,
     SearchEnd,
@@ -22,10 +21,11 @@ from cadda.searchers.events import (
     SearchStep,
     TrialEnd,
 )
-from cadda.searchers.hints import hints_of
+from cadda.searchers.gradient.base import Searcher
+from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Found, Plan, Retrainings, Trained
 from cadda.searchers.tables import tables_of
-from cadda.searchers.task import SearchTask
+from cadda.searchers.warnings import hints_of
 from cadda.training import TrainingEvent, predict_logits, score
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
 

@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from cadda.searchers.inference import Means, Trials, average, holm
+from cadda.screening.inference import Means, Trials, average, holm
 
 __all__ = ["ALL_CLASSES", "NEEDED", "UNIT", "ScreeningRow", "Verdict", "judge"]
 

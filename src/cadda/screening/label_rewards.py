@@ -1,7 +1,7 @@
 r"""What each window would do for validation with each label.
 
 The reward of a window with label y is the derivative of its loss along v, the gradient of the
-validation loss (see `cadda.searchers.reward`). The logits hold the losses with all labels, so the
+validation loss (see `cadda.searchers.gradient.reward`). The logits hold the losses with all labels, so the
 rewards with all labels cost no more than that with one. Models here are in evaluation mode, in
 which each window is judged by itself: no dropout, no batch statistics.
 """
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from cadda.searchers.reward import RELATIVE_STEP, Weights
+from cadda.searchers.gradient.reward import RELATIVE_STEP, Weights
 
 __all__ = ["label_rewards", "sharpened_gradient"]
 

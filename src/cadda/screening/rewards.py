@@ -9,7 +9,7 @@ paired reward
           - \nabla_\theta \ell(x_i, y_i), v \rangle
 
 says how much more the window does for them after an operation than before (see
-`cadda.searchers.reward`). Beside it stands what the window would do with a label drawn at random.
+`cadda.searchers.gradient.reward`). Beside it stands what the window would do with a label drawn at random.
 
 - Each round takes another **part of the validation windows**, in turn. Of a model that generalises
   well, v is mostly noise; with the parts kept apart, standard errors know how much.
@@ -37,12 +37,12 @@ from cadda.exceptions import TrainingError
 from cadda.operations.base import Operation
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import draw_groups, transform_groups
-from cadda.searchers.allotment import allot, cut_into_parts
-from cadda.searchers.inference import Trials
-from cadda.searchers.label_rewards import label_rewards, sharpened_gradient
-from cadda.searchers.reward import Weights, best_sharpness, unrolled, weights_of
-from cadda.searchers.screening_settings import ScreeningProgress, ScreeningSettings
-from cadda.searchers.task import SearchTask
+from cadda.screening.allotment import allot, cut_into_parts
+from cadda.screening.inference import Trials
+from cadda.screening.label_rewards import label_rewards, sharpened_gradient
+from cadda.screening.settings import ScreeningProgress, ScreeningSettings
+from cadda.searchers.gradient.reward import Weights, best_sharpness, unrolled, weights_of
+from cadda.searchers.problem import SearchTask
 from cadda.training.predict import check_logits, predict_logits
 
 __all__ = ["collect_trials"]

@@ -12,8 +12,8 @@ from typing import Any
 
 from cadda._internal.files import reason_of, write_text_atomically
 from cadda.exceptions import DataError
-from cadda.searchers.screening_settings import FEWEST_SUBJECTS
-from cadda.searchers.verdicts import ALL_CLASSES, NEEDED, ScreeningRow, Verdict
+from cadda.screening.settings import FEWEST_SUBJECTS
+from cadda.screening.verdicts import ALL_CLASSES, NEEDED, ScreeningRow, Verdict
 
 __all__ = ["Screening"]
 

@@ -12,13 +12,13 @@ from torch import Tensor
 from cadda._internal.random import Seeds
 from cadda.compute import Engine
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.encoding import GridEncoding, PolicyEncoding
-from cadda.searchers.judges import FoldJudge, TrainedFold, TrainingJudge, train_fold
+from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Plan
-from cadda.searchers.study import Sampling, StudyMemory
-from cadda.searchers.task import SearchTask
-from cadda.searchers.trial_settings import TrialSettings
-from cadda.searchers.trials import Judge, Outcome, Proposal, TrialSearch
+from cadda.searchers.trials.encoding import GridEncoding, PolicyEncoding
+from cadda.searchers.trials.evaluators import FoldJudge, TrainedFold, TrainingJudge, train_fold
+from cadda.searchers.trials.optuna_store import Sampling, StudyMemory
+from cadda.searchers.trials.protocol import Judge, Outcome, Proposal, TrialSearch
+from cadda.searchers.trials.settings import TrialSettings
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
 
 __all__ = ["StudySearch", "make_folds"]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from cadda.policies.relaxed.base import RelaxedPolicy
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import SearchStep
-from cadda.searchers.task import SearchTask
+from cadda.searchers.problem import SearchTask
 
 __all__ = ["Searcher"]
 

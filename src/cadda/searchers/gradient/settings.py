@@ -9,7 +9,7 @@ from typing import Any, Literal
 from cadda._internal.settings import Pair
 from cadda._internal.validation import check_positive
 from cadda.policies.dispatch import Granularity, check_granularity
-from cadda.searchers.reward import Confidence, Hypergradient
+from cadda.searchers.gradient.reward import Confidence, Hypergradient
 
 __all__ = ["PAPER", "BilevelSettings", "Estimator", "Sampling"]
 
@@ -69,7 +69,7 @@ class BilevelSettings:
         Whether to subtract from each reward that of the same window left as it is.
     confidence : 'remove' | 'calibrate' | 'keep'
         Whether an operation may earn something by only making an overfitted model less sure, as
-        noise does: see `cadda.searchers.reward.loss_gradient`.
+        noise does: see `cadda.searchers.gradient.reward.loss_gradient`.
     pooled : bool
         Whether subpolicies and stages learn together what they have in common, each operation
         then being judged by all windows that met it anywhere; and apart in what they differ.

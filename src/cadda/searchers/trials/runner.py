@@ -8,12 +8,12 @@ from typing import Any
 
 from cadda.compute import Engine
 from cadda.exceptions import RunError, TrainingError, WorkerError
-from cadda.searchers.driver import Driver
 from cadda.searchers.events import TrialEnd
+from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Found, Plan
+from cadda.searchers.runner import Driver
 from cadda.searchers.tables import tables_of
-from cadda.searchers.task import SearchTask
-from cadda.searchers.trials import Outcome, TrialSearch, evaluate
+from cadda.searchers.trials.protocol import Outcome, TrialSearch, evaluate
 
 __all__ = ["TrialDriver"]
 

@@ -11,8 +11,8 @@ from cadda._internal.random import Seeds, seeded, uniform
 from cadda.policies.relaxed.base import RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
-from cadda.searchers.choice_adam import ChoiceAdam
-from cadda.searchers.settings import Estimator
+from cadda.searchers.gradient.choice_adam import ChoiceAdam
+from cadda.searchers.gradient.settings import Estimator
 
 __all__ = ["PolicyAscent"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from cadda._internal.files import reason_of
 from cadda.exceptions import RunError
-from cadda.searchers.encoding import Choice
-from cadda.searchers.trials import Outcome
+from cadda.searchers.trials.encoding import Choice
+from cadda.searchers.trials.protocol import Outcome
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -20,12 +20,12 @@ from cadda._internal.random import Seeds
 from cadda.compute import Engine
 from cadda.policies.schedule import PolicySchedule, Segment
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.encoding import PolicyEncoding
-from cadda.searchers.judges import SegmentJudge
+from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Found, Plan
-from cadda.searchers.task import SearchTask
-from cadda.searchers.trial_settings import PopulationSettings
-from cadda.searchers.trials import Judge, Outcome, Proposal, TrialSearch
+from cadda.searchers.trials.encoding import PolicyEncoding
+from cadda.searchers.trials.evaluators import SegmentJudge
+from cadda.searchers.trials.protocol import Judge, Outcome, Proposal, TrialSearch
+from cadda.searchers.trials.settings import PopulationSettings
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
 
 __all__ = ["PopulationSearch"]

@@ -11,8 +11,8 @@ from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds
 from cadda.policies.policy import Policy
-from cadda.searchers.task import SearchTask
-from cadda.searchers.trials import Proposal, one_thread
+from cadda.searchers.problem import SearchTask
+from cadda.searchers.trials.protocol import Proposal, one_thread
 from cadda.training import Trainer, TrainingSettings, predict_logits, train
 from cadda.training.batched import train_stacked
 

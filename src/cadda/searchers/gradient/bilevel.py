@@ -14,12 +14,18 @@ from cadda.exceptions import TrainingError
 from cadda.policies.relaxed.base import RelaxedPolicy
 from cadda.policies.relaxed.enumerated import EnumeratedPolicy
 from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
-from cadda.searchers.ascent import PolicyAscent
-from cadda.searchers.base import Searcher
 from cadda.searchers.events import SearchStep
-from cadda.searchers.reward import Weights, loss_gradient, unrolled, weights_of, window_rewards
-from cadda.searchers.settings import BilevelSettings
-from cadda.searchers.task import SearchTask
+from cadda.searchers.gradient.base import Searcher
+from cadda.searchers.gradient.policy_optimizer import PolicyAscent
+from cadda.searchers.gradient.reward import (
+    Weights,
+    loss_gradient,
+    unrolled,
+    weights_of,
+    window_rewards,
+)
+from cadda.searchers.gradient.settings import BilevelSettings
+from cadda.searchers.problem import SearchTask
 
 __all__ = ["BilevelSearcher", "make_policy"]
 

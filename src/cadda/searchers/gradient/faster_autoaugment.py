@@ -44,10 +44,10 @@ from cadda._internal.validation import check_positive
 from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, check_granularity, per_window
 from cadda.policies.relaxed.staged import MixturePolicy
-from cadda.searchers.base import Searcher
 from cadda.searchers.events import SearchStep
-from cadda.searchers.task import SearchTask
-from cadda.searchers.wasserstein import Classifier, gradient_penalty, partners
+from cadda.searchers.gradient.base import Searcher
+from cadda.searchers.gradient.wasserstein import Classifier, gradient_penalty, partners
+from cadda.searchers.problem import SearchTask
 
 __all__ = ["FasterSearcher", "FasterSettings"]
 

@@ -1,0 +1,1 @@
+"""Effects of single operations, class by class."""

@@ -1,0 +1,1 @@
+"""Search methods that follow gradients."""

@@ -1,0 +1,1 @@
+"""Search methods that evaluate one policy after another."""
