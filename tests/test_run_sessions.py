@@ -82,7 +82,7 @@ def complain(logger: logging.Logger) -> None:
 def test_warnings_are_kept_and_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, logger = begun(tmp_path), logging.getLogger("cadda.data.readers")
+    run, logger = begun(tmp_path), logging.getLogger("cadda.data.io.read")
     monkeypatch.setattr(logging.root, "handlers", [])
     with (
         pytest.warns(UserWarning, match="in volts"),

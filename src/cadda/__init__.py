@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from cadda.api.pool import operation_pool
     from cadda.api.screen import screen
     from cadda.api.search import SearchResult, search
-    from cadda.data.readers import read_windows
-    from cadda.data.simulate import simulate_sleep
+    from cadda.data.io.read import read_windows
+    from cadda.data.simulation.nights import simulate_sleep
     from cadda.data.windows import Windows
     from cadda.estimators import AugmentedClassifier
     from cadda.exceptions import CaddaError
@@ -102,10 +102,10 @@ _HOMES = {
     "image_pool": "cadda.operations",
     "load_model": "cadda.models.serialization",
     "operation_pool": "cadda.api.pool",
-    "read_windows": "cadda.data.readers",
+    "read_windows": "cadda.data.io.read",
     "screen": "cadda.api.screen",
     "search": "cadda.api.search",
-    "simulate_sleep": "cadda.data.simulate",
+    "simulate_sleep": "cadda.data.simulation.nights",
 }
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cadda.data.edf_files import read_annotations, read_edf_header
-from cadda.data.readers import read_windows
+from cadda.data.io.edf import read_annotations, read_edf_header
+from cadda.data.io.read import read_windows
 from cadda.exceptions import DataError
 
 WriteEdf = Callable[..., Path]
@@ -201,7 +201,7 @@ def test_several_mapping_files(folder: Path) -> None:
 
 
 def test_preprocessing_is_in_the_mapping_file(folder: Path) -> None:
-    from cadda.data.preprocess import Preprocessing
+    from cadda.data.io.preprocess import Preprocessing
 
     with pytest.raises(ValueError, match=r"`preprocessing` must be None, as .*motor.toml says"):
         read_windows(folder, preprocessing=Preprocessing())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cadda.data.readers import read_windows
+from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 

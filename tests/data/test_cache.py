@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from cadda.data import cache, recordings, window_store
-from cadda.data.cache_upkeep import cache_entries, clear_cache
-from cadda.data.readers import read_windows
+from cadda.data.io.cache_upkeep import cache_entries, clear_cache
+from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -245,7 +245,7 @@ def test_folder_that_cannot_be_made(
 
 READ = """
 import sys, time
-from cadda.data.readers import read_windows
+from cadda.data.io.read import read_windows
 def progress(done, total, name):
     print(done, flush=True)
     if done == {stop}:
@@ -256,7 +256,7 @@ print(len(windows), float(windows.x.double().square().sum()))
 
 AT_ONCE = """
 import multiprocessing, os, sys
-from cadda.data.readers import read_windows
+from cadda.data.io.read import read_windows
 def read(barrier):
     barrier.wait()
     windows = read_windows(sys.argv[1], on_progress=lambda *_: barrier.wait())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cadda.data.channels import same_channels
-from cadda.data.simulate import simulate_sleep
-from cadda.data.sleep_edf import FAMILIES
+from cadda.data.io.sleep_edf import FAMILIES
+from cadda.data.simulation.nights import simulate_sleep
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import torch
 
 from cadda import CaddaError
 from cadda.data import edf_export
-from cadda.data.edf_export import write_edf
-from cadda.data.readers import read_windows
-from cadda.data.simulate import Night, nights_to_windows, simulate_night, simulate_nights
+from cadda.data.io.read import read_windows
+from cadda.data.simulation.edf_export import write_edf
+from cadda.data.simulation.nights import Night, nights_to_windows, simulate_night, simulate_nights
 
 edfio = pytest.importorskip("edfio")
 

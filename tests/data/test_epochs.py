@@ -11,8 +11,8 @@ import mne
 import numpy as np
 import pytest
 
-from cadda.data.epochs import epochs_to_windows
-from cadda.data.readers import read_windows
+from cadda.data.io.epochs import epochs_to_windows
+from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 

@@ -8,7 +8,7 @@ from typing import Any
 import mne
 import pytest
 
-from cadda.data.fetch import available_nights, fetch_sleep_physionet
+from cadda.data.datasets.sleep_physionet import available_nights, fetch_sleep_physionet
 from cadda.exceptions import DataError
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadda.data.hypnogram import STAGES, Annotation, are_stages, hypnogram_windows, stage_of
+from cadda.data.io.hypnogram import STAGES, Annotation, are_stages, hypnogram_windows, stage_of
 from cadda.exceptions import DataError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cadda.data.mnist import read_mnist
+from cadda.data.datasets.mnist import read_mnist
 from cadda.exceptions import DataError
 
 

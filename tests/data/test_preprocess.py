@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cadda.data import cutting
-from cadda.data.cutting import cut_recording
-from cadda.data.preprocess import Preprocessing, Recording
+from cadda.data.io.preprocess import Preprocessing, Recording
+from cadda.data.io.windowing import cut_recording
 from cadda.data.standardise import standardise, standardise_as
 from cadda.exceptions import DataError
 

@@ -9,7 +9,7 @@ import mne
 import numpy as np
 import pytest
 
-from cadda.data.readers import read_windows
+from cadda.data.io.read import read_windows
 from cadda.exceptions import DataError
 
 WriteNight = Callable[..., Path]

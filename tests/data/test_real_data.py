@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cadda import operation_pool
-from cadda.data.edf_files import read_edf_header
-from cadda.data.mnist import read_mnist
-from cadda.data.readers import read_windows
+from cadda.data.datasets.mnist import read_mnist
+from cadda.data.io.edf import read_edf_header
+from cadda.data.io.read import read_windows
 from cadda.exceptions import DataError
 
 MOTOR = """

@@ -19,8 +19,16 @@ from typer.testing import CliRunner
 from cadda import CaddaError, operation_pool
 from cadda.cli.simulate import simulate
 from cadda.data import sleep_artefacts, sleep_sources
-from cadda.data.readers import read_windows
-from cadda.data.simulate import (
+from cadda.data.io.read import read_windows
+from cadda.data.simulation.head import (
+    ELECTRODES,
+    SLEEP_MONTAGES,
+    electrode_positions,
+    lead_field,
+    scalp,
+)
+from cadda.data.simulation.hypnogram import draw_stages, state_weights
+from cadda.data.simulation.nights import (
     Night,
     nights_to_windows,
     simulate_night,
@@ -28,16 +36,8 @@ from cadda.data.simulate import (
     simulate_sleep,
     simulated_subject,
 )
-from cadda.data.sleep_cycle import draw_stages, state_weights
-from cadda.data.sleep_head import (
-    ELECTRODES,
-    SLEEP_MONTAGES,
-    electrode_positions,
-    lead_field,
-    scalp,
-)
-from cadda.data.sleep_recording import record
-from cadda.data.sleep_subject import draw_subject
+from cadda.data.simulation.recording import record
+from cadda.data.simulation.subject import draw_subject
 from cadda.data.windows import Windows
 from cadda.reporting.sleep import plot_sleep
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from cadda.data.hypnogram import STAGES
-from cadda.data.readers import read_windows
-from cadda.data.sleep_edf import plan_sleep
+from cadda.data.io.hypnogram import STAGES
+from cadda.data.io.read import read_windows
+from cadda.data.io.sleep_edf import plan_sleep
 from cadda.exceptions import DataError
 
 WriteEdf = Callable[..., Path]
@@ -80,7 +80,7 @@ def test_hypnogram_may_start_later_than_its_recording(
 
 
 def test_other_lengths_and_rates(tmp_path: Path, write_night: WriteNight) -> None:
-    from cadda.data.preprocess import Preprocessing
+    from cadda.data.io.preprocess import Preprocessing
 
     write_night(tmp_path, "SC4001", sfreq=100.0)
     write_night(tmp_path, "SC4011", sfreq=200.0)

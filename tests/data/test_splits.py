@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from cadda.data.readers import read_windows
-from cadda.data.simulate import simulate_sleep
+from cadda.data.io.read import read_windows
+from cadda.data.simulation.nights import simulate_sleep
 from cadda.data.splits import (
     balanced_subset,
     check_no_leak,

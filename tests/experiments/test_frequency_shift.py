@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cadda import Windows, simulate_sleep
-from cadda.data.simulate import simulated_subject
+from cadda.data.simulation.nights import simulated_subject
 from cadda.experiments.base import Record
 from cadda.experiments.frequency_shift import STUDY, FrequencyShiftConfig
 

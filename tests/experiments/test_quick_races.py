@@ -7,7 +7,7 @@ import pytest
 
 import cadda
 from cadda.compute import open_engine
-from cadda.data.digits import read_digits
+from cadda.data.datasets.digits import read_digits
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.mnist import MnistConfig, _fold
 from cadda.experiments.preparing import prepare

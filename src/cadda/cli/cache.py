@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from cadda.data.cache_upkeep import CacheEntry
+    from cadda.data.io.cache_upkeep import CacheEntry
 
 __all__ = ["cache"]
 
@@ -28,8 +28,8 @@ def cache(
 
     Examples: cadda data cache · cadda data cache --clear
     """
-    from cadda.data.cache import cache_folder
-    from cadda.data.cache_upkeep import cache_entries, clear_cache
+    from cadda.data.io.cache import cache_folder
+    from cadda.data.io.cache_upkeep import cache_entries, clear_cache
 
     entries = clear_cache() if clear else cache_entries()
     total = sum(entry.n_bytes for entry in entries)

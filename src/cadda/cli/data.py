@@ -13,7 +13,7 @@ from cadda.cli.progress import progress_bar
 from cadda.cli.reading import Channels, Classes, Data, DropBad, MinWindows, Subject, names_in
 
 if TYPE_CHECKING:
-    from cadda.data.flaws import Quality
+    from cadda.data.quality import Quality
     from cadda.data.windows import Windows
 
 __all__ = ["data_app"]
@@ -54,7 +54,7 @@ def info(
 
     Examples: cadda data info sleep-epo.fif.gz · cadda data info ~/mne_data/physionet-sleep-data
     """
-    from cadda.data.readers import ReadOptions, read_with_quality
+    from cadda.data.io.read import ReadOptions, read_with_quality
 
     with progress_bar("Reading") as on_progress:
         options = ReadOptions(
@@ -87,7 +87,7 @@ def fetch(
 
     Example: cadda data fetch sleep-physionet --subjects 0-4 --recordings 1,2
     """
-    from cadda.data.fetch import fetch_sleep_physionet
+    from cadda.data.datasets.sleep_physionet import fetch_sleep_physionet
 
     if dataset != "sleep-physionet":
         raise ValueError(f"the data must be sleep-physionet, got {dataset!r}.")

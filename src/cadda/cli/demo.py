@@ -29,7 +29,7 @@ def demo(
     """
     from cadda.cli.pictures import save_operations_picture
     from cadda.cli.search import print_outcome
-    from cadda.data.simulate import simulate_sleep
+    from cadda.data.simulation.nights import simulate_sleep
     from cadda.runs.report import write_report
     from cadda.runs.run import search_in_folder
     from cadda.runs.sessions import recorded_session

@@ -26,7 +26,7 @@ def save_operations_picture(path: Path) -> Path:
     import torch
 
     from cadda.api.pool import operation_pool
-    from cadda.data.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
+    from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
     from cadda.reporting import plot_operations
 
     pool = operation_pool(sfreq=EXAMPLE_SFREQ, ch_names=EXAMPLE_CHANNELS)

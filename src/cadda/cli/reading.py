@@ -113,7 +113,7 @@ def read(reading: Mapping[str, Any]) -> Windows:
     Windows
         The windows.
     """
-    from cadda.data.readers import read_windows
+    from cadda.data.io.read import read_windows
 
     # What is in memory takes no time, and two bars at once are more than a terminal can show.
     in_memory = not isinstance(reading["arguments"]["source"], str)

@@ -12,7 +12,7 @@ import typer
 from cadda.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from cadda.data.simulate import Night
+    from cadda.data.simulation.nights import Night
 
 __all__ = ["simulate"]
 
@@ -53,7 +53,7 @@ def simulate(
         )
     if not overwrite:
         _refuse_existing(out, file_format)
-    from cadda.data.simulate import simulate_nights
+    from cadda.data.simulation.nights import simulate_nights
 
     nights = _with_progress(
         simulate_nights(subjects, windows, montage=montage, seed=seed), subjects
@@ -84,7 +84,7 @@ def _refuse_existing(out: Path, file_format: str) -> None:
 
 def _save_npz(nights: Iterator[Night], out: Path) -> str:
     from cadda._internal.files import make_folder
-    from cadda.data.simulate import nights_to_windows
+    from cadda.data.simulation.nights import nights_to_windows
 
     # Before the work is done.
     make_folder(out.parent)
@@ -94,7 +94,7 @@ def _save_npz(nights: Iterator[Night], out: Path) -> str:
 
 
 def _save_edf(nights: Iterator[Night], out: Path) -> str:
-    from cadda.data.edf_export import write_edf
+    from cadda.data.simulation.edf_export import write_edf
 
     pairs = write_edf(nights, out)
     return f"{len(pairs)} pairs such as {pairs[0][0].name!r} and {pairs[0][1].name!r}"

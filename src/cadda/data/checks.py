@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from cadda.data.chunks import chunks
+from cadda.data.io.chunks import chunks
 
 __all__ = [
     "check_finite",

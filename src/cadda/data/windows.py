@@ -238,7 +238,7 @@ class Windows:
             Events named like the classes, metadata with subject and recording: a table, or
             where pandas is not installed, a list of dicts.
         """
-        from cadda.data.epochs import windows_to_epochs
+        from cadda.data.io.epochs import windows_to_epochs
 
         return windows_to_epochs(self)
 
@@ -250,7 +250,7 @@ class Windows:
         path : path-like
             Where to write.
         """
-        from cadda.data.arrays import save_npz
+        from cadda.data.io.npz import save_npz
 
         save_npz(self, path)
 

@@ -16,8 +16,8 @@ from pydantic import Field
 
 from cadda._internal.random import Seeds
 from cadda.api.prepare import model_for
-from cadda.data.digits import read_digits
-from cadda.data.mnist import read_mnist
+from cadda.data.datasets.digits import read_digits
+from cadda.data.datasets.mnist import read_mnist
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Planned, Record, Result, Several, Study
 from cadda.experiments.race_results import race_panel, race_table, selected

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from cadda.data.simulate import Night, nights_to_windows, simulate_nights
+from cadda.data.simulation.nights import Night, nights_to_windows, simulate_nights
 from cadda.data.windows import Windows
 from cadda.runs.folder import digest_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.sleep_sources import column, hump
+from cadda.data.simulation.sources import column, hump
 
 __all__ = ["blink", "movement", "muscle_burst", "saccade", "slow_eye_movement"]
 

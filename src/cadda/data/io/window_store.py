@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.cache import CachedWindows, Run, cache_folder, description_of, load_entry
-from cadda.data.cache_upkeep import draft_prefix, remove_abandoned
+from cadda.data.io.cache import CachedWindows, Run, cache_folder, description_of, load_entry
+from cadda.data.io.cache_upkeep import draft_prefix, remove_abandoned
 from cadda.exceptions import DataError
 
 __all__ = ["WindowStore"]

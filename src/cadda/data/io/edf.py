@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cadda._internal.files import reason_of
-from cadda.data.hypnogram import Annotation
+from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import DataError
 
 __all__ = ["EdfHeader", "read_annotations", "read_edf_header"]

@@ -16,11 +16,11 @@ from cadda._internal.files import reason_of
 from cadda._internal.validation import did_you_mean
 from cadda.data.channels import find_channels
 from cadda.data.checks import count_missing
-from cadda.data.chunks import chunks
 from cadda.data.classes import choose_classes
-from cadda.data.flaws import Quality, find_flaws, refuse_bad
-from cadda.data.hypnogram import STAGES, are_stages, stage_of
+from cadda.data.io.chunks import chunks
+from cadda.data.io.hypnogram import STAGES, are_stages, stage_of
 from cadda.data.montage import measured_positions
+from cadda.data.quality import Quality, find_flaws, refuse_bad
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.compute import open_engine
-from cadda.data.cache import CachedWindows, Run, cache_key, load_entry
 from cadda.data.classes import choose_classes
-from cadda.data.cutting import cut_recording
-from cadda.data.flaws import Quality, refuse_bad
-from cadda.data.preprocess import Plan, Preprocessing, Recording
+from cadda.data.io.cache import CachedWindows, Run, cache_key, load_entry
+from cadda.data.io.preprocess import Plan, Preprocessing, Recording
+from cadda.data.io.window_store import WindowStore
+from cadda.data.io.windowing import cut_recording
+from cadda.data.quality import Quality, refuse_bad
 from cadda.data.standardise import Standardise, standardise_as
-from cadda.data.window_store import WindowStore
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.data import sleep_sources as draw
-from cadda.data.sleep_cycle import STEPS_PER_WINDOW, WINDOW_SECONDS
-from cadda.data.sleep_head import ELECTRODES, Place, SleepMontage, eyes, lead_field, scalp
-from cadda.data.sleep_subject import Subject
-from cadda.data.sleep_tables import EVENTS, EYES, RHYTHMS, SENSORS, Event, Rhythm
+from cadda.data.simulation.head import ELECTRODES, Place, SleepMontage, eyes, lead_field, scalp
+from cadda.data.simulation.hypnogram import STEPS_PER_WINDOW, WINDOW_SECONDS
+from cadda.data.simulation.subject import Subject
+from cadda.data.simulation.tables import EVENTS, EYES, RHYTHMS, SENSORS, Event, Rhythm
 
 __all__ = ["record"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cadda.data.channels import find_channels
-from cadda.data.edf_files import EdfHeader, read_annotations, read_edf_header
-from cadda.data.hypnogram import STAGES, Annotation, hypnogram_windows
-from cadda.data.preprocess import Plan, Preprocessing, Recording
+from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
+from cadda.data.io.hypnogram import STAGES, Annotation, hypnogram_windows
+from cadda.data.io.preprocess import Plan, Preprocessing, Recording
 from cadda.exceptions import DataError
 
 __all__ = ["FAMILIES", "Family", "plan_sleep"]

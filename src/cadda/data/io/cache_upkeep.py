@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from cadda.data.cache import KEY_LENGTH, Run, cache_folder, read_runs
+from cadda.data.io.cache import KEY_LENGTH, Run, cache_folder, read_runs
 from cadda.exceptions import DataError
 
 __all__ = ["CacheEntry", "cache_entries", "clear_cache", "draft_prefix", "remove_abandoned"]

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.files import make_folder
-from cadda.data.hypnogram import STAGES, Annotation
-from cadda.data.simulate import Night
-from cadda.data.sleep_cycle import WINDOW_SECONDS
+from cadda.data.io.hypnogram import STAGES, Annotation
+from cadda.data.simulation.hypnogram import WINDOW_SECONDS
+from cadda.data.simulation.nights import Night
 from cadda.exceptions import CaddaError
 
 __all__ = ["write_edf"]

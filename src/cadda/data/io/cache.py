@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.flaws import Quality
+from cadda.data.quality import Quality
 
 __all__ = [
     "KEY_LENGTH",

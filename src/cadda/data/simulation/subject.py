@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.sleep_head import ELECTRODES, electrode_positions
-from cadda.data.sleep_tables import EVENTS, RHYTHMS
+from cadda.data.simulation.head import ELECTRODES, electrode_positions
+from cadda.data.simulation.tables import EVENTS, RHYTHMS
 
 __all__ = ["Subject", "draw_subject"]
 

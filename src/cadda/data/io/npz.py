@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.files import reason_of, replace_atomically
-from cadda.data.flaws import Quality, find_flaws, refuse_bad
+from cadda.data.quality import Quality, find_flaws, refuse_bad
 from cadda.data.selection import select
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import torch
 
 from cadda.compute import check_engine
-from cadda.data.annotated_edf import plan_annotated
-from cadda.data.arrays import arrays_to_windows, load_npz
-from cadda.data.epochs import epochs_to_windows, open_epochs
-from cadda.data.flaws import Quality, quality_of_kept, refuse_bad
-from cadda.data.preprocess import Plan, Preprocessing
-from cadda.data.recordings import Progress, read_recordings
+from cadda.data.io.annotated import plan_annotated
+from cadda.data.io.epochs import epochs_to_windows, open_epochs
+from cadda.data.io.npz import arrays_to_windows, load_npz
+from cadda.data.io.preprocess import Plan, Preprocessing
+from cadda.data.io.recordings import Progress, read_recordings
+from cadda.data.io.sleep_edf import plan_sleep
+from cadda.data.quality import Quality, quality_of_kept, refuse_bad
 from cadda.data.selection import select
-from cadda.data.sleep_edf import plan_sleep
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError

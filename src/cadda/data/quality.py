@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.chunks import chunks
+from cadda.data.io.chunks import chunks
 from cadda.exceptions import DataError
 
 __all__ = ["Flaws", "Quality", "find_flaws", "quality_of_kept", "refuse_bad"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.sleep_head import electrode_positions
+from cadda.data.simulation.head import electrode_positions
 
 __all__ = ["EXAMPLE_CHANNELS", "EXAMPLE_SFREQ", "example_window"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.files import reason_of
-from cadda.data.flaws import Flaws, find_flaws
-from cadda.data.preprocess import Preprocessing, Recording
+from cadda.data.io.preprocess import Preprocessing, Recording
+from cadda.data.quality import Flaws, find_flaws
 from cadda.exceptions import DataError
 
 __all__ = ["cut_recording"]

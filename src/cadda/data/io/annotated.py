@@ -17,9 +17,9 @@ from pydantic_core import ErrorDetails
 from cadda._internal.files import reason_of
 from cadda._internal.validation import did_you_mean
 from cadda.data.channels import find_channels
-from cadda.data.edf_files import EdfHeader, read_annotations, read_edf_header
+from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
+from cadda.data.io.preprocess import Plan, Preprocessing, Recording
 from cadda.data.montage import electrodes
-from cadda.data.preprocess import Plan, Preprocessing, Recording
 from cadda.exceptions import DataError
 
 __all__ = ["EdfMapping", "plan_annotated"]

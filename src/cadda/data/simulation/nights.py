@@ -12,13 +12,13 @@ import torch
 from numpy.typing import NDArray
 
 from cadda._internal.random import Seeds
-from cadda.data.hypnogram import STAGES
-from cadda.data.preprocess import Preprocessing
-from cadda.data.sleep_cycle import draw_stages, state_weights
-from cadda.data.sleep_head import sleep_montage
-from cadda.data.sleep_recording import record
-from cadda.data.sleep_sources import fast_length
-from cadda.data.sleep_subject import Subject, draw_subject
+from cadda.data.io.hypnogram import STAGES
+from cadda.data.io.preprocess import Preprocessing
+from cadda.data.simulation.head import sleep_montage
+from cadda.data.simulation.hypnogram import draw_stages, state_weights
+from cadda.data.simulation.recording import record
+from cadda.data.simulation.sources import fast_length
+from cadda.data.simulation.subject import Subject, draw_subject
 from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.hypnogram import STAGES
+from cadda.data.io.hypnogram import STAGES
 
 __all__ = ["N_STATES", "STEPS_PER_WINDOW", "WINDOW_SECONDS", "draw_stages", "state_weights"]
 

@@ -1,0 +1,1 @@
+"""Data sets that are fetched or shipped with other packages."""
