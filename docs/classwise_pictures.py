@@ -8,8 +8,8 @@ from pictures import IMAGES, save
 
 import cadda
 from cadda.policies.spec.model import StageEntry, Subpolicy
-from cadda.reporting.policy import plot_operation_use
-from cadda.reporting.spectrum import power_in_decibel
+from cadda.reporting.figures.policy import plot_operation_use
+from cadda.reporting.figures.spectrum import power_in_decibel
 from cadda.testing.planted import planted_network
 
 FOLDER = IMAGES / "classwise"

@@ -13,8 +13,8 @@ from cadda.api.screen import screen
 from cadda.cli.pictures import MAGNITUDES, save_operations_picture
 from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
 from cadda.operations import image_pool
-from cadda.reporting import plot_operation
-from cadda.reporting.screening import plot_screening
+from cadda.reporting.figures import plot_operation
+from cadda.reporting.figures.screening import plot_screening
 from cadda.testing.planted import planted_network, planted_windows
 
 IMAGES = Path(__file__).parent / "images"

@@ -12,7 +12,7 @@ from torch import nn
 
 from cadda import Screening, Windows, screen
 from cadda.exceptions import DataError
-from cadda.reporting.screening import plot_screening
+from cadda.reporting.figures.screening import plot_screening
 from cadda.screening.verdicts import ScreeningRow
 
 

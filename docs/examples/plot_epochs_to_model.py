@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 import cadda
-from cadda.reporting import plot_operation
-from cadda.reporting.policy import plot_operation_use
+from cadda.reporting.figures import plot_operation
+from cadda.reporting.figures.policy import plot_operation_use
 
 SFREQ = 100.0
 rng = np.random.default_rng(0)

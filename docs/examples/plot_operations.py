@@ -13,7 +13,7 @@ What an operation does to a signal and to its spectrum, on simulated sleep.
 # windows in stage N2 we take one, and the first ten seconds of it.
 
 import cadda
-from cadda.reporting import plot_operation, plot_operations
+from cadda.reporting.figures import plot_operation, plot_operations
 
 windows = cadda.simulate_sleep(n_subjects=1, n_windows=40, seed=0)
 print(windows)

@@ -12,7 +12,7 @@ What one training can say about operations, and what it cannot.
 # Splits are by subject, always.
 
 import cadda
-from cadda.reporting.screening import plot_screening
+from cadda.reporting.figures.screening import plot_screening
 
 windows = cadda.simulate_sleep(n_subjects=12, n_windows=25, seed=0)
 train, valid, _ = windows.split(valid=0.33, test=0.17, seed=0)

@@ -15,7 +15,7 @@ CADDA looks for augmentation where the right answer is known.
 # sign is a dip.
 
 import cadda
-from cadda.reporting.policy import plot_evolution, plot_operation_use
+from cadda.reporting.figures.policy import plot_evolution, plot_operation_use
 from cadda.testing.planted import DESTROYS, HELPS, planted_network, planted_windows
 
 train = planted_windows(200, varied=False, seed=0)

@@ -39,7 +39,7 @@ from cadda.data.simulation.nights import (
 from cadda.data.simulation.recording import record
 from cadda.data.simulation.subject import draw_subject
 from cadda.data.windows import Windows
-from cadda.reporting.sleep import plot_sleep
+from cadda.reporting.figures.sleep import plot_sleep
 
 N_SUBJECTS = 6
 W, N1, N2, N3, R = range(5)

@@ -9,8 +9,8 @@ from cadda.experiments.base import Record
 from cadda.experiments.race_results import best_so_far, race_panel, race_table, selected
 from cadda.experiments.racing import Contestant, Course, no_race, parse_contestant, race
 from cadda.experiments.training import TrainingConfig, fold_of
-from cadda.reporting.intervals import interval_of_median
-from cadda.reporting.race import at_stops, plot_race, plot_selected
+from cadda.reporting.figures.intervals import interval_of_median
+from cadda.reporting.figures.race import at_stops, plot_race, plot_selected
 
 CONFIG = TrainingConfig(model="shallow", max_epochs=1, n_folds=1, valid=0.25, test=0.25)
 

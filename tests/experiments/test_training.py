@@ -24,7 +24,7 @@ from cadda.experiments.training import (
     train_and_score,
 )
 from cadda.operations.catalogue import CATALOGUE, EEG_OPERATIONS
-from cadda.reporting.intervals import COVERAGE
+from cadda.reporting.figures.intervals import COVERAGE
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from cadda.reporting.report.charts import HEIGHT, WIDTH, Series, axis, draw_line, line_chart
-from cadda.reporting.report.night import hypnogram_of, why_no_hypnogram
-from cadda.reporting.report.record import DataFacts, Predictions
+from cadda.reporting.html.charts import HEIGHT, WIDTH, Series, axis, draw_line, line_chart
+from cadda.reporting.html.hypnogram import hypnogram_of, why_no_hypnogram
+from cadda.reporting.html.record import DataFacts, Predictions
 
 
 def corners(path: str) -> list[list[tuple[int, int]]]:

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 from sklearn import metrics
 
-from cadda.reporting.report.intervals import judge
-from cadda.reporting.report.record import Predictions
+from cadda.reporting.html.intervals import judge
+from cadda.reporting.html.record import Predictions
 
 NAMES = ("a", "b", "c")
 

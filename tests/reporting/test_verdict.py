@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from cadda import PolicySpec
-from cadda.reporting.report.intervals import judge
-from cadda.reporting.report.policy_view import lonely_operations
-from cadda.reporting.report.record import DataFacts, Predictions, RunRecord, SearchCurves
-from cadda.reporting.report.verdict import FEWEST_SUBJECTS, verdict_of
-from cadda.reporting.report.words import count, duration
+from cadda.reporting.html.intervals import judge
+from cadda.reporting.html.policy_view import lonely_operations
+from cadda.reporting.html.record import DataFacts, Predictions, RunRecord, SearchCurves
+from cadda.reporting.html.verdict import FEWEST_SUBJECTS, verdict_of
+from cadda.reporting.html.words import count, duration
 
 NAMES = ("a", "b")
 

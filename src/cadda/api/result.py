@@ -11,7 +11,7 @@ from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec, Provenance
-from cadda.reporting.policy import plot_evolution, plot_operation_use
+from cadda.reporting.figures.policy import plot_evolution, plot_operation_use
 from cadda.runs.folder import RunFolder
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 from cadda.searchers.retraining import Trained

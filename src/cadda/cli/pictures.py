@@ -27,7 +27,7 @@ def save_operations_picture(path: Path) -> Path:
 
     from cadda.api.pool import operation_pool
     from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
-    from cadda.reporting import plot_operations
+    from cadda.reporting.figures import plot_operations
 
     pool = operation_pool(sfreq=EXAMPLE_SFREQ, ch_names=EXAMPLE_CHANNELS)
     figure = plot_operations(pool, torch.from_numpy(example_window()), magnitudes=MAGNITUDES)

@@ -85,7 +85,7 @@ def screen(
     """
     from cadda._internal.files import make_folder, replace_atomically
     from cadda.api.screen import screen as run
-    from cadda.reporting.screening import plot_screening
+    from cadda.reporting.figures.screening import plot_screening
     from cadda.tracking import ScreeningDisplay
 
     _refuse_earlier(out)

@@ -25,7 +25,7 @@ cores) and ``paper`` (the sizes of the paper) change of the defaults.
 
 Shared by several studies: `training.py` trains once on a part of a fold and scores;
 `operations.py` chooses operations and their magnitudes and makes policies of them; `gains.py`
-compares scores over folds; `cadda.reporting.gains` draws them.
+compares scores over folds; `cadda.reporting.figures.gains` draws them.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from cadda.experiments.racing import NO_SEARCH, parse_contestant
 from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold
-from cadda.reporting.comparison import plot_comparison
+from cadda.reporting.figures.comparison import plot_comparison
 
 __all__ = ["Compare", "CompareConfig"]
 

@@ -21,7 +21,7 @@ from cadda.experiments.race_results import METRICS, race_panel, race_table
 from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold
-from cadda.reporting.race import plot_race
+from cadda.reporting.figures.race import plot_race
 
 __all__ = ["DataRegime", "RegimeConfig"]
 

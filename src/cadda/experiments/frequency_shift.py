@@ -20,7 +20,7 @@ from cadda._internal.settings import Pair
 from cadda.data.windows import Windows
 from cadda.experiments.base import Job, Names, Record, Result, Study, StudyConfig
 from cadda.experiments.tables import Table
-from cadda.reporting.panels import panel_grid
+from cadda.reporting.figures.panels import panel_grid
 from cadda.signal.spectral import shift_frequencies
 
 __all__ = ["FrequencyShiftConfig", "FrequencyShiftStudy"]

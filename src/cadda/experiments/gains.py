@@ -9,8 +9,8 @@ import numpy as np
 
 from cadda.experiments.base import Job, Record
 from cadda.experiments.operations import NO_OPERATION
-from cadda.reporting.gains import Curve
-from cadda.reporting.intervals import COVERAGE, LEAST_VALUES, interval_of_median
+from cadda.reporting.figures.gains import Curve
+from cadda.reporting.figures.intervals import COVERAGE, LEAST_VALUES, interval_of_median
 
 __all__ = [
     "GAIN_COLUMNS",

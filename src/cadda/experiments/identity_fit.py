@@ -24,7 +24,7 @@ from cadda.experiments.tables import Cell, Table
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.relaxed.gates import gate
-from cadda.reporting.identity import Path, plot_paths
+from cadda.reporting.figures.identity import Path, plot_paths
 
 __all__ = ["IdentityFitConfig", "IdentityFitStudy"]
 

@@ -25,7 +25,7 @@ from cadda.experiments.training import (
     train_and_score,
 )
 from cadda.operations.catalogue import CATALOGUE
-from cadda.reporting.gains import plot_gain_curves
+from cadda.reporting.figures.gains import plot_gain_curves
 
 __all__ = ["MagnitudesConfig", "MagnitudesStudy"]
 

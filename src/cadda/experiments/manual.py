@@ -31,7 +31,7 @@ from cadda.experiments.training import (
     seconds_of,
     train_and_score,
 )
-from cadda.reporting.gains import plot_gain_curves
+from cadda.reporting.figures.gains import plot_gain_curves
 
 __all__ = ["ManualConfig", "ManualStudy"]
 

@@ -26,7 +26,7 @@ from cadda.experiments.sources import Reader, is_simulated
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold, TrainingConfig
 from cadda.operations.pool import image_pool
-from cadda.reporting.race import add_race_legend, draw_race, draw_selected
+from cadda.reporting.figures.race import add_race_legend, draw_race, draw_selected
 from cadda.searchers.methods import find_method
 
 __all__ = ["MnistConfig", "MnistStudy"]

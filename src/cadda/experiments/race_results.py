@@ -12,7 +12,7 @@ from cadda.experiments.gains import median_interval
 from cadda.experiments.racing import NO_SEARCH
 from cadda.experiments.tables import Table
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.race import RacePanel, Run
+from cadda.reporting.figures.race import RacePanel, Run
 
 __all__ = ["METRICS", "best_so_far", "race_panel", "race_table", "selected"]
 

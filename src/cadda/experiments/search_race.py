@@ -26,7 +26,7 @@ from cadda.experiments.training import (
     fold_of,
     seconds_of,
 )
-from cadda.reporting.race import plot_race
+from cadda.reporting.figures.race import plot_race
 
 __all__ = ["SAME_JOBS", "RaceConfig", "RaceStudy", "SearchRace", "race_scales"]
 

@@ -16,7 +16,7 @@ from cadda.experiments.race_results import selected
 from cadda.experiments.racing import NO_SEARCH
 from cadda.experiments.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
 from cadda.experiments.tables import Table
-from cadda.reporting.race import plot_selected
+from cadda.reporting.figures.race import plot_selected
 
 __all__ = ["SelectedOperations"]
 

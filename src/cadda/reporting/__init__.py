@@ -1,7 +1,1 @@
-"""Figures of what cadda does; each function returns a matplotlib Figure and opens no window."""
-
-from __future__ import annotations
-
-from cadda.reporting.operations import plot_operation, plot_operations
-
-__all__ = ["plot_operation", "plot_operations"]
+"""Figures and the HTML report, made from results only."""

@@ -16,7 +16,7 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import summarise
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.operations import most_visible
+from cadda.reporting.figures.operations import most_visible
 
 __all__ = ["gallery_of"]
 

@@ -15,9 +15,9 @@ from cadda._internal.files import reason_of, write_text_atomically
 from cadda.exceptions import RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.policies.spec.model import PolicySpec
-from cadda.reporting.report import RunRecord, render_report
-from cadda.reporting.report.intervals import judge
-from cadda.reporting.report.record import (
+from cadda.reporting.html import RunRecord, render_report
+from cadda.reporting.html.intervals import judge
+from cadda.reporting.html.record import (
     DataFacts,
     Gallery,
     Learning,
@@ -25,7 +25,7 @@ from cadda.reporting.report.record import (
     Predictions,
     SearchCurves,
 )
-from cadda.reporting.report.verdict import verdict_of
+from cadda.reporting.html.verdict import verdict_of
 from cadda.runs.folder import RunFolder
 
 __all__ = ["Report", "read_record", "write_report"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cadda.tracking.console import TrainingDisplay
 from cadda.tracking.jsonl import JsonlSink, both
-from cadda.tracking.screening_display import ScreeningDisplay
-from cadda.tracking.search_display import SearchDisplay
+from cadda.tracking.screening import ScreeningDisplay
+from cadda.tracking.search import SearchDisplay
+from cadda.tracking.training import TrainingDisplay
 
 __all__ = ["JsonlSink", "ScreeningDisplay", "SearchDisplay", "TrainingDisplay", "both"]

@@ -11,7 +11,7 @@ from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.describe import amount_in_words, row_label, stage_in_words
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import PolicySummary, summarise
-from cadda.reporting.report.words import percent
+from cadda.reporting.html.words import percent
 
 __all__ = ["Card", "Drawn", "HeatRow", "PolicyView", "Use", "lonely_operations", "view_policy"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from cadda.reporting.report.intervals import Estimate, Judgement
-from cadda.reporting.report.record import RunRecord
-from cadda.reporting.report.words import count, measured, number, signed
+from cadda.reporting.html.intervals import Estimate, Judgement
+from cadda.reporting.html.record import RunRecord
+from cadda.reporting.html.words import count, measured, number, signed
 
 __all__ = ["FEWEST_SUBJECTS", "Verdict", "verdict_of"]
 

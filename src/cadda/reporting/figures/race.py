@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from cadda.reporting.intervals import COVERAGE, LEAST_VALUES, interval_of_median
+from cadda.reporting.figures.intervals import COVERAGE, LEAST_VALUES, interval_of_median
 
 __all__ = [
     "RacePanel",

@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cadda.reporting.panels import panel_grid
+from cadda.reporting.figures.panels import panel_grid
 
 __all__ = ["Path", "plot_paths"]
 

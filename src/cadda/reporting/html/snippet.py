@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from cadda.reporting.report.record import RunRecord
+from cadda.reporting.html.record import RunRecord
 from cadda.training.settings import TrainingSettings
 
 __all__ = ["policy_file", "snippet_of"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cadda.reporting.report.intervals import Estimate, ScoreRow
+from cadda.reporting.html.intervals import Estimate, ScoreRow
 
 __all__ = [
     "count",

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from cadda.reporting.panels import empty_figure
+from cadda.reporting.figures.panels import empty_figure
 
 __all__ = ["plot_classwise"]
 

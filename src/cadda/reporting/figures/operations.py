@@ -15,7 +15,7 @@ from cadda._internal.random import Seeds
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
-from cadda.reporting.spectrum import HIGHEST_FREQUENCY, power_in_decibel
+from cadda.reporting.figures.spectrum import HIGHEST_FREQUENCY, power_in_decibel
 
 __all__ = ["N_TRIES", "most_visible", "plot_operation", "plot_operations"]
 

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, PercentFormatter
 
-from cadda.reporting.intervals import COVERAGE
-from cadda.reporting.panels import empty_figure, panel_grid
+from cadda.reporting.figures.intervals import COVERAGE
+from cadda.reporting.figures.panels import empty_figure, panel_grid
 
 __all__ = ["Curve", "plot_gain_curves"]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from cadda.policies.spec.describe import row_label
 from cadda.policies.spec.model import PolicySpec
-from cadda.reporting.report.charts import Chart, Line, Series, line_chart
-from cadda.reporting.report.record import Learning, SearchCurves
-from cadda.reporting.report.words import number, percent
+from cadda.reporting.html.charts import Chart, Line, Series, line_chart
+from cadda.reporting.html.record import Learning, SearchCurves
+from cadda.reporting.html.words import number, percent
 
 __all__ = ["Evolution", "evolution_of", "learning_chart", "progress_charts"]
 

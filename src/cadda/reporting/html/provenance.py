@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cadda.reporting.report.record import RunRecord
-from cadda.reporting.report.words import count, duration
+from cadda.reporting.html.record import RunRecord
+from cadda.reporting.html.words import count, duration
 
 __all__ = ["provenance_of"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.reporting.report.charts import Chart, Line, Tick, axis, draw_line
-from cadda.reporting.report.record import DataFacts, Predictions
-from cadda.reporting.report.words import count, percent
+from cadda.reporting.html.charts import Chart, Line, Tick, axis, draw_line
+from cadda.reporting.html.record import DataFacts, Predictions
+from cadda.reporting.html.words import count, percent
 
 __all__ = ["hypnogram_of", "why_no_hypnogram"]
 

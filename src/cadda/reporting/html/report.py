@@ -14,19 +14,19 @@ from typing import Any
 import jinja2
 
 from cadda._version import __version__
-from cadda.reporting.operations import N_TRIES
-from cadda.reporting.report.charts import HEIGHT, WIDTH
-from cadda.reporting.report.citation import bibtex
-from cadda.reporting.report.curves import evolution_of, learning_chart, progress_charts
-from cadda.reporting.report.intervals import N_RESAMPLES, Judgement, judge
-from cadda.reporting.report.night import hypnogram_of, why_no_hypnogram
-from cadda.reporting.report.pictures import panels_of
-from cadda.reporting.report.policy_view import lonely_operations, view_policy
-from cadda.reporting.report.provenance import provenance_of
-from cadda.reporting.report.record import Gallery, RunRecord
-from cadda.reporting.report.snippet import policy_file, snippet_of
-from cadda.reporting.report.verdict import verdict_of
-from cadda.reporting.report.words import (
+from cadda.reporting.figures.operations import N_TRIES
+from cadda.reporting.html.charts import HEIGHT, WIDTH
+from cadda.reporting.html.citation import bibtex
+from cadda.reporting.html.curves import evolution_of, learning_chart, progress_charts
+from cadda.reporting.html.hypnogram import hypnogram_of, why_no_hypnogram
+from cadda.reporting.html.intervals import N_RESAMPLES, Judgement, judge
+from cadda.reporting.html.pictures import panels_of
+from cadda.reporting.html.policy_view import lonely_operations, view_policy
+from cadda.reporting.html.provenance import provenance_of
+from cadda.reporting.html.record import Gallery, RunRecord
+from cadda.reporting.html.snippet import policy_file, snippet_of
+from cadda.reporting.html.verdict import verdict_of
+from cadda.reporting.html.words import (
     count,
     interval,
     number,
@@ -57,11 +57,11 @@ def render_report(record: RunRecord) -> str:
         An HTML page that needs nothing beside itself. Same record, same bytes.
     """
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("cadda.reporting.report"),
+        loader=jinja2.PackageLoader("cadda.reporting.html"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    folder = resources.files("cadda.reporting.report") / "templates"
+    folder = resources.files("cadda.reporting.html") / "templates"
     style, script = ((folder / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     judgement = judge(record.predictions, record.data.class_names)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.random import Seeds
-from cadda.reporting.report.record import Predictions
+from cadda.reporting.html.record import Predictions
 from cadda.training.metrics import scores_of
 
 __all__ = ["Estimate", "Judgement", "ScoreRow", "judge"]

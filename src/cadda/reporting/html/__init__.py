@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cadda.reporting.report.page import render_report
-from cadda.reporting.report.record import RunRecord
+from cadda.reporting.html.record import RunRecord
+from cadda.reporting.html.report import render_report
 
 __all__ = ["RunRecord", "render_report"]

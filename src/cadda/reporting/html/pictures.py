@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.describe import amount_in_words
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.report.charts import (
+from cadda.reporting.figures.spectrum import HIGHEST_FREQUENCY, power_in_decibel
+from cadda.reporting.html.charts import (
     Chart,
     Line,
     Series,
@@ -19,9 +20,8 @@ from cadda.reporting.report.charts import (
     draw_line,
     line_chart,
 )
-from cadda.reporting.report.record import Gallery
-from cadda.reporting.report.words import percent
-from cadda.reporting.spectrum import HIGHEST_FREQUENCY, power_in_decibel
+from cadda.reporting.html.record import Gallery
+from cadda.reporting.html.words import percent
 
 __all__ = ["Panel", "panels_of"]
 

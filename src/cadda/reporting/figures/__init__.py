@@ -1,0 +1,7 @@
+"""Figures of what cadda does; each function returns a matplotlib Figure and opens no window."""
+
+from __future__ import annotations
+
+from cadda.reporting.figures.operations import plot_operation, plot_operations
+
+__all__ = ["plot_operation", "plot_operations"]
