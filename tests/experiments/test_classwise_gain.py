@@ -9,9 +9,9 @@ import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
 from cadda.data.splits import balanced_subset
-from cadda.experiments.base import Record
-from cadda.experiments.classwise_gain import STUDY
-from cadda.experiments.settings import make_config
+from cadda.experiments.config import make_config
+from cadda.experiments.studies.classwise_gain import STUDY
+from cadda.experiments.study import Record
 from cadda.experiments.training import fold_of
 
 QUICK = make_config(STUDY, "quick", {})

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import ttest_rel
 
 import cadda
-from cadda.experiments.base import Record
-from cadda.experiments.compare import STUDY, CompareConfig, comparisons, paired_scores
 from cadda.experiments.paired import compare_with, recommendation
+from cadda.experiments.studies.compare import STUDY, CompareConfig, comparisons, paired_scores
+from cadda.experiments.study import Record
 
 CADDA = str(Path(sys.executable).parent / "cadda")
 

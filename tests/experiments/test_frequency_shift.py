@@ -8,8 +8,8 @@ import torch
 
 from cadda import Windows, simulate_sleep
 from cadda.data.simulation.nights import simulated_subject
-from cadda.experiments.base import Record
-from cadda.experiments.frequency_shift import STUDY, FrequencyShiftConfig
+from cadda.experiments.studies.frequency_shift import STUDY, FrequencyShiftConfig
+from cadda.experiments.study import Record
 
 CONFIG = FrequencyShiftConfig()
 

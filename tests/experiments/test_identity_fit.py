@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from cadda import Windows, simulate_sleep
-from cadda.experiments.base import Record
-from cadda.experiments.identity_fit import STUDY, IdentityFitConfig
+from cadda.experiments.studies.identity_fit import STUDY, IdentityFitConfig
+from cadda.experiments.study import Record
 
 CONFIG = IdentityFitConfig(n_steps=100, lrs=(0.1,))
 

@@ -9,10 +9,10 @@ import cadda
 from cadda.compute import open_engine
 from cadda.data.datasets.digits import read_digits
 from cadda.experiments.folder import StudyFolder
-from cadda.experiments.mnist import MnistConfig, _fold
 from cadda.experiments.preparing import prepare
 from cadda.experiments.registry import find_study
 from cadda.experiments.runner import run_missing
+from cadda.experiments.studies.mnist import MnistConfig, _fold
 
 
 def quick(name, folder, **changes):

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import bootstrap
 
 import cadda
-from cadda.experiments.base import Record
 from cadda.experiments.race_results import best_so_far, race_panel, race_table, selected
 from cadda.experiments.racing import Contestant, Course, no_race, parse_contestant, race
+from cadda.experiments.study import Record
 from cadda.experiments.training import TrainingConfig, fold_of
 from cadda.reporting.figures.intervals import interval_of_median
 from cadda.reporting.figures.race import at_stops, plot_race, plot_selected

@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from cadda import Windows, simulate_sleep
 from cadda.compute import open_engine
 from cadda.exceptions import RunError
-from cadda.experiments.base import Job, Planned, Record, Result, Study, StudyConfig
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import Progress, make_plan
 from cadda.experiments.preparing import Work
 from cadda.experiments.runner import JobEnd, run_missing
 from cadda.experiments.sources import describe
+from cadda.experiments.study import Job, Planned, Record, Result, Study, StudyConfig
 from cadda.experiments.tables import Table
 
 

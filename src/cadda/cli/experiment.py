@@ -200,7 +200,7 @@ def figure(name: Name, out: Out = None, as_json: AsJson = False) -> None:
 
 def _changes(config: Path | None, settings: list[str] | None, model: str | None) -> dict[str, Any]:
     """Put the settings together that the user wants otherwise."""
-    from cadda.experiments.settings import read_toml
+    from cadda.experiments.config import read_toml
 
     changes = {} if config is None else read_toml(config)
     changes |= {} if model is None else {"model": model}

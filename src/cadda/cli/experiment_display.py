@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cadda.experiments.base import StudyConfig
     from cadda.experiments.plan import Plan, Progress
     from cadda.experiments.registry import Entry
+    from cadda.experiments.study import StudyConfig
     from cadda.experiments.tables import Table
 
 __all__ = [

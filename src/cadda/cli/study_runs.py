@@ -15,10 +15,10 @@ from cadda.cli.reading import read
 
 if TYPE_CHECKING:
     from cadda.data.windows import Windows
-    from cadda.experiments.base import Study
     from cadda.experiments.folder import StudyFolder
     from cadda.experiments.plan import Plan, Progress
     from cadda.experiments.preparing import Work
+    from cadda.experiments.study import Study
 
 __all__ = ["counts", "prepare_study", "run_study", "show_study"]
 

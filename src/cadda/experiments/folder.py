@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from cadda._internal.files import make_folder, reason_of, replace_atomically, write_text_atomically
 from cadda._internal.jsonlines import ResultsFile
 from cadda.exceptions import RunError
-from cadda.experiments.base import StudyConfig
+from cadda.experiments.config import to_toml
 from cadda.experiments.plan import Plan
-from cadda.experiments.settings import to_toml
+from cadda.experiments.study import StudyConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

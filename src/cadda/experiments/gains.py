@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cadda.experiments.base import Job, Record
 from cadda.experiments.operations import NO_OPERATION
+from cadda.experiments.study import Job, Record
 from cadda.reporting.figures.gains import Curve
 from cadda.reporting.figures.intervals import COVERAGE, LEAST_VALUES, interval_of_median
 

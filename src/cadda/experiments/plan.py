@@ -11,8 +11,8 @@ from typing import Any, Self
 from pydantic import TypeAdapter
 
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Record, Study, StudyConfig
 from cadda.experiments.sources import DataInfo
+from cadda.experiments.study import Job, Record, Study, StudyConfig
 
 __all__ = ["Plan", "Progress", "make_plan"]
 

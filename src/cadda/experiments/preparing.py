@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cadda.data.windows import Windows
-from cadda.experiments.base import Study, StudyConfig
+from cadda.experiments.config import make_config
 from cadda.experiments.plan import Plan, make_plan
 from cadda.experiments.registry import find_study
-from cadda.experiments.settings import make_config
 from cadda.experiments.sources import Reader, describe
+from cadda.experiments.study import Study, StudyConfig
 
 __all__ = ["Work", "prepare"]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.experiments.base import Record, Result
 from cadda.experiments.gains import median_interval
 from cadda.experiments.racing import NO_SEARCH
+from cadda.experiments.study import Record, Result
 from cadda.experiments.tables import Table
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.race import RacePanel, Run

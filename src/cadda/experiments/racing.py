@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from cadda.api.problem import make_task
 from cadda.compute import Engine, open_engine
-from cadda.experiments.base import Result
+from cadda.experiments.study import Result
 from cadda.experiments.training import Fold, TrainingConfig, train_and_score, training_settings
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cadda.experiments.base import Study
+    from cadda.experiments.study import Study
 
 __all__ = ["STUDIES", "Entry", "find_study"]
 
@@ -83,5 +83,5 @@ def find_study(name: str) -> Study[Any]:
         raise ValueError(
             f"unknown study {name!r}{did_you_mean(name, STUDIES)}; there are {', '.join(STUDIES)}."
         )
-    study: Study[Any] = import_module(f"cadda.experiments.{STUDIES[name].module}").STUDY
+    study: Study[Any] = import_module(f"cadda.experiments.studies.{STUDIES[name].module}").STUDY
     return study

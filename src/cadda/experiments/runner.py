@@ -8,10 +8,10 @@ from time import perf_counter
 
 from cadda._internal.files import reason_of
 from cadda.compute import Engine
-from cadda.experiments.base import Job, Result
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import Plan, Progress
 from cadda.experiments.preparing import Work
+from cadda.experiments.study import Job, Result
 from cadda.runs.folder import versions
 from cadda.searchers.trials.protocol import one_thread
 

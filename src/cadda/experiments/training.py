@@ -11,7 +11,7 @@ from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import model_for
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
-from cadda.experiments.base import Planned, Result, StudyConfig
+from cadda.experiments.study import Planned, Result, StudyConfig
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import TrainingSettings

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study
 from cadda.experiments.gains import GAIN_COLUMNS, curve_of, gain_cells, gains_of, note_of
 from cadda.experiments.operations import NO_OPERATION, chosen_operations, single_policy
+from cadda.experiments.study import Job, Names, Planned, Record, Result, Several, Study
 from cadda.experiments.tables import Table
 from cadda.experiments.training import (
     TrainingConfig,

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from pydantic import Field, field_validator
 
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.race_results import METRICS, race_panel, race_table
 from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, parse_contestant, race
+from cadda.experiments.study import Job, Names, Planned, Record, Result, Several, Study
 from cadda.experiments.tables import Table
 from cadda.experiments.training import (
     Fold,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cadda._internal.validation import did_you_mean
 from cadda.experiments.racing import Contestant
-from cadda.experiments.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
+from cadda.experiments.studies.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
 
 __all__ = ["Ablation"]
 

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Result, Study
 from cadda.experiments.gains import GAIN_COLUMNS, curve_of, gain_cells, gains_of, note_of
 from cadda.experiments.operations import (
     NO_OPERATION,
@@ -23,6 +22,7 @@ from cadda.experiments.operations import (
     magnitude_of,
     single_policy,
 )
+from cadda.experiments.study import Job, Names, Planned, Record, Result, Study
 from cadda.experiments.tables import Cell, Table
 from cadda.experiments.training import (
     TrainingConfig,

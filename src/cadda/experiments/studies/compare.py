@@ -17,10 +17,10 @@ from pydantic import Field
 from cadda._internal.random import Seeds
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Several
 from cadda.experiments.paired import Comparison, compare_with, recommendation
 from cadda.experiments.racing import NO_SEARCH, parse_contestant
-from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
+from cadda.experiments.studies.search_race import RaceConfig, RaceStudy, race_scales
+from cadda.experiments.study import Job, Names, Planned, Record, Several
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold
 from cadda.reporting.figures.comparison import plot_comparison

@@ -14,7 +14,7 @@ from cadda._internal.files import reason_of
 from cadda._internal.settings import NONE_IN_WORDS, first_problem
 from cadda._internal.validation import did_you_mean
 from cadda.exceptions import CaddaError
-from cadda.experiments.base import Study, StudyConfig
+from cadda.experiments.study import Study, StudyConfig
 
 __all__ = ["SCALES", "make_config", "read_toml", "to_toml"]
 

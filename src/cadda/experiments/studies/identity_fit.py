@@ -18,8 +18,17 @@ from torch import Generator, Tensor
 from cadda._internal.random import Seeds, uniform
 from cadda.api.pool import operation_pool
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Result, Several, Study, StudyConfig
 from cadda.experiments.operations import chosen_operations
+from cadda.experiments.study import (
+    Job,
+    Names,
+    Planned,
+    Record,
+    Result,
+    Several,
+    Study,
+    StudyConfig,
+)
 from cadda.experiments.tables import Cell, Table
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE

@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 
 from cadda.data.splits import balanced_subset
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Planned, Record, Result, Study
 from cadda.experiments.gains import GAIN_COLUMNS, gain_cells, note_of, relative_gain
 from cadda.experiments.operations import (
     Magnitudes,
@@ -27,6 +26,7 @@ from cadda.experiments.operations import (
     magnitude_of,
     single_policy,
 )
+from cadda.experiments.study import Job, Names, Planned, Record, Result, Study
 from cadda.experiments.tables import Table
 from cadda.experiments.training import (
     TrainingConfig,

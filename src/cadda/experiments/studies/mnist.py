@@ -19,10 +19,10 @@ from cadda.api.prepare import model_for
 from cadda.data.datasets.digits import read_digits
 from cadda.data.datasets.mnist import read_mnist
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Planned, Record, Result, Several, Study
 from cadda.experiments.race_results import race_panel, race_table, selected
 from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, race
 from cadda.experiments.sources import Reader, is_simulated
+from cadda.experiments.study import Job, Planned, Record, Result, Several, Study
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold, TrainingConfig
 from cadda.operations.pool import image_pool

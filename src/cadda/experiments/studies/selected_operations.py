@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from cadda.experiments.base import Record
 from cadda.experiments.race_results import selected
 from cadda.experiments.racing import NO_SEARCH
-from cadda.experiments.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
+from cadda.experiments.studies.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
+from cadda.experiments.study import Record
 from cadda.experiments.tables import Table
 from cadda.reporting.figures.race import plot_selected
 

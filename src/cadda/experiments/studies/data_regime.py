@@ -16,9 +16,9 @@ from pydantic import Field
 from cadda._internal.random import Seeds
 from cadda.data.splits import split_subjects
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Planned, Record, Several
 from cadda.experiments.race_results import METRICS, race_panel, race_table
-from cadda.experiments.search_race import RaceConfig, RaceStudy, race_scales
+from cadda.experiments.studies.search_race import RaceConfig, RaceStudy, race_scales
+from cadda.experiments.study import Job, Planned, Record, Several
 from cadda.experiments.tables import Table
 from cadda.experiments.training import Fold
 from cadda.reporting.figures.race import plot_race

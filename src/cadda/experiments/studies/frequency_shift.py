@@ -18,7 +18,7 @@ from scipy.signal import find_peaks, welch
 
 from cadda._internal.settings import Pair
 from cadda.data.windows import Windows
-from cadda.experiments.base import Job, Names, Record, Result, Study, StudyConfig
+from cadda.experiments.study import Job, Names, Record, Result, Study, StudyConfig
 from cadda.experiments.tables import Table
 from cadda.reporting.figures.panels import panel_grid
 from cadda.signal.spectral import shift_frequencies
