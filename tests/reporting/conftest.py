@@ -12,8 +12,8 @@ import torch
 from playwright.sync_api import Browser, sync_playwright
 
 from cadda import PolicySpec, Windows
+from cadda.api.run import search_in_folder, train_in_folder
 from cadda.runs.report import write_report
-from cadda.runs.run import search_in_folder, train_in_folder
 from cadda.runs.sessions import recorded_session
 from cadda.training import TrainingSettings
 

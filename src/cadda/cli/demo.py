@@ -27,11 +27,11 @@ def demo(
 
     Example: cadda demo --out demo
     """
+    from cadda.api.run import search_in_folder
     from cadda.cli.pictures import save_operations_picture
     from cadda.cli.search import print_outcome
     from cadda.data.simulation.nights import simulate_sleep
     from cadda.runs.report import write_report
-    from cadda.runs.run import search_in_folder
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, both
     from cadda.training import TrainingSettings

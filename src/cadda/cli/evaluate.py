@@ -47,8 +47,8 @@ def evaluate(
 
     Example: cadda evaluate run other-epo.fif.gz
     """
+    from cadda.api.run import evaluate_run
     from cadda.cli.tables import print_scores
-    from cadda.runs.run import evaluate_run
 
     reading = reading_of(
         data,

@@ -23,7 +23,7 @@ from cadda.cli.reading import (
 from cadda.cli.settings import parse_settings
 
 if TYPE_CHECKING:
-    from cadda.runs.run import SearchOutcome
+    from cadda.api.run import SearchOutcome
 
 __all__ = ["search"]
 
@@ -99,8 +99,8 @@ def search(
 
     Example: cadda search night-epo.fif.gz --method cadda --out run
     """
+    from cadda.api.run import search_in_folder
     from cadda.runs.report import write_report
-    from cadda.runs.run import search_in_folder
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, both
     from cadda.training import TrainingSettings

@@ -76,10 +76,10 @@ def run_study(work: Work, plan: Plan, out: Path, engine: str, *, as_json: bool) 
     as_json : bool
         Whether to print JSON.
     """
+    from cadda.cli.job_display import JobDisplay
     from cadda.compute import open_engine
     from cadda.experiments.folder import StudyFolder
     from cadda.experiments.runner import run_missing
-    from cadda.tracking.jobs import JobDisplay
 
     folder = StudyFolder(out)
     if not as_json:

@@ -71,9 +71,9 @@ def train(
 
     Example: cadda train night-epo.fif.gz --policy policy.json --out run
     """
+    from cadda.api.run import train_in_folder
     from cadda.cli.tables import print_scores, subjects_in_words
     from cadda.policies.schedule import load_policy
-    from cadda.runs.run import train_in_folder
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
 

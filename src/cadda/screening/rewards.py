@@ -9,7 +9,8 @@ paired reward
           - \nabla_\theta \ell(x_i, y_i), v \rangle
 
 says how much more the window does for them after an operation than before (see
-`cadda.searchers.gradient.reward`). Beside it stands what the window would do with a label drawn at random.
+`cadda.searchers.gradient.reward`). Beside it stands what the window would do with a label drawn
+at random.
 
 - Each round takes another **part of the validation windows**, in turn. Of a model that generalises
   well, v is mostly noise; with the parts kept apart, standard errors know how much.

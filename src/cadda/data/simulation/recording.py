@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data import sleep_sources as draw
+from cadda.data.simulation import sources as draw
 from cadda.data.simulation.head import ELECTRODES, Place, SleepMontage, eyes, lead_field, scalp
 from cadda.data.simulation.hypnogram import STEPS_PER_WINDOW, WINDOW_SECONDS
 from cadda.data.simulation.subject import Subject

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data import sleep_artefacts, sleep_sources
+from cadda.data.simulation import artefacts, sources
 
 __all__ = ["EVENTS", "EYES", "RHYTHMS", "SENSORS", "Event", "Rhythm"]
 
@@ -63,7 +63,7 @@ class Event:
     name : str
         Its name.
     wave : callable
-        Function of `sleep_sources` or `sleep_artefacts` that draws it.
+        Function of `sources` or `artefacts` that draws it.
     seconds : float
         Longest duration.
     places : tuple of str
@@ -152,7 +152,7 @@ RHYTHMS = (
 EVENTS = (
     Event(
         "slow spindle",
-        sleep_sources.spindle,
+        sources.spindle,
         1.8,
         ("AFz", "Fz", "F3", "F4"),
         16.0,
@@ -162,7 +162,7 @@ EVENTS = (
     ),
     Event(
         "fast spindle",
-        sleep_sources.spindle,
+        sources.spindle,
         1.8,
         ("Cz", "C3", "C4", "CPz"),
         20.0,
@@ -172,7 +172,7 @@ EVENTS = (
     ),
     Event(
         "K-complex",
-        sleep_sources.k_complex,
+        sources.k_complex,
         1.7,
         ("AFz", "AF3", "AF4", "Fz"),
         95.0,
@@ -181,7 +181,7 @@ EVENTS = (
     ),
     Event(
         "vertex wave",
-        sleep_sources.vertex_wave,
+        sources.vertex_wave,
         0.8,
         ("Cz", "FCz"),
         60.0,
@@ -189,7 +189,7 @@ EVENTS = (
     ),
     Event(
         "slow wave",
-        sleep_sources.slow_wave,
+        sources.slow_wave,
         2.0,
         ("AFz", "AF3", "AF4", "Fz", "Pz"),
         85.0,
@@ -198,27 +198,25 @@ EVENTS = (
     ),
     Event(
         "sawtooth",
-        sleep_sources.sawtooth,
+        sources.sawtooth,
         5.0,
         ("FCz", "Cz"),
         25.0,
         (0.0, 0.0, 0.0, 0.0, 0.0, 3.0),
     ),
-    Event(
-        "blink", sleep_artefacts.blink, 1.0, ("eyes up",), 90.0, (12.0, 1.0, 0.3, 0.0, 0.0, 0.0)
-    ),
+    Event("blink", artefacts.blink, 1.0, ("eyes up",), 90.0, (12.0, 1.0, 0.3, 0.0, 0.0, 0.0)),
     Event(
         "slow eye movement",
-        sleep_artefacts.slow_eye_movement,
+        artefacts.slow_eye_movement,
         6.0,
         EYES,
         60.0,
         (0.0, 1.0, 6.0, 0.2, 0.0, 0.2),
     ),
-    Event("saccade", sleep_artefacts.saccade, 3.0, EYES, 75.0, (6.0, 1.0, 0.3, 0.0, 0.0, 14.0)),
+    Event("saccade", artefacts.saccade, 3.0, EYES, 75.0, (6.0, 1.0, 0.3, 0.0, 0.0, 14.0)),
     Event(
         "muscle burst",
-        sleep_artefacts.muscle_burst,
+        artefacts.muscle_burst,
         4.0,
         _MUSCLES,
         20.0,
@@ -227,7 +225,7 @@ EVENTS = (
     ),
     Event(
         "movement",
-        sleep_artefacts.movement,
+        artefacts.movement,
         4.0,
         SENSORS,
         60.0,

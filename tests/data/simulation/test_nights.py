@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from cadda import CaddaError, operation_pool
 from cadda.cli.simulate import simulate
-from cadda.data import sleep_artefacts, sleep_sources
 from cadda.data.io.read import read_windows
+from cadda.data.simulation import artefacts, sources
 from cadda.data.simulation.head import (
     ELECTRODES,
     SLEEP_MONTAGES,
@@ -268,14 +268,14 @@ def test_n2_has_a_sign_and_a_direction_of_time() -> None:
 def test_noise_has_the_spectrum_asked_for() -> None:
     rng = np.random.default_rng(0)
     frequency = np.fft.rfftfreq(1 << 16, 1 / 100).astype(np.float32)
-    signals = sleep_sources.noise(rng, 4, 60_000, sleep_sources.one_over_f(frequency, 1.8))
+    signals = sources.noise(rng, 4, 60_000, sources.one_over_f(frequency, 1.8))
     assert signals.shape == (4, 60_000)
     assert signals.var() == pytest.approx(1, abs=0.15)
     found, power = welch(signals, 100, nperseg=1000)
     inside = (found > 1) & (found < 40)
     slope = np.polyfit(np.log(found[inside]), np.log(power.mean(axis=0)[inside]), 1)[0]
     assert slope == pytest.approx(-1.8, abs=0.1)
-    rhythm = sleep_sources.noise(rng, 4, 60_000, sleep_sources.peak(frequency, 10.3, 0.6))
+    rhythm = sources.noise(rng, 4, 60_000, sources.peak(frequency, 10.3, 0.6))
     assert rhythm.var() == pytest.approx(1, abs=0.15)
     found, power = welch(rhythm, 100, nperseg=1000)
     centre = np.average(found, weights=power.mean(axis=0))
@@ -287,7 +287,7 @@ def test_noise_has_the_spectrum_asked_for() -> None:
 def test_waveforms() -> None:
     rng = np.random.default_rng(0)
     time = np.arange(2000, dtype=np.float32) / 400
-    complexes = sleep_sources.k_complex(rng, time, 50)
+    complexes = sources.k_complex(rng, time, 50)
     trough, crest = complexes.argmin(axis=1), complexes.argmax(axis=1)
     assert (trough < crest).all()
     assert (
@@ -295,17 +295,17 @@ def test_waveforms() -> None:
     ).all()
     steepest = np.diff(complexes, axis=1)
     assert (-steepest.min(axis=1) > 1.3 * steepest.max(axis=1)).all()
-    slow = sleep_sources.slow_wave(rng, time, 50)
+    slow = sources.slow_wave(rng, time, 50)
     period = (np.abs(slow) > 1e-3).sum(axis=1) / 400
     assert (period >= 0.5).all()
     assert (period <= 2.01).all()
     assert ((slow < -1e-3).sum(axis=1) < (slow > 1e-3).sum(axis=1)).all()
-    saw = np.diff(sleep_sources.sawtooth(rng, time, 50), axis=1)
+    saw = np.diff(sources.sawtooth(rng, time, 50), axis=1)
     assert ((saw > 0).sum(axis=1) > 2 * (saw < 0).sum(axis=1)).all()
-    spindles = sleep_sources.spindle(rng, time, 200, 13.2)
+    spindles = sources.spindle(rng, time, 200, 13.2)
     peaks = np.abs(np.fft.rfft(spindles, n=1 << 16)).argmax(axis=1) * 400 / (1 << 16)
     assert peaks.mean() == pytest.approx(13.2, abs=0.1)
-    blinks = sleep_artefacts.blink(rng, time, 50)
+    blinks = artefacts.blink(rng, time, 50)
     np.testing.assert_allclose(blinks.max(axis=1), 1, atol=1e-2)
     assert (blinks.argmax(axis=1) / 400 < 0.25).all()
 
@@ -313,7 +313,7 @@ def test_waveforms() -> None:
 def test_events_are_added_where_they_belong() -> None:
     courses = np.zeros((2, 10), dtype=np.float32)
     waves = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], dtype=np.float32)
-    sleep_sources.add_events(courses, np.array([0, 0, 1]), np.array([1, 2, 8]), waves)
+    sources.add_events(courses, np.array([0, 0, 1]), np.array([1, 2, 8]), waves)
     np.testing.assert_array_equal(courses[0], [0, 1, 6, 8, 6, 0, 0, 0, 0, 0])
     np.testing.assert_array_equal(courses[1], [0, 0, 0, 0, 0, 0, 0, 0, 7, 8])
 

@@ -104,7 +104,7 @@ def test_own_operations_must_be_named(tmp_path: Path) -> None:
 
 
 def test_schema_is_the_one_in_the_documentation() -> None:
-    file = Path(__file__).parents[2] / "docs" / "policy.schema.json"
+    file = Path(__file__).parents[3] / "docs" / "policy.schema.json"
     assert json.loads(file.read_text()) == PolicySpec.model_json_schema()
 
 

@@ -24,7 +24,7 @@ from cadda.reporting.html.words import measured, number
 from cadda.runs.folder import digest_of
 from cadda.runs.report import read_record, write_report
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RUNS = ["class-wise", "trials", "population", "training", "plain training", "hostile"]
 
 

@@ -12,11 +12,11 @@ from torch import nn
 from cadda import Policy, PolicySpec, operation_pool
 from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import pick_device
+from cadda.api.run import evaluate_run, train_in_folder
 from cadda.data.windows import Windows
 from cadda.exceptions import CaddaError, LeakError, ModelError, RunError
 from cadda.models.serialization import load_model
 from cadda.runs.folder import RunFolder
-from cadda.runs.run import evaluate_run, train_in_folder
 
 
 def make(n_subjects: int = 6, *, n_windows: int = 12, seed: int = 0, first: int = 0) -> Windows:
