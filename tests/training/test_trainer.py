@@ -147,7 +147,7 @@ def test_killed_process_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     script = f"""
 import os, sys, torch
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_loop import *
+from test_trainer import *
 from pathlib import Path
 file, steps = Path(sys.argv[1]), [0]
 model = network()

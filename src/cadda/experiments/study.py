@@ -17,8 +17,8 @@ A job is a small dict of plain values that names it, such as ``{"fold": 0, "oper
 "sign_flip", "magnitude": None}``. Jobs do not need each other. `Study.run` does one of them,
 perhaps in another process: it must not depend on anything but its arguments, and it gives plain
 values that JSON can hold. All that is random comes from named streams of ``config.seed``
-(`cadda._internal.random.Seeds`). Everything else is done outside of the study: reading data, asking for
-settings, keeping results, resuming, progress, engines, saving pictures.
+(`cadda._internal.random.Seeds`). Everything else is done outside of the study: reading data,
+asking for settings, keeping results, resuming, progress, engines, saving pictures.
 
 `scales` says what ``quick`` (seconds, for the tests), ``cpu`` (up to about half an hour on two
 cores) and ``paper`` (the sizes of the paper) change of the defaults.

@@ -2,8 +2,8 @@ r"""What each window would do for validation with each label.
 
 The reward of a window with label y is the derivative of its loss along v, the gradient of the
 validation loss (see `cadda.searchers.gradient.reward`). The logits hold the losses with all
-labels, so the rewards with all labels cost no more than that with one. Models here are in evaluation mode, in
-which each window is judged by itself: no dropout, no batch statistics.
+labels, so the rewards with all labels cost no more than that with one. Models here are in
+evaluation mode, in which each window is judged by itself: no dropout, no batch statistics.
 """
 
 from __future__ import annotations
