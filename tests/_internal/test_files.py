@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cadda import CaddaError
-from cadda._internal.files import make_folder, reason_of, write_text_atomically
+from cadda._internal.files import make_folder, write_text_atomically
+from cadda._internal.text import short_reason
 
 
 def test_folders_are_made(tmp_path: Path) -> None:
@@ -54,4 +55,4 @@ def test_folder_without_permission(tmp_path: Path) -> None:
     ],
 )
 def test_reasons(error: Exception, reason: str) -> None:
-    assert reason_of(error) == reason
+    assert short_reason(error) == reason

@@ -11,28 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError
 
-__all__ = ["make_folder", "reason_of", "replace_atomically", "write_text_atomically"]
-
-
-def reason_of(error: BaseException) -> str:
-    """Say why a file could not be used.
-
-    Parameters
-    ----------
-    error : BaseException
-        What was raised.
-
-    Returns
-    -------
-    str
-        Such as ``"Permission denied"``, without the number and the path that the system adds; for
-        errors that are not of the system, what they say, on one line.
-    """
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+__all__ = ["make_folder", "replace_atomically", "write_text_atomically"]
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -114,4 +96,4 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
 def _obstacle(path: Path, error: OSError) -> str:
     """Name the file that stands where a folder should be, if that is what is wrong."""
     in_the_way = [one for one in (path, *path.parents) if one.is_file()]
-    return f"{in_the_way[0]} is a file" if in_the_way else reason_of(error)
+    return f"{in_the_way[0]} is a file" if in_the_way else short_reason(error)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cadda._internal.files import reason_of
+from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 
 __all__ = ["ResultsFile"]
@@ -42,7 +42,7 @@ class ResultsFile:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise RunError(f"{self.path} cannot be read: {reason_of(error)}.") from error
+            raise RunError(f"{self.path} cannot be read: {short_reason(error)}.") from error
         *whole, _ = content.split(b"\n")
         return [self._parse(line, number) for number, line in enumerate(whole, start=1)]
 
@@ -62,14 +62,14 @@ class ResultsFile:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise RunError(f"{self.path} cannot be written: {reason_of(error)}.") from error
+            raise RunError(f"{self.path} cannot be written: {short_reason(error)}.") from error
 
     def _parse(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line)
         except ValueError as error:
             raise RunError(
-                f"{self.path}, line {number}, is not a result ({reason_of(error)}); remove the "
+                f"{self.path}, line {number}, is not a result ({short_reason(error)}); remove the "
                 "line, or choose another folder."
             ) from error
         if not isinstance(record, dict):

@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 import torch
 from torch import Tensor
 
-__all__ = ["check_labels", "check_magnitude", "check_positive", "check_windows", "did_you_mean"]
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Suggest what a misspelt name could have been.
-
-    Parameters
-    ----------
-    name : str
-        What was given.
-    known : iterable of str
-        What would have been right.
-
-    Returns
-    -------
-    str
-        Such as ``" (did you mean `time_mask`?)"``, or an empty string where nothing is near.
-    """
-    spelling = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(name.lower(), spelling, n=1, cutoff=0.6)
-    return f" (did you mean `{spelling[near[0]]}`?)" if near else ""
+__all__ = ["check_labels", "check_magnitude", "check_positive", "check_windows"]
 
 
 def check_positive(name: str, value: float) -> float:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from cadda._internal.settings import check_settings
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean
 from cadda._version import __version__
 from cadda.api.prepare import Device
 from cadda.api.search import make_task

@@ -30,7 +30,7 @@ def show(
 
     Example: cadda policy show policy.json
     """
-    from cadda._internal.validation import did_you_mean
+    from cadda._internal.text import did_you_mean
     from cadda.operations.catalogue import CATALOGUE
     from cadda.policies.schedule import PolicySchedule, load_policy
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean
 from cadda.data.checks import check_names
 from cadda.exceptions import DataError
 

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import tomli_w
 from pydantic import ValidationError
 
-from cadda._internal.files import reason_of
 from cadda._internal.settings import NONE_IN_WORDS, first_problem
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean, short_reason
 from cadda.exceptions import CaddaError
 from cadda.experiments.study import Study, StudyConfig
 
@@ -65,9 +64,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CaddaError(f"{path} cannot be read: {reason_of(error)}.") from error
+        raise CaddaError(f"{path} cannot be read: {short_reason(error)}.") from error
     except ValueError as error:
-        raise CaddaError(f"{path} cannot be read as TOML: {reason_of(error)}.") from error
+        raise CaddaError(f"{path} cannot be read as TOML: {short_reason(error)}.") from error
 
 
 def to_toml(config: StudyConfig) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cadda._internal.files import make_folder, reason_of, replace_atomically, write_text_atomically
+from cadda._internal.files import make_folder, replace_atomically, write_text_atomically
 from cadda._internal.jsonlines import ResultsFile
+from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.experiments.config import to_toml
 from cadda.experiments.plan import Plan
@@ -115,7 +116,7 @@ class StudyFolder:
             plan = self._load_plan()
         except (OSError, ValueError) as error:
             raise RunError(
-                f"{self.plan} cannot be read ({reason_of(error)}); {run} again."
+                f"{self.plan} cannot be read ({short_reason(error)}); {run} again."
             ) from error
         self._check_study(plan, study)
         return plan

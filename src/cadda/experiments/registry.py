@@ -78,7 +78,7 @@ def find_study(name: str) -> Study[Any]:
     """
     if name not in STUDIES:
         # It imports torch, which `cadda experiment list` need not wait for.
-        from cadda._internal.validation import did_you_mean
+        from cadda._internal.text import did_you_mean
 
         raise ValueError(
             f"unknown study {name!r}{did_you_mean(name, STUDIES)}; there are {', '.join(STUDIES)}."

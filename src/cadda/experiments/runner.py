@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-from cadda._internal.files import reason_of
+from cadda._internal.text import short_reason
 from cadda.compute import Engine
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import Plan, Progress
@@ -88,7 +88,7 @@ def run_missing(
             took, expected_of_those = took + seconds, expected_of_those + expected
         # A study, or a user's model, can raise anything.
         except Exception as problem:
-            error = f"{type(problem).__name__}: {reason_of(problem)}"
+            error = f"{type(problem).__name__}: {short_reason(problem)}"
             results.append(record | {"error": error})
         left -= expected
         pace = took / expected_of_those if expected_of_those else 1.0

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 import torch
 from torch import nn
 
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean
 from cadda.exceptions import ModelError
 from cadda.models.chambon2018 import Chambon2018
 from cadda.models.lenet1 import LeNet1

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cadda._internal.validation import check_positive, did_you_mean
+from cadda._internal.text import did_you_mean
+from cadda._internal.validation import check_positive
 from cadda.operations.base import Operation
 from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate
 from cadda.operations.image import HorizontalFlip, Rotation90, Rotation180, VerticalFlip

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cadda._internal.files import reason_of, write_text_atomically
+from cadda._internal.files import write_text_atomically
+from cadda._internal.text import short_reason
 from cadda.exceptions import PolicyFileError
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
@@ -250,4 +251,4 @@ def load_policy(
     try:
         return PolicySchedule.from_dict(data, known=known)
     except PolicyFileError as error:
-        raise PolicyFileError(f"{path}: {reason_of(error)}.") from error
+        raise PolicyFileError(f"{path}: {short_reason(error)}.") from error

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from cadda._internal.files import make_folder, reason_of, write_text_atomically
+from cadda._internal.files import make_folder, write_text_atomically
+from cadda._internal.text import short_reason
 from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
@@ -132,7 +133,7 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.folder} is not the folder of a {self.kind}: its config.json cannot be "
-                f"read, {reason_of(error)}."
+                f"read, {short_reason(error)}."
             ) from error
         return config
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cadda._internal.files import reason_of, write_text_atomically
+from cadda._internal.files import write_text_atomically
+from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.policies.spec.model import PolicySpec
@@ -99,7 +100,7 @@ def read_record(folder: Path) -> RunRecord:
     except DAMAGE as error:
         raise RunError(
             f"the files in {folder} are damaged or of another version of cadda "
-            f"({type(error).__name__}: {reason_of(error)}), so that no report can be made."
+            f"({type(error).__name__}: {short_reason(error)}), so that no report can be made."
         ) from error
 
 

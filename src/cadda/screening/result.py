@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from cadda._internal.files import reason_of, write_text_atomically
+from cadda._internal.files import write_text_atomically
+from cadda._internal.text import short_reason
 from cadda.exceptions import DataError
 from cadda.screening.settings import FEWEST_SUBJECTS
 from cadda.screening.verdicts import ALL_CLASSES, NEEDED, ScreeningRow, Verdict
@@ -153,7 +154,7 @@ class Screening:
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read: {reason_of(error)}.") from error
+            raise DataError(f"{path} cannot be read: {short_reason(error)}.") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DataError(f"{path} is not the result of a screening.")
         if content.get("version") != FORMAT_VERSION:
@@ -166,7 +167,7 @@ class Screening:
             rest = {field.name: content[field.name] for field in fields(cls)[1:]}
             rest["independent"] = tuple(rest["independent"])
         except (KeyError, TypeError) as error:
-            raise DataError(f"{path} is not whole: {reason_of(error)}.") from error
+            raise DataError(f"{path} is not whole: {short_reason(error)}.") from error
         return cls(table, **rest)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cadda._internal.settings import check_settings
-from cadda._internal.validation import check_positive, did_you_mean
+from cadda._internal.text import did_you_mean
+from cadda._internal.validation import check_positive
 from cadda.compute import Engine
 from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings

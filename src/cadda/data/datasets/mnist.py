@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.files import reason_of
+from cadda._internal.text import short_reason
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -95,7 +95,7 @@ def _read_idx(folder: Path, name: str, n_axes: int) -> NDArray[np.uint8]:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path} cannot be read, it may be cut off: {reason_of(error)}."
+            f"{path} cannot be read, it may be cut off: {short_reason(error)}."
         ) from error
     start = 4 + 4 * n_axes
     if content[:4] != bytes([0, 0, 8, n_axes]) or len(content) < start:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-from cadda._internal.files import reason_of
+from cadda._internal.text import short_reason
 from cadda.exceptions import DataError
 
 __all__ = ["available_nights", "fetch_sleep_physionet"]
@@ -134,4 +134,4 @@ def _reason(error: Exception) -> str:
     if type(error).__name__ in ("ConnectionError", "ConnectTimeout", "ReadTimeout"):
         return "no connection to physionet.org"
     known = isinstance(error, OSError) and error.strerror
-    return reason_of(error) if known else f"{type(error).__name__}: {reason_of(error)[:200]}"
+    return short_reason(error) if known else f"{type(error).__name__}: {short_reason(error)[:200]}"

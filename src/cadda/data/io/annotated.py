@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from cadda._internal.files import reason_of
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean, short_reason
 from cadda.data.channels import find_channels
 from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
 from cadda.data.io.preprocess import Plan, Preprocessing, Recording
@@ -115,7 +114,7 @@ def _read_mapping(path: Path) -> EdfMapping:
     try:
         return EdfMapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {reason_of(error)}.") from error
+        raise DataError(f"{path} cannot be read: {short_reason(error)}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not valid TOML: {error}.") from error
     except ValidationError as error:

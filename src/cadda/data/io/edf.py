@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cadda._internal.files import reason_of
+from cadda._internal.text import short_reason
 from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import DataError
 
@@ -82,7 +82,7 @@ def read_edf_header(path: Path) -> EdfHeader:
             n_channels = int(fixed[252:256])
             table = file.read(256 * n_channels).decode("latin-1")
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {reason_of(error)}.") from error
+        raise DataError(f"{path} cannot be read: {short_reason(error)}.") from error
     except ValueError:
         raise DataError(f"{path} is not an EDF file.") from None
     if n_channels < 1:
@@ -139,7 +139,7 @@ def read_annotations(path: Path) -> list[Annotation]:
                 found = _annotations(path, labels, "latin1")
             except Exception as error:
                 raise DataError(
-                    f"the annotations of {path} cannot be read: {reason_of(error)}."
+                    f"the annotations of {path} cannot be read: {short_reason(error)}."
                 ) from error
     return [
         Annotation(float(onset), float(duration), str(text))

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.files import reason_of
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean, short_reason
 from cadda.data.channels import find_channels
 from cadda.data.checks import count_missing
 from cadda.data.classes import choose_classes
@@ -51,7 +50,9 @@ def open_epochs(path: Path) -> Any:
             return mne.read_epochs(path, preload=False, verbose="error")
         # MNE raises whatever the first surprise in the file leads to.
         except Exception as error:
-            raise DataError(f"{path} cannot be read as MNE epochs: {reason_of(error)}.") from error
+            raise DataError(
+                f"{path} cannot be read as MNE epochs: {short_reason(error)}."
+            ) from error
 
 
 def epochs_to_windows(
@@ -250,7 +251,7 @@ def _signals(
         # MNE raises whatever the end of a file that is cut off leads to.
         except Exception as error:
             raise DataError(
-                f"{where} cannot be read as MNE epochs: {reason_of(error)}."
+                f"{where} cannot be read as MNE epochs: {short_reason(error)}."
             ) from error
     return x
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean
 from cadda.exceptions import DataError
 
 __all__ = ["STAGES", "Annotation", "are_stages", "hypnogram_windows", "stage_of"]

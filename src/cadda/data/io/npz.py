@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.files import reason_of, replace_atomically
+from cadda._internal.files import replace_atomically
+from cadda._internal.text import short_reason
 from cadda.data.quality import Quality, find_flaws, refuse_bad
 from cadda.data.selection import select
 from cadda.data.standardise import Standardise, standardise_as
@@ -77,7 +78,7 @@ def load_npz(path: Path) -> Windows | dict[str, Any]:
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {reason_of(error)}.") from error
+        raise DataError(f"{path} cannot be read: {short_reason(error)}.") from error
     except (zipfile.BadZipFile, EOFError, KeyError) as error:
         raise DataError(f"{path} is cut off, or is not a .npz file.") from error
     except ValueError as error:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.files import reason_of
+from cadda._internal.text import short_reason
 from cadda.data.io.preprocess import Preprocessing, Recording
 from cadda.data.quality import Flaws, find_flaws
 from cadda.exceptions import DataError
@@ -93,7 +93,7 @@ def _open(recording: Recording) -> Any:
             )
         # MNE raises whatever the first surprise in the file leads to.
         except Exception as error:
-            raise DataError(f"{recording.path} cannot be read: {reason_of(error)}.") from error
+            raise DataError(f"{recording.path} cannot be read: {short_reason(error)}.") from error
 
 
 def _ratio(sfreq: float, rate: float) -> Fraction:

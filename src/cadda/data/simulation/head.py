@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean
 from cadda.data.montage import resolve_montage
 
 __all__ = [

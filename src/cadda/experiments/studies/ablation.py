@@ -7,7 +7,7 @@ subpolicies instead of operations.
 
 from __future__ import annotations
 
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean
 from cadda.experiments.racing import Contestant
 from cadda.experiments.studies.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
 

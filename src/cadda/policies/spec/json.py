@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from cadda._internal.validation import did_you_mean
+from cadda._internal.text import did_you_mean
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.text import SHORT_NAMES, ShortForm, parse_text

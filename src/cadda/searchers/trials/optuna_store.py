@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from cadda._internal.files import reason_of
+from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.searchers.trials.encoding import Choice
 from cadda.searchers.trials.protocol import Outcome
@@ -277,7 +277,7 @@ def _open(storage: Path | str | None) -> BaseStorage:
         # SQLAlchemy and the drivers of databases have errors of their own.
         except Exception as error:
             raise RunError(
-                f"`storage` {storage!r} cannot be opened ({reason_of(error)}); it must be an "
+                f"`storage` {storage!r} cannot be opened ({short_reason(error)}); it must be an "
                 "address such as sqlite:///trials.db."
             ) from error
     # Optuna cannot tell the age of a lock beside a relative path, and would wait for ever.

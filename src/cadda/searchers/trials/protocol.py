@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
-from cadda._internal.files import reason_of
+from cadda._internal.text import short_reason
 from cadda.compute import Engine
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.retraining import Found
@@ -243,7 +243,7 @@ def _outcome(answer: tuple[float, bytes | None] | Exception, seconds: float) -> 
 
 
 def _in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {reason_of(error)}"
+    return f"{type(error).__name__}: {short_reason(error)}"
 
 
 @contextmanager
