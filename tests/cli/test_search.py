@@ -128,13 +128,15 @@ def test_rare_classes_can_be_left_out(data: Path, tmp_path: Path) -> None:
     count_of = dict(zip(windows.class_names, windows.class_counts().tolist(), strict=True))
     fewest = min(count_of.values())
     few = [*QUICK, "--budget", "1", "--max-epochs", "1", "--set", "betas=0.9,0.99"]
+    few += ["--operations", "sign_flip, time_mask"]
     command = ["search", data, *few, "--out", tmp_path, "--min-windows", str(fewest + 1)]
     run(*command, "--standardise", "recording")
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["settings"]["betas"] == [0.9, 0.99]
     assert config["reading"]["arguments"]["min_windows"] == fewest + 1
-    policy = json.loads((tmp_path / "policy.json").read_text())["policy"]
-    assert set(policy) == {name for name, count in count_of.items() if count > fewest}
+    saved = json.loads((tmp_path / "policy.json").read_text())
+    assert set(saved["operations"]) == {"sign_flip", "time_mask"}
+    assert set(saved["policy"]) == {name for name, count in count_of.items() if count > fewest}
     refused = run(*command, "--resume", code=2).stderr
     assert "another `reading.arguments.standardise`: " in " ".join(refused.split())
 

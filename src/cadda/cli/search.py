@@ -17,6 +17,7 @@ from cadda.cli.reading import (
     MinWindows,
     Standardise,
     Subject,
+    names_in,
     read,
     reading_of,
 )
@@ -130,7 +131,7 @@ def search(
                         "method": method,
                         "classwise": classwise,
                         "model": model,
-                        "operations": None if operations is None else operations.split(","),
+                        "operations": names_in(operations),
                         "budget": budget,
                         "training": TrainingSettings(
                             max_epochs=max_epochs, patience=patience, seed=seed
