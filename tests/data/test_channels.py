@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cadda.data.channels import same_channels
-from cadda.data.io.sleep_edf import FAMILIES
+from cadda.data.io.sleep_edf import NAMING_SCHEMES
 from cadda.data.simulation.nights import simulate_sleep
 
 
@@ -34,7 +34,7 @@ def test_same_channels(first: list[str], second: list[str], expected: bool) -> N
 
 
 def test_simulated_and_real_nights_have_the_same_names() -> None:
-    by_title = {family.title: family.channels for family in FAMILIES}
+    by_title = {scheme.title: scheme.channels for scheme in NAMING_SCHEMES}
     physionet = simulate_sleep(1, 10).ch_names
     assert physionet == by_title["Sleep Physionet"]
     assert simulate_sleep(1, 10, montage="mass").ch_names == by_title["MASS"]

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from cadda.data.io.chunks import chunks
 from cadda.exceptions import DataError
 
-__all__ = ["Flaws", "Quality", "find_flaws", "quality_of_kept", "refuse_bad"]
+__all__ = ["Quality", "WindowQuality", "assess_windows", "quality_of_kept", "raise_if_bad"]
 
 _CLIPPED = 0.01
 """From this fraction of its samples at one edge on, a channel is clipped."""
 
 
 @dataclass(frozen=True, eq=False)
-class Flaws:
+class WindowQuality:
     """What is wrong with windows, one by one.
 
     Parameters
@@ -96,7 +96,7 @@ class Quality:
         )
 
 
-def find_flaws(x: NDArray[Any]) -> Flaws:
+def assess_windows(x: NDArray[Any]) -> WindowQuality:
     """Look at windows, a chunk at a time.
 
     Parameters
@@ -106,7 +106,7 @@ def find_flaws(x: NDArray[Any]) -> Flaws:
 
     Returns
     -------
-    Flaws
+    WindowQuality
         What is wrong with them.
     """
     bad = np.empty(len(x), dtype=bool)
@@ -122,7 +122,7 @@ def find_flaws(x: NDArray[Any]) -> Flaws:
             spread[here] = chunk.std(-1, dtype=float)
         bad[here] = ~finite | flat.any(axis=(1, 2))
         clipped[here] = (at_edge >= _CLIPPED).any(axis=1)
-    return Flaws(bad, clipped, spread)
+    return WindowQuality(bad, clipped, spread)
 
 
 def quality_of_kept(x: NDArray[Any]) -> Quality:
@@ -138,10 +138,10 @@ def quality_of_kept(x: NDArray[Any]) -> Quality:
     Quality
         All windows count as good.
     """
-    return replace(find_flaws(x).quality(), n_bad=0, n_good=len(x))
+    return replace(assess_windows(x).quality(), n_bad=0, n_good=len(x))
 
 
-def refuse_bad(quality: Quality, where: str) -> None:
+def raise_if_bad(quality: Quality, where: str) -> None:
     """Refuse data with bad windows.
 
     Parameters

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cadda.data import cache, recordings, window_store
+from cadda.data.io import cache, recordings, window_store
 from cadda.data.io.cache_upkeep import cache_entries, clear_cache
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows

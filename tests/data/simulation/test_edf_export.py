@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from cadda import CaddaError
-from cadda.data import edf_export
 from cadda.data.io.read import read_windows
+from cadda.data.simulation import edf_export
 from cadda.data.simulation.edf_export import write_edf
 from cadda.data.simulation.nights import Night, nights_to_windows, simulate_night, simulate_nights
 

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from cadda._internal.text import did_you_mean, short_reason
 from cadda.data.channels import find_channels
 from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
-from cadda.data.io.preprocess import Plan, Preprocessing, Recording
+from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
 from cadda.data.montage import electrodes
 from cadda.exceptions import DataError
 
@@ -78,7 +78,7 @@ class EdfMapping(BaseModel):
     sfreq: Annotated[float, Field(gt=0)] | None = None
 
 
-def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> Plan:
+def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> ReadPlan:
     """Plan the reading of EDF files by a mapping file.
 
     Parameters
@@ -90,7 +90,7 @@ def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> Plan:
 
     Returns
     -------
-    Plan
+    ReadPlan
         What to read.
     """
     mapping = _read_mapping(path)
@@ -107,7 +107,7 @@ def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> Plan:
         sfreq=mapping.sfreq,
         seconds=mapping.seconds,
     )
-    return Plan(recordings, tuple(wanted), class_names, preprocessing)
+    return ReadPlan(recordings, tuple(wanted), class_names, preprocessing)
 
 
 def _read_mapping(path: Path) -> EdfMapping:

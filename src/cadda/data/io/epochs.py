@@ -19,7 +19,7 @@ from cadda.data.classes import choose_classes
 from cadda.data.io.chunks import chunks
 from cadda.data.io.hypnogram import STAGES, are_stages, stage_of
 from cadda.data.montage import measured_positions
-from cadda.data.quality import Quality, find_flaws, refuse_bad
+from cadda.data.quality import Quality, assess_windows, raise_if_bad
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -107,10 +107,10 @@ def epochs_to_windows(
     subjects, recordings = _subjects(epochs, subject, where)
     chosen = np.flatnonzero(labels >= 0)
     x = _signals(epochs, picks, chosen, where)
-    flaws = find_flaws(x)
+    flaws = assess_windows(x)
     quality = flaws.quality()
     if not quality.n_good:
-        refuse_bad(quality, where)
+        raise_if_bad(quality, where)
     if quality.n_bad:
         x, chosen = x[~flaws.bad], chosen[~flaws.bad]
     standardise_as(standardise, x, np.stack([subjects, recordings], axis=1)[chosen])

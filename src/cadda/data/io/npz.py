@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.files import replace_atomically
 from cadda._internal.text import short_reason
-from cadda.data.quality import Quality, find_flaws, refuse_bad
+from cadda.data.quality import Quality, assess_windows, raise_if_bad
 from cadda.data.selection import select
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
@@ -141,10 +141,10 @@ def arrays_to_windows(
     )
     with np.errstate(over="ignore"):
         x = np.array(x[np.ix_(choice.kept, np.array(choice.rows))], dtype=np.float32)
-    flaws = find_flaws(x)
+    flaws = assess_windows(x)
     quality = flaws.quality()
     if not quality.n_good:
-        refuse_bad(quality, where)
+        raise_if_bad(quality, where)
     if quality.n_bad:
         x = x[~flaws.bad]
     good = np.flatnonzero(choice.kept)[~flaws.bad]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.validation import check_positive
 
-__all__ = ["Plan", "Preprocessing", "Recording"]
+__all__ = ["Preprocessing", "ReadPlan", "Recording"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Recording:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ReadPlan:
     """What to read from a folder of recordings, known before any signal is read.
 
     Parameters

@@ -15,10 +15,10 @@ from cadda.compute import check_engine
 from cadda.data.io.annotated import plan_annotated
 from cadda.data.io.epochs import epochs_to_windows, open_epochs
 from cadda.data.io.npz import arrays_to_windows, load_npz
-from cadda.data.io.preprocess import Plan, Preprocessing
+from cadda.data.io.preprocess import Preprocessing, ReadPlan
 from cadda.data.io.recordings import Progress, read_recordings
 from cadda.data.io.sleep_edf import plan_sleep
-from cadda.data.quality import Quality, quality_of_kept, refuse_bad
+from cadda.data.quality import Quality, quality_of_kept, raise_if_bad
 from cadda.data.selection import select
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
@@ -162,7 +162,7 @@ def read_windows(
     )
     windows, quality = read_with_quality(source, options)
     if bad == "refuse":
-        refuse_bad(quality, _name(source))
+        raise_if_bad(quality, _name(source))
     elif quality.n_bad:
         message = "%s: %d of %d windows have NaN or a flat channel and are left out."
         _logger.warning(message, _name(source), quality.n_bad, quality.n_bad + quality.n_good)
@@ -302,7 +302,7 @@ def _select(windows: Windows, options: ReadOptions, where: str) -> Windows:
     )
 
 
-def _plan(path: Path, options: ReadOptions) -> Plan:
+def _plan(path: Path, options: ReadOptions) -> ReadPlan:
     mappings = [path] if path.is_file() else sorted(path.glob("*.toml"))
     if len(mappings) > 1:
         raise DataError(

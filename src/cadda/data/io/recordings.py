@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from cadda.compute import open_engine
 from cadda.data.classes import choose_classes
 from cadda.data.io.cache import CachedWindows, Run, cache_key, load_entry
-from cadda.data.io.preprocess import Plan, Preprocessing, Recording
+from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
 from cadda.data.io.window_store import WindowStore
 from cadda.data.io.windowing import cut_recording
-from cadda.data.quality import Quality, refuse_bad
+from cadda.data.quality import Quality, raise_if_bad
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -31,7 +31,7 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 
 
 def read_recordings(
-    plan: Plan,
+    plan: ReadPlan,
     *,
     classes: Sequence[str] | None = None,
     min_windows: int | None = None,
@@ -44,7 +44,7 @@ def read_recordings(
 
     Parameters
     ----------
-    plan : Plan
+    plan : ReadPlan
         What to read.
     classes : sequence of str | None
         Names of the classes to take, in the order wanted; None takes all.
@@ -91,7 +91,9 @@ def read_recordings(
     return windows, Quality.of_all([run.quality for run in entry.runs])
 
 
-def _with_classes(plan: Plan, classes: Sequence[str] | None, min_windows: int | None) -> Plan:
+def _with_classes(
+    plan: ReadPlan, classes: Sequence[str] | None, min_windows: int | None
+) -> ReadPlan:
     """Leave out classes before any signal is read."""
     labels = np.concatenate([one.labels for one in plan.recordings])
     class_names, labels = choose_classes(plan.class_names, labels, classes, min_windows)
@@ -104,7 +106,7 @@ def _with_classes(plan: Plan, classes: Sequence[str] | None, min_windows: int | 
     return replace(plan, recordings=recordings, class_names=class_names)
 
 
-def _key(plan: Plan, standardise: Standardise) -> str:
+def _key(plan: ReadPlan, standardise: Standardise) -> str:
     parameters = {
         "mne": version("mne"),
         "preprocessing": asdict(plan.preprocessing),
@@ -118,7 +120,7 @@ def _key(plan: Plan, standardise: Standardise) -> str:
 
 
 def _read(
-    plan: Plan, standardise: Standardise, key: str | None, engine: str, on_progress: Progress
+    plan: ReadPlan, standardise: Standardise, key: str | None, engine: str, on_progress: Progress
 ) -> CachedWindows:
     """Read every recording, into the cache if there is a key."""
     total = len(plan.recordings)
@@ -142,7 +144,7 @@ def _read(
         on_progress(total, total, "")
         overall = Quality.of_all([run.quality for run in runs])
         if not overall.n_good:
-            refuse_bad(overall, str(plan.recordings[0].path.parent))
+            raise_if_bad(overall, str(plan.recordings[0].path.parent))
         return store.finish()
 
 

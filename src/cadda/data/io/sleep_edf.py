@@ -11,16 +11,16 @@ from pathlib import Path
 from cadda.data.channels import find_channels
 from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
 from cadda.data.io.hypnogram import STAGES, Annotation, hypnogram_windows
-from cadda.data.io.preprocess import Plan, Preprocessing, Recording
+from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
 from cadda.exceptions import DataError
 
-__all__ = ["FAMILIES", "Family", "plan_sleep"]
+__all__ = ["NAMING_SCHEMES", "NamingScheme", "plan_sleep"]
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Family:
+class NamingScheme:
     """How one data base names its nights, and how the paper reads it.
 
     Parameters
@@ -47,8 +47,8 @@ class Family:
     preprocessing: Preprocessing
 
 
-FAMILIES = (
-    Family(
+NAMING_SCHEMES = (
+    NamingScheme(
         "Sleep Physionet",
         r"(?P<recording>(?P<subject>S[CT]\d{3})\d)\w*-PSG\.edf",
         r"(?P<recording>S[CT]\d{4})\w*-Hypnogram\.edf",
@@ -56,7 +56,7 @@ FAMILIES = (
         ("Fpz-Cz", "Pz-Oz"),
         Preprocessing(),
     ),
-    Family(
+    NamingScheme(
         "MASS",
         r"(?P<recording>(?P<subject>\d\d-\d\d-\d{4})) PSG\.edf",
         r"(?P<recording>\d\d-\d\d-\d{4}) Base\.edf",
@@ -72,7 +72,7 @@ def plan_sleep(
     folder: Path,
     channels: Sequence[str] | None = None,
     preprocessing: Preprocessing | None = None,
-) -> Plan:
+) -> ReadPlan:
     """Plan the reading of a folder of nights.
 
     Parameters
@@ -86,25 +86,25 @@ def plan_sleep(
 
     Returns
     -------
-    Plan
+    ReadPlan
         What to read.
     """
     files = sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".edf")
-    family = next((one for one in FAMILIES if _named(files, one.signals)), None)
-    if family is None:
-        known = " or ".join(f"{one.example} ({one.title})" for one in FAMILIES)
+    scheme = next((one for one in NAMING_SCHEMES if _named(files, one.signals)), None)
+    if scheme is None:
+        known = " or ".join(f"{one.example} ({one.title})" for one in NAMING_SCHEMES)
         found = f"only {files[0].name} and the like" if files else "no EDF file"
         raise DataError(
             f"{folder} has {found}; it must have pairs such as {known}, or EDF files with a "
             "mapping file (TOML) that says which annotation is which class."
         )
-    wanted = tuple(channels or family.channels)
-    preprocessing = preprocessing or family.preprocessing
+    wanted = tuple(channels or scheme.channels)
+    preprocessing = preprocessing or scheme.preprocessing
     recordings = [
         _night(night, subject, psg, hypnogram, wanted, preprocessing.seconds)
-        for night, subject, psg, hypnogram in _pairs(folder, files, family)
+        for night, subject, psg, hypnogram in _pairs(folder, files, scheme)
     ]
-    return Plan(recordings, wanted, STAGES, preprocessing)
+    return ReadPlan(recordings, wanted, STAGES, preprocessing)
 
 
 def _named(files: Sequence[Path], pattern: str) -> dict[str, tuple[Path, re.Match[str]]]:
@@ -125,15 +125,15 @@ def _named(files: Sequence[Path], pattern: str) -> dict[str, tuple[Path, re.Matc
 
 
 def _pairs(
-    folder: Path, files: Sequence[Path], family: Family
+    folder: Path, files: Sequence[Path], scheme: NamingScheme
 ) -> list[tuple[str, str, Path, Path]]:
-    signals, hypnograms = _named(files, family.signals), _named(files, family.hypnogram)
+    signals, hypnograms = _named(files, scheme.signals), _named(files, scheme.hypnogram)
     alone = sorted(signals.keys() ^ hypnograms.keys())
     if alone:
         missing = "hypnogram" if alone[0] in signals else "recording"
         raise DataError(
             f"{folder} has no {missing} for {', '.join(alone[:5])}"
-            f"{' …' if len(alone) > 5 else ''}; a night needs both, such as {family.example}."
+            f"{' …' if len(alone) > 5 else ''}; a night needs both, such as {scheme.example}."
         )
     return [
         (night, match["subject"].upper(), psg, hypnograms[night][0])

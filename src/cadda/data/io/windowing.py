@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.text import short_reason
 from cadda.data.io.preprocess import Preprocessing, Recording
-from cadda.data.quality import Flaws, find_flaws
+from cadda.data.quality import WindowQuality, assess_windows
 from cadda.exceptions import DataError
 
 __all__ = ["cut_recording"]
@@ -24,7 +24,7 @@ _PIECE_SAMPLES = 1 << 20
 
 def cut_recording(
     recording: Recording, preprocessing: Preprocessing
-) -> tuple[NDArray[np.float32], Flaws]:
+) -> tuple[NDArray[np.float32], WindowQuality]:
     """Read the windows of one recording.
 
     The file is read a piece at a time, with enough signal on both sides that every sample is
@@ -41,19 +41,21 @@ def cut_recording(
     -------
     x : array of shape (n_windows, n_channels, n_times)
         The windows in volts.
-    flaws : Flaws
+    quality : WindowQuality
         What is wrong with them in the recording itself, before it is filtered.
     """
     raw = _open(recording)
     rate = preprocessing.rate(recording.sfreq)
     shape = (len(recording.starts), len(recording.picks), round(preprocessing.seconds * rate))
     x = np.empty(shape, dtype=np.float32)
-    flaws = Flaws(np.empty(len(x), dtype=bool), np.empty(len(x), dtype=bool), np.empty(shape[:2]))
+    quality = WindowQuality(
+        np.empty(len(x), dtype=bool), np.empty(len(x), dtype=bool), np.empty(shape[:2])
+    )
     for part, first, last in _pieces(recording, preprocessing, raw.n_times):
         found = _cut_piece(raw, recording, preprocessing, (part, first, last), x[part])
-        flaws.bad[part], flaws.clipped[part] = found.bad, found.clipped
-        flaws.spread[part] = found.spread
-    return x, flaws
+        quality.bad[part], quality.clipped[part] = found.bad, found.clipped
+        quality.spread[part] = found.spread
+    return x, quality
 
 
 def _cut_piece(
@@ -62,14 +64,14 @@ def _cut_piece(
     preprocessing: Preprocessing,
     piece: tuple[slice, int, int],
     out: NDArray[np.float32],
-) -> Flaws:
+) -> WindowQuality:
     """Write the windows of one piece, and forget everything else when done."""
     part, first, last = piece
     starts, sfreq = recording.starts[part], recording.sfreq
     rate = preprocessing.rate(sfreq)
     signal = raw.get_data(picks=list(recording.picks), start=first, stop=last, verbose="error")
     n_raw = min(round(preprocessing.seconds * sfreq), last - first)
-    found = find_flaws(_cut(signal, np.rint(starts * sfreq).astype(int) - first, n_raw))
+    found = assess_windows(_cut(signal, np.rint(starts * sfreq).astype(int) - first, n_raw))
     signal = _filtered(signal, recording, preprocessing)
     origin = int(first * _ratio(sfreq, rate))
     out[:] = _cut(signal, np.rint(starts * rate).astype(int) - origin, out.shape[-1])
