@@ -102,10 +102,10 @@ def test_windows_in_volts_warn() -> None:
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"lr": -1.0}, "`lr` must be a finite number above 0, got -1"),
-        ({"max_epochs": 0}, "`max_epochs` must be a finite number above 0, got 0"),
+        ({"lr": -1.0}, "`lr` must be above 0, got -1"),
+        ({"max_epochs": 0}, "`max_epochs` must be at least 1, got 0"),
         ({"monitor": "acc"}, "`monitor` must be 'loss' or 'balanced_accuracy', got 'acc'"),
-        ({"copies": -1}, "`copies` must be 0 or more, got -1"),
+        ({"copies": -1}, "`copies` must be at least 0, got -1"),
     ],
 )
 def test_wrong_settings(changes: dict, match: str) -> None:

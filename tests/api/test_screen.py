@@ -160,10 +160,10 @@ def test_a_model_that_does_not_overfit_is_mentioned() -> None:
     ("arguments", "error", "message"),
     [
         ({"n_epochs": "many"}, ValueError, "`n_epochs` must be a valid integer, got 'many'"),
-        ({"n_round": 3}, TypeError, "no setting `n_round` .did you mean `n_rounds`"),
+        ({"n_round": 3}, TypeError, "`n_round` is not a setting .did you mean `n_rounds`"),
         ({"n_rounds": 1, "windows_per_round": 3}, ValueError, "`n_rounds` must be at least"),
-        ({"magnitudes": (0.0, 1.0)}, ValueError, r"`magnitudes` must be in \(0, 1\]"),
-        ({"lr": 0.0}, ValueError, "`lr` must be a finite number above 0"),
+        ({"magnitudes": (0.0, 1.0)}, ValueError, r"`magnitudes\[0\]` must be above 0, got 0.0"),
+        ({"lr": 0.0}, ValueError, "`lr` must be above 0"),
         ({"level": 0.0}, ValueError, "`level` must be between 0 and 1, got 0.0"),
         ({"by": "night"}, ValueError, "`by` must be 'auto', 'subject' or 'window'"),
         ({"operations": "sign_flip"}, TypeError, "`operations` must be a list of names"),

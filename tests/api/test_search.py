@@ -219,7 +219,7 @@ def without_class(windows: Windows, label: int) -> Windows:
             "`train` must have windows of every class, but has none of 'sweep'",
         ),
         ({"policy_lr": "fast"}, ValueError, "`policy_lr` must be a valid number, got 'fast'"),
-        ({"gate_temperature": 0}, ValueError, "`gate_temperature` must be a finite number above"),
+        ({"gate_temperature": 0}, ValueError, "`gate_temperature` must be above 0"),
         (
             {"method": "fast_autoaugment", "n_folds": 100},
             ValueError,

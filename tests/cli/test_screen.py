@@ -115,7 +115,7 @@ def error_of(
         (["--operations", "sing_flip"], "did you mean `sign_flip`"),
         (["--model", "shalow"], "did you mean `shallow`"),
         (["--level", "2"], "`level` must be between 0 and 1"),
-        (["--lr", "0"], "`lr` must be a finite number above 0"),
+        (["--lr", "0"], "`lr` must be above 0"),
         (["--valid", "0"], "`valid` and `test` must be fractions"),
         (["--by", "night"], "'night' is not one of"),
         (["--classes", "W,N4"], "N4"),

@@ -34,12 +34,12 @@ def test_every_setting_says_what_it_is(name: str) -> None:
     [
         (
             {"classname": "N3"},
-            r"unknown setting `classname` \(did you mean `class_name`\?\); this study has seed, ",
+            r"`classname` is not a setting of this study \(did you mean `class_name`\?\)",
         ),
-        ({"min_windows": 0}, r"`min_windows` must be greater than or equal to 1, got 0; change"),
+        ({"min_windows": 0}, r"`min_windows` must be at least 1, got 0"),
         ({"min_windows": "many"}, r"`min_windows` must be a valid integer, got 'many'"),
-        ({"peak_band": 8}, r"`peak_band` must be two numbers with a comma between, got 8; change"),
-        ({"subjects": "a"}, r"`subjects` must have at least 2 items, not 1, got 'a'; change it"),
+        ({"peak_band": 8}, r"`peak_band` must be two numbers with a comma between, got 8"),
+        ({"subjects": "a"}, r"`subjects` must have at least 2 items, not 1, got 'a'"),
     ],
 )
 def test_mistakes(changes: dict[str, object], message: str) -> None:

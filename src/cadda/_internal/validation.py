@@ -1,35 +1,225 @@
-"""Checks of arguments, made once at the public border, with one way of phrasing errors."""
+"""Checks of arguments and settings, made once at the public border, phrased in one way."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
+from typing import Annotated, Any, TypeAlias, TypeVar, cast, dataclass_transform, get_args
+
+import pydantic.dataclasses
 import torch
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic_core import ErrorDetails
 from torch import Tensor
 
-__all__ = ["check_labels", "check_magnitude", "check_positive", "check_windows"]
+from cadda._internal.text import did_you_mean
+
+__all__ = [
+    "NONE_WORD",
+    "Betas",
+    "Count",
+    "NonNegative",
+    "Pair",
+    "Positive",
+    "check_labels",
+    "check_magnitude",
+    "check_positive",
+    "check_windows",
+    "describe_error",
+    "python_place",
+    "read_none",
+    "split_commas",
+    "validated_dataclass",
+]
+
+NONE_WORD = "none"
+"""None in files and on the command line, which have no value for it."""
+
+MAX_QUOTED = 60
+
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+Kind = TypeVar("Kind")
 
 
-def check_positive(name: str, value: float) -> float:
-    """Refuse what is not a finite number above 0.
+@dataclass_transform(frozen_default=True)
+def validated_dataclass(kind: type[Kind]) -> type[Kind]:
+    """Make a class of settings: a frozen dataclass whose fields are validated by their types.
+
+    Numbers, booleans and None may also be given as text. What does not fit raises `ValueError`
+    with one sentence; an unknown name raises `TypeError`.
+    """
+    made = pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))(kind)
+    fields = {field.name: field for field in dataclasses.fields(made)}
+    init = made.__init__
+
+    @wraps(init)
+    def validated(self: Kind, *args: object, **values: object) -> None:
+        values |= dict(zip(fields, args, strict=False))
+        types = {name: field.annotation for name, field in made.__pydantic_fields__.items()}
+        try:
+            init(self, **read_none(values, types))
+        except ValidationError as error:
+            raise _as_argument_error(error, fields) from error
+        for name, value in values.items():
+            # To Python, true is the number 1.
+            if isinstance(value, bool) and not isinstance(getattr(self, name), bool):
+                raise ValueError(f"`{name}` must be a number, got {value}.")
+
+    setattr(made, "__init__", validated)  # noqa: B010 (mypy refuses to assign to a method)
+    return cast("type[Kind]", made)
+
+
+def describe_error(
+    error: ValidationError,
+    *,
+    noun: str = "setting",
+    known: Collection[str] = (),
+    place: Callable[[Sequence[int | str]], str] | None = None,
+) -> str:
+    """Return the first problem that pydantic found, without a full stop.
+
+    For example ``"`n_folds` must be a valid integer, got 'many' (1 more problem)"``. An unknown
+    name comes first, as a field that is missing may only be misspelt.
 
     Parameters
     ----------
-    name : str
-        Name of the argument, for the message.
-    value : float
-        Its value.
-
-    Returns
-    -------
-    float
-        The value.
+    error : ValidationError
+        What pydantic raised.
+    noun : str
+        What an unknown name should have been, such as ``"setting of this study"``.
+    known : collection of str
+        Names to suggest instead of an unknown one.
+    place : callable | None
+        Returns the name of a place from its path; None writes it as in Python.
     """
+    errors = sorted(
+        error.errors(include_url=False), key=lambda detail: detail["type"] not in _UNKNOWN
+    )
+    first = errors[0]
+    path = first["loc"]
+    more = f" ({len(errors) - 1} more problem{'s' * (len(errors) > 2)})" if errors[1:] else ""
+    if first["type"] in _UNKNOWN:
+        hint = did_you_mean(str(path[-1]), known)
+        if known and not hint:
+            hint = f"; there are {', '.join(known)}"
+        rule, more = f"is not a {noun}{hint}", ""
+    else:
+        rule = _rule(first) + _value(first)
+    if not path:
+        return rule + more
+    colon = "" if rule.startswith(("must ", "is ")) else ":"
+    return f"{(place or python_place)(path)}{colon} {rule}{more}"
+
+
+def _as_argument_error(error: ValidationError, known: Collection[str]) -> ValueError | TypeError:
+    text = f"{describe_error(error, known=known)}."
+    is_unknown = any(detail["type"] in _UNKNOWN for detail in error.errors(include_url=False))
+    return TypeError(text) if is_unknown else ValueError(text)
+
+
+def python_place(path: Sequence[int | str]) -> str:
+    """Return a place in nested data such as ```policy.all[0].stages```."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return f"`{''.join(parts).lstrip('.')}`"
+
+
+def _rule(detail: ErrorDetails) -> str:
+    """Return the rule that was broken, such as ``"must be at least 1"``."""
+    kind = detail["type"]
+    if kind in ("missing", "missing_argument"):
+        return "is missing"
+    if kind == "too_long":
+        return f"must have at most {detail['ctx']['max_length']} items"
+    if kind == "string_pattern_mismatch":
+        return "must be a name of small letters, digits and underscores"
+    rule = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    for old, new in _REPHRASED.items():
+        rule = rule.replace(old, new)
+    if kind.endswith(("_parsing", "_from_float")):
+        # Why a value is no number can be seen from the value.
+        rule = rule.partition(",")[0]
+    return rule.removesuffix(".")
+
+
+_REPHRASED = {
+    "Input should": "must",
+    "Value should": "must",
+    "Dictionary should": "must",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "above",
+    "less than": "below",
+    "a valid boolean": "true or false",
+}
+
+
+def _value(detail: ErrorDetails) -> str:
+    """Return the value that broke a rule, unless it is long or not the value's fault."""
+    given = detail["input"]
+    is_mapping = isinstance(given, dict) and len(given) > 0
+    is_absent = detail["type"] in ("missing", "missing_argument", "too_long")
+    if is_mapping or is_absent or not detail["loc"]:
+        return ""
+    return f", got {given!r}" if len(repr(given)) <= MAX_QUOTED else ""
+
+
+# Values of any settings, by name.
+def read_none(values: Mapping[str, Any], types: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the word for None by None in the fields whose types allow None."""
+    return {
+        name: None if value == NONE_WORD and type(None) in get_args(types.get(name)) else value
+        for name, value in values.items()
+    }
+
+
+def split_commas(value: object) -> object:
+    """Read text with commas as a list, and one number as a list of one."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return [value] if isinstance(value, int | float) else value
+
+
+def _read_pair(value: object, read: Callable[[object], Kind]) -> Kind:
+    """Read two numbers, also as text with a comma."""
+    try:
+        return read(split_commas(value))
+    except ValidationError:
+        raise ValueError("must be two numbers with a comma between") from None
+
+
+def _check_betas(betas: tuple[float, float]) -> tuple[float, float]:
+    if not all(0 <= beta < 1 for beta in betas):
+        raise ValueError("must be two numbers in [0, 1)")
+    return betas
+
+
+Count: TypeAlias = Annotated[int, Field(ge=1)]
+"""A whole number from 1."""
+
+Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+"""A finite number above 0."""
+
+NonNegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""A finite number from 0."""
+
+Pair: TypeAlias = Annotated[tuple[float, float], WrapValidator(_read_pair)]
+"""Two numbers, as a list or as text with a comma."""
+
+Betas: TypeAlias = Annotated[Pair, AfterValidator(_check_betas)]
+"""Decay rates of Adam."""
+
+
+def check_positive(name: str, value: float) -> float:
+    """Raise `ValueError` unless an argument is a finite number above 0, and return it."""
     if not 0 < value < float("inf"):
         raise ValueError(f"`{name}` must be a finite number above 0, got {value}.")
     return value
 
 
 def check_windows(x: Tensor, *, images: bool = False) -> Tensor:
-    """Refuse what is not a batch of windows.
+    """Check the shape and type of a batch of windows, and return it.
 
     Parameters
     ----------
@@ -37,11 +227,6 @@ def check_windows(x: Tensor, *, images: bool = False) -> Tensor:
         Should have shape (n_windows, n_channels, n_times) and be float32 or float64.
     images : bool
         Whether the windows are images, which may have further axes before height and width.
-
-    Returns
-    -------
-    Tensor
-        The same tensor.
     """
     if not isinstance(x, Tensor):
         raise TypeError(
@@ -58,7 +243,7 @@ def check_windows(x: Tensor, *, images: bool = False) -> Tensor:
 
 
 def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
-    """Turn a magnitude into one value per window.
+    """Return a magnitude per window, attached to the graph of ``magnitude``.
 
     Parameters
     ----------
@@ -70,7 +255,7 @@ def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
     Returns
     -------
     Tensor
-        Shape (n_windows,), dtype and device of ``x``, attached to the graph of ``magnitude``.
+        Shape (n_windows,), dtype and device of ``x``.
     """
     if magnitude is None:
         raise ValueError("`magnitude` must be given for this operation: a number in [0, 1].")
@@ -87,21 +272,12 @@ def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
 
 
 def check_labels(y: Tensor | None, x: Tensor, n_classes: int) -> Tensor:
-    """Refuse labels that do not name a class for every window.
-
-    Parameters
-    ----------
-    y : Tensor | None
-        Integer labels of shape (n_windows,).
-    x : Tensor
-        The windows.
-    n_classes : int
-        Labels go from 0 to ``n_classes - 1``.
+    """Check that there is one label in 0 … ``n_classes - 1`` per window.
 
     Returns
     -------
     Tensor
-        The labels as int64, on the device of ``x``.
+        The labels as int64, on the device of ``x``, shape (n_windows,).
     """
     if y is None:
         raise ValueError("`y` must be given: this policy is class-wise and needs the labels.")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from cadda._internal.settings import check_settings
-from cadda._internal.text import did_you_mean
 from cadda._version import __version__
 from cadda.api.prepare import Device
 from cadda.api.search import make_task
@@ -85,7 +83,7 @@ def screen(
     Screening
         Rewards, standard errors and verdicts.
     """
-    chosen = _settings(settings, seed)
+    chosen = ScreeningSettings(seed=seed, **settings)
     if not 0 < level < 1:
         raise ValueError(f"`level` must be between 0 and 1, got {level}.")
     if by not in ("auto", "subject", "window"):
@@ -119,14 +117,6 @@ def screen(
             "package_version": __version__,
         },
     )
-
-
-def _settings(settings: dict[str, Any], seed: int) -> ScreeningSettings:
-    known = [field.name for field in fields(ScreeningSettings)]
-    for name in settings:
-        if name not in known:
-            raise TypeError(f"`screen` has no setting `{name}`{did_you_mean(name, known)}.")
-    return check_settings(ScreeningSettings, {"seed": seed, **settings})
 
 
 def _check_classes(train: Windows, valid: Windows) -> None:

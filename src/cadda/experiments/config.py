@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import tomli_w
 from pydantic import ValidationError
 
-from cadda._internal.settings import NONE_IN_WORDS, first_problem
-from cadda._internal.text import did_you_mean, short_reason
+from cadda._internal.text import short_reason
+from cadda._internal.validation import NONE_WORD, describe_error
 from cadda.exceptions import CaddaError
 from cadda.experiments.study import Study, StudyConfig
 
@@ -44,7 +44,9 @@ def make_config(study: Study[Config], scale: str, changes: Mapping[str, Any]) ->
     try:
         return study.config_type.model_validate({**study.scales[scale], **changes})
     except ValidationError as error:
-        raise ValueError(_in_words(error, study.config_type)) from error
+        known = list(study.config_type.model_fields)
+        text = describe_error(error, noun="setting of this study", known=known)
+        raise ValueError(f"{text}.") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -84,20 +86,5 @@ def to_toml(config: StudyConfig) -> str:
     """
     plain = config.model_dump(mode="json")
     return tomli_w.dumps(
-        {name: NONE_IN_WORDS if value is None else value for name, value in plain.items()}
+        {name: NONE_WORD if value is None else value for name, value in plain.items()}
     )
-
-
-def _in_words(error: ValidationError, kind: type[StudyConfig]) -> str:
-    """Say the first thing that is wrong with settings, and how to set it."""
-    first = error.errors(include_url=False)[0]
-    known = list(kind.model_fields)
-    if not first["loc"]:
-        return f"{first_problem(error)}."
-    name = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        return (
-            f"unknown setting `{name}`{did_you_mean(name, known)}; this study has "
-            f"{', '.join(known)}."
-        )
-    return f"{first_problem(error)}; change it with --set {name}=…"

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, 
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from cadda._internal.settings import read_none, split_commas
+from cadda._internal.validation import read_none, split_commas
 from cadda.experiments.sources import Reader, is_simulated, simulate
 from cadda.experiments.tables import Table
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from cadda._internal.validation import check_positive
+from pydantic import Field
+
+from cadda._internal.validation import Count, NonNegative, Positive, validated_dataclass
 
 __all__ = ["FEWEST_SUBJECTS", "ScreeningProgress", "ScreeningSettings"]
 
@@ -12,7 +15,7 @@ FEWEST_SUBJECTS = 8
 """With fewer subjects their number is too small to judge by; windows are counted instead."""
 
 
-@dataclass(frozen=True)
+@validated_dataclass
 class ScreeningSettings:
     """How to screen.
 
@@ -48,27 +51,25 @@ class ScreeningSettings:
         Decides everything that is random.
     """
 
-    magnitudes: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
-    n_rounds: int = 80
-    windows_per_round: int = 60
-    draws: int = 6
-    n_epochs: int = 30
-    min_accuracy: float = 0.85
-    max_warmup: int = 60
-    batch_size: int = 16
-    n_parts: int = 20
-    valid_batch_size: int = 256
-    lr: float = 1e-3
-    unroll_lr: float = 1e-3
-    smoothing: float = 4.0
+    magnitudes: Annotated[tuple[Annotated[float, Field(gt=0, le=1)], ...], Field(min_length=1)] = (
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+    )
+    n_rounds: Count = 80
+    windows_per_round: Count = 60
+    draws: Count = 6
+    n_epochs: Count = 30
+    min_accuracy: NonNegative = 0.85
+    max_warmup: Annotated[int, Field(ge=0)] = 60
+    batch_size: Count = 16
+    n_parts: Count = 20
+    valid_batch_size: Count = 256
+    lr: Positive = 1e-3
+    unroll_lr: Positive = 1e-3
+    smoothing: NonNegative = 4.0
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        counts = ("n_rounds", "windows_per_round", "draws", "n_epochs", "batch_size", "n_parts")
-        for name in (*counts, "valid_batch_size", "lr", "unroll_lr"):
-            check_positive(name, getattr(self, name))
-        if not self.magnitudes or any(not 0 < value <= 1 for value in self.magnitudes):
-            raise ValueError(f"`magnitudes` must be in (0, 1], got {self.magnitudes}.")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from cadda._internal.settings import check_settings
 from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
 from cadda.compute import Engine
@@ -177,7 +176,7 @@ class Method:
                     f"{', '.join(known)}."
                 )
         chosen = {**(self.paper if preset else {}), **self.fixed, **options, "seed": seed}
-        made: Any = check_settings(self.settings, chosen)
+        made: Any = self.settings(**chosen)
         return {one.name: getattr(made, one.name) for one in fields(self.settings)}
 
 

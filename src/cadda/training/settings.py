@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from cadda._internal.validation import check_positive
+from pydantic import Field
+
+from cadda._internal.validation import Betas, Count, NonNegative, Positive, validated_dataclass
 
 __all__ = ["TrainingSettings"]
 
 
-@dataclass(frozen=True)
+@validated_dataclass
 class TrainingSettings:
     """How to train.
 
@@ -40,23 +41,13 @@ class TrainingSettings:
         Decides order, augmentation and dropout.
     """
 
-    max_epochs: int = 300
-    patience: int = 30
-    batch_size: int = 16
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: float = 0.0
+    max_epochs: Count = 300
+    patience: Count = 30
+    batch_size: Count = 16
+    lr: Positive = 1e-3
+    betas: Betas = (0.9, 0.999)
+    weight_decay: NonNegative = 0.0
     class_weights: bool = False
-    copies: int | None = None
+    copies: Annotated[int, Field(ge=0)] | None = None
     monitor: Literal["loss", "balanced_accuracy"] = "loss"
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("max_epochs", "patience", "batch_size", "lr"):
-            check_positive(name, getattr(self, name))
-        if self.copies is not None and self.copies < 0:
-            raise ValueError(f"`copies` must be 0 or more, got {self.copies}.")
-        if self.monitor not in ("loss", "balanced_accuracy"):
-            raise ValueError(
-                f"`monitor` must be 'loss' or 'balanced_accuracy', got {self.monitor!r}."
-            )

@@ -120,8 +120,8 @@ def test_files_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory)
             r"motor.toml: `secs` is not a key of a mapping file \(did you mean `seconds`\?\)\.$",
         ),
         ("seconds = 2.0", "seconds = 2.0\nSubject = 'x'", r"`Subject` .*did you mean `subject`"),
-        ("seconds = 2.0", "seconds = 2.0\nxyz = 1", "`xyz` .* file; the keys are classes, sub"),
-        ("seconds = 2.0", "seconds = -2.0", "`seconds` must be greater than 0, got -2.0"),
+        ("seconds = 2.0", "seconds = 2.0\nxyz = 1", "`xyz` .* file; there are classes, sub"),
+        ("seconds = 2.0", "seconds = -2.0", "`seconds` must be above 0, got -2.0"),
         ("seconds = 2.0", "seconds = 'two'", "`seconds` must be a valid number, .*got 'two'"),
         ("seconds = 2.0", "seconds = ", "motor.toml is not valid TOML"),
         (

@@ -55,12 +55,12 @@ CASES: list[tuple[str, Change, str]] = [
     (
         "probability 1.2",
         lambda d: entry(d, 1, 1).update(probability=1.2),
-        "`policy.*[0].stages[1][1].probability` must be less than or equal to 1, got 1.2.",
+        "`policy.*[0].stages[1][1].probability` must be at most 1, got 1.2.",
     ),
     (
         "negative weight",
         lambda d: entry(d).update(weight=-1),
-        "`policy.*[0].stages[0][0].weight` must be greater than or equal to 0, got -1",
+        "`policy.*[0].stages[0][0].weight` must be at least 0, got -1",
     ),
     (
         "not a number",
@@ -118,7 +118,7 @@ CASES: list[tuple[str, Change, str]] = [
     (
         "unknown field",
         lambda d: entry(d).update(prob=0.5),
-        "`policy.*[0].stages[0][0].prob` is not a field of a policy file, got 0.5.",
+        "`policy.*[0].stages[0][0].prob` is not a field of a policy file.",
     ),
     (
         "classes without names",
@@ -145,7 +145,7 @@ CASES: list[tuple[str, Change, str]] = [
         lambda d: d.update(operations={"sign_flip": {}}),
         "`operations` must list all that `policy` uses, but lacks ['time_mask', 'time_reverse'].",
     ),
-    ("negative sampling rate", lambda d: d.update(sfreq=-1), "`sfreq` must be greater than 0"),
+    ("negative sampling rate", lambda d: d.update(sfreq=-1), "`sfreq` must be above 0"),
 ]
 
 
@@ -208,7 +208,7 @@ def test_too_large(tmp_path: Path) -> None:
         ("[W]\nsign_flip p=1\n[W]\nsign_flip p=1", "line 3: class `W` is there twice"),
         (
             "sign_flip p=1.5",
-            "line 1: `p` of `sign_flip p=1.5` must be less than or equal to 1, got 1.5.",
+            "line 1: `p` of `sign_flip p=1.5` must be at most 1, got 1.5.",
         ),
         (
             "# two stages\n\ntime_mask p=1 m=0.2 > time_reverse p=1 | sing_flip p=1",
@@ -217,9 +217,9 @@ def test_too_large(tmp_path: Path) -> None:
         ),
         ("[W]\nsign_flip", "line 2: `p` of `sign_flip` is missing."),
         ("time_mask p=1", "line 1: `time_mask p=1`: `m` is missing, and time_mask needs one."),
-        ("time_mask p=1 m=-1", "line 1: `m` of `time_mask p=1 m=-1` must be greater than or"),
+        ("time_mask p=1 m=-1", "line 1: `m` of `time_mask p=1 m=-1` must be at least 0"),
         ("Sign_flip p=1", "line 1: `Sign_flip p=1` must be a name of small letters"),
-        ("w=-1: sign_flip p=1", "line 1: `w` before the colon must be greater than or equal"),
+        ("w=-1: sign_flip p=1", "line 1: `w` before the colon must be at least 0"),
         (
             "sign_flip p=1\nsign_flip p=1 > sign_flip p=1 w=0",
             "line 2, stage 2: the weights must have a positive, finite sum.",

@@ -229,9 +229,9 @@ def test_a_loss_that_is_not_a_number_stops_the_search() -> None:
         ({"sampling": "all"}, "`sampling` must be in"),
         ({"hypergradient": "none"}, "`hypergradient` must be in"),
         ({"confidence": "lost"}, "`confidence` must be in"),
-        ({"smoothing": -1}, "`smoothing` must be 0 or more"),
-        ({"warmup_epochs": -1}, "`warmup_epochs` must be 0 or more"),
-        ({"policy_lr": 0}, "`policy_lr` must be a finite number above 0"),
+        ({"smoothing": -1}, "`smoothing` must be at least 0"),
+        ({"warmup_epochs": -1}, "`warmup_epochs` must be at least 0"),
+        ({"policy_lr": 0}, "`policy_lr` must be above 0"),
     ],
 )
 def test_wrong_settings_are_named(changes: dict[str, object], words: str) -> None:

@@ -265,8 +265,8 @@ def test_a_critic_that_fails_is_named() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"critic_steps": 0}, "`critic_steps` must be a finite number above 0, got 0"),
-        ({"penalty": -1.0}, "`penalty` must be 0 or more, got -1.0"),
+        ({"critic_steps": 0}, "`critic_steps` must be at least 1, got 0"),
+        ({"penalty": -1.0}, "`penalty` must be at least 0, got -1.0"),
         ({"granularity": "epoch"}, "`granularity` must be 'window' or 'batch', got 'epoch'"),
     ],
 )

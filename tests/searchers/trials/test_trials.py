@@ -323,7 +323,7 @@ def test_the_start_says_what_is_counted() -> None:
         ("random", {"multivariate": True}, "unknown setting `multivariate`"),
         ("fast_autoaugment", {"n_folds": 1}, "`n_folds` must be at least 2, got 1"),
         ("autoaugment", {"stack": 4}, "`stack` must be 1 for a model with dropout"),
-        ("autoaugment", {"trials_at_once": 0}, "`trials_at_once` must be a finite number above"),
+        ("autoaugment", {"trials_at_once": 0}, "`trials_at_once` must be at least 1"),
     ],
 )
 def test_refuses_in_one_sentence(

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
 
-from cadda._internal.text import did_you_mean, short_reason
+from cadda._internal.text import short_reason
+from cadda._internal.validation import describe_error
 from cadda.data.channels import find_channels
 from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
 from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
@@ -118,22 +118,9 @@ def _read_mapping(path: Path) -> EdfMapping:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not valid TOML: {error}.") from error
     except ValidationError as error:
-        raise DataError(f"{path}: {_problem(error.errors(include_url=False))}.") from error
-
-
-def _problem(errors: list[ErrorDetails]) -> str:
-    """Say what is wrong with a mapping file; what is missing may only be misspelt."""
-    first = min(errors, key=lambda one: one["type"] != "extra_forbidden")
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
         known = list(EdfMapping.model_fields)
-        hint = did_you_mean(key, known) or f"; the keys are {', '.join(known)}"
-        return f"`{key}` is not a key of a mapping file{hint}"
-    if first["type"] == "missing":
-        return f"`{key}` is missing"
-    rule = first["msg"].removeprefix("Value error, ")
-    rule = rule.replace("Input should", "must").replace("Dictionary should", "must")
-    return f"`{key}` {rule}, got {first['input']!r}"
+        text = describe_error(error, noun="key of a mapping file", known=known)
+        raise DataError(f"{path}: {text}.") from error
 
 
 def _files(path: Path, mapping: EdfMapping) -> list[Path]:

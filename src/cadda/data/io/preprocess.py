@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.validation import check_positive
+from cadda._internal.validation import Positive, validated_dataclass
 
 __all__ = ["Preprocessing", "ReadPlan", "Recording"]
 
 
-@dataclass(frozen=True)
+@validated_dataclass
 class Preprocessing:
     """What is done to a recording before it is cut; the defaults are those of the paper.
 
@@ -29,18 +29,10 @@ class Preprocessing:
         Length of a window.
     """
 
-    lowpass: float | None = 30.0
-    transition: float = 7.0
-    sfreq: float | None = None
-    seconds: float = 30.0
-
-    def __post_init__(self) -> None:
-        for name in ("lowpass", "transition", "sfreq", "seconds"):
-            value = getattr(self, name)
-            if value is None and name in ("transition", "seconds"):
-                raise TypeError(f"`{name}` must be a number, got None.")
-            if value is not None:
-                check_positive(name, value)
+    lowpass: Positive | None = 30.0
+    transition: Positive = 7.0
+    sfreq: Positive | None = None
+    seconds: Positive = 30.0
 
     def rate(self, sfreq: float) -> float:
         """Give the sampling rate of the windows.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.signal import find_peaks, welch
 
-from cadda._internal.settings import Pair
+from cadda._internal.validation import Pair
 from cadda.data.windows import Windows
 from cadda.experiments.study import Job, Names, Record, Result, Study, StudyConfig
 from cadda.experiments.tables import Table

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue, ValidationError
-from pydantic_core import ErrorDetails
 
 from cadda._internal.text import did_you_mean
+from cadda._internal.validation import describe_error, python_place
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.text import SHORT_NAMES, ShortForm, parse_text
@@ -146,7 +146,7 @@ def _validated(
     try:
         spec = kind.model_validate_json(text)
     except ValidationError as error:
-        raise PolicyFileError(_one_sentence(error.errors(include_url=False), short)) from error
+        raise PolicyFileError(_sentence(error, short)) from error
     if known is None:
         return spec
     allowed = set(CATALOGUE) | set(known)
@@ -172,39 +172,19 @@ def _refuse_text(kind: type[Spec], path: str) -> None:
     )
 
 
-def _one_sentence(errors: list[ErrorDetails], short: ShortForm | None) -> str:
-    """Say the first problem in words, and how many more there are."""
-    first = errors[0]
-    rule = first["msg"].removeprefix("Value error, ").replace("Input should", "must")
-    given = first["input"]
-    is_filled = isinstance(given, dict | list) and len(given) > 0
-    is_quoted = first["loc"] and not is_filled and len(repr(given)) <= MAX_QUOTED
-    value = f", got {given!r}" if is_quoted else ""
-    if first["type"] == "missing":
-        rule, value = "is missing", ""
-    elif first["type"] == "too_long":
-        rule, value = f"must have at most {first['ctx']['max_length']} items", ""
-    elif first["type"] == "extra_forbidden":
-        rule = "is not a field of a policy file"
-    elif first["type"] == "string_pattern_mismatch":
-        rule = "must be a name of small letters, digits and underscores"
+def _sentence(error: ValidationError, short: ShortForm | None) -> str:
+    """Return what is wrong, in the words of the short form if that is what was given."""
+    text = describe_error(
+        error, noun="field of a policy file", place=lambda path: _place(path, short)
+    )
     if short is not None:
         for field, name in SHORT_NAMES.items():
-            rule = rule.replace(f"`{field}`", f"`{name}`")
-    n_more = len(errors) - 1
-    more = f" ({n_more} more problem{'s' if n_more > 1 else ''})" if n_more else ""
-    if not first["loc"]:
-        return f"{rule}{value}{more}."
-    colon = "" if rule.startswith(("must ", "is ")) else ":"
-    return f"{_place(first['loc'], short)}{colon} {rule}{value}{more}."
+            text = text.replace(f"`{field}`", f"`{name}`")
+    return f"{text}."
 
 
 def _place(path: Sequence[int | str], short: ShortForm | None) -> str:
-    """Name a place in the short form, or in the JSON."""
-    if short is not None:
-        return short.place(path)
-    words = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return f"`{''.join(words).lstrip('.')}`"
+    return python_place(path) if short is None else short.place(path)
 
 
 def _path_to(spec: PolicySpec, operation: str) -> Sequence[int | str]:

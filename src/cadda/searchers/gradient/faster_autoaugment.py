@@ -32,17 +32,17 @@ what they make is real. This is part of the method.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds, uniform
-from cadda._internal.validation import check_positive
+from cadda._internal.validation import Count, NonNegative, Positive, validated_dataclass
 from cadda.exceptions import TrainingError
-from cadda.policies.dispatch import Granularity, check_granularity, per_window
+from cadda.policies.dispatch import Granularity, per_window
 from cadda.policies.relaxed.staged import MixturePolicy
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher
@@ -55,7 +55,7 @@ BETAS = (0.0, 0.999)
 """Decay rates of Adam for critic and policy, as in the paper and usual for Wasserstein GANs."""
 
 
-@dataclass(frozen=True)
+@validated_dataclass
 class FasterSettings:
     """How to search.
 
@@ -89,28 +89,19 @@ class FasterSettings:
         Decides everything that is random.
     """
 
-    batch_size: int = 16
-    policy_lr: float = 0.01
-    critic_lr: float = 1e-3
-    penalty: float = 10.0
-    classification: float = 0.1
-    critic_steps: int = 1
-    warmup_epochs: int = 2
-    n_subpolicies: int = 5
-    n_stages: int = 2
+    batch_size: Count = 16
+    policy_lr: Positive = 0.01
+    critic_lr: Positive = 1e-3
+    penalty: NonNegative = 10.0
+    classification: NonNegative = 0.1
+    critic_steps: Count = 1
+    warmup_epochs: Annotated[int, Field(ge=0)] = 2
+    n_subpolicies: Count = 5
+    n_stages: Count = 2
     granularity: Granularity = "window"
-    gate_temperature: float = 0.1
-    choice_temperature: float = 0.5
+    gate_temperature: Positive = 0.1
+    choice_temperature: Positive = 0.5
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        counts = ("batch_size", "critic_steps", "n_subpolicies", "n_stages")
-        for name in (*counts, "policy_lr", "critic_lr", "gate_temperature", "choice_temperature"):
-            check_positive(name, getattr(self, name))
-        for name in ("penalty", "classification", "warmup_epochs"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"`{name}` must be 0 or more, got {getattr(self, name)}.")
-        check_granularity(self.granularity)
 
 
 class FasterSearcher(Searcher):

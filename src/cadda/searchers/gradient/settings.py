@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from cadda._internal.settings import Pair
-from cadda._internal.validation import check_positive
-from cadda.policies.dispatch import Granularity, check_granularity
+from pydantic import Field
+
+from cadda._internal.validation import Betas, Count, NonNegative, Positive, validated_dataclass
+from cadda.policies.dispatch import Granularity
 from cadda.searchers.gradient.reward import Confidence, Hypergradient
 
 __all__ = ["PAPER", "BilevelSettings", "Estimator", "Sampling"]
@@ -32,7 +31,7 @@ PAPER: dict[str, Any] = {
 """What the paper does otherwise than our defaults; it also doubles the batch for CADDA."""
 
 
-@dataclass(frozen=True)
+@validated_dataclass
 class BilevelSettings:
     """How to search by the gradient of the validation loss.
 
@@ -92,16 +91,16 @@ class BilevelSettings:
         Decides everything that is random.
     """
 
-    batch_size: int = 16
-    valid_batch_size: int | None = None
-    valid_memory: float = 0.8
-    smoothing: float = 5.0
-    model_lr: float = 1e-3
-    betas: Pair = (0.9, 0.999)
-    policy_lr: float = 0.02
-    control_lr: float = 0.01
-    unroll_lr: float = 1e-3
-    warmup_epochs: int = 5
+    batch_size: Count = 16
+    valid_batch_size: Count | None = None
+    valid_memory: Annotated[float, Field(ge=0, lt=1)] = 0.8
+    smoothing: NonNegative = 5.0
+    model_lr: Positive = 1e-3
+    betas: Betas = (0.9, 0.999)
+    policy_lr: Positive = 0.02
+    control_lr: Positive = 0.01
+    unroll_lr: Positive = 1e-3
+    warmup_epochs: Annotated[int, Field(ge=0)] = 5
     hypergradient: Hypergradient = "finite-difference"
     estimator: Estimator = "relax"
     paired: bool = True
@@ -109,37 +108,12 @@ class BilevelSettings:
     pooled: bool = True
     reuse_inner_gradient: bool = True
     sampling: Sampling = "stage"
-    n_subpolicies: int = 5
-    n_stages: int = 2
+    n_subpolicies: Count = 5
+    n_stages: Count = 2
     granularity: Granularity = "window"
-    gate_temperature: float = 0.1
-    choice_temperature: float = 0.5
+    gate_temperature: Positive = 0.1
+    choice_temperature: Positive = 0.5
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("batch_size", "n_subpolicies", "n_stages"):
-            check_positive(name, getattr(self, name))
-        check_positive("valid_batch_size", self.n_valid)
-        for name in ("model_lr", "policy_lr", "control_lr", "unroll_lr"):
-            check_positive(name, getattr(self, name))
-        for name in ("gate_temperature", "choice_temperature"):
-            check_positive(name, getattr(self, name))
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"`betas` must be two numbers in [0, 1), got {self.betas}.")
-        for name in ("warmup_epochs", "smoothing"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"`{name}` must be 0 or more, got {getattr(self, name)}.")
-        if not 0 <= self.valid_memory < 1:
-            raise ValueError(f"`valid_memory` must be in [0, 1), got {self.valid_memory}.")
-        check_granularity(self.granularity)
-        for name, allowed in (
-            ("hypergradient", ("finite-difference", "exact")),
-            ("confidence", ("remove", "calibrate", "keep")),
-            ("estimator", ("relax", "straight-through")),
-            ("sampling", ("stage", "subpolicy", "mixture")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"`{name}` must be in {allowed}, got {getattr(self, name)!r}.")
 
     @property
     def n_valid(self) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from cadda._internal.validation import check_positive
+from pydantic import Field
+
+from cadda._internal.validation import Count, validated_dataclass
 
 __all__ = ["PopulationSettings", "TrialSettings"]
 
 
-@dataclass(frozen=True)
+@validated_dataclass
 class TrialSettings:
     """How to search by trials that an Optuna study keeps.
 
@@ -48,24 +49,18 @@ class TrialSettings:
 
     sampler: Literal["tpe", "random", "grid"] = "tpe"
     judge: Literal["training", "folds"] = "training"
-    n_folds: int = 5
+    n_folds: Annotated[int, Field(ge=2)] = 5
     multivariate: bool = False
-    n_subpolicies: int = 5
-    n_stages: int = 2
-    trials_at_once: int = 4
-    stack: int = 1
+    n_subpolicies: Count = 5
+    n_stages: Count = 2
+    trials_at_once: Count = 4
+    stack: Count = 1
     storage: str | None = None
     study_name: str = "cadda"
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        for name in ("n_subpolicies", "n_stages", "trials_at_once", "stack"):
-            check_positive(name, getattr(self, name))
-        if self.n_folds < 2:
-            raise ValueError(f"`n_folds` must be at least 2, got {self.n_folds}.")
 
-
-@dataclass(frozen=True)
+@validated_dataclass
 class PopulationSettings:
     """How to search by a population of trainings.
 
@@ -83,14 +78,8 @@ class PopulationSettings:
         Decides everything that is random.
     """
 
-    n_members: int = 8
-    segment_epochs: int = 5
-    n_subpolicies: int = 5
-    n_stages: int = 2
+    n_members: Annotated[int, Field(ge=2)] = 8
+    segment_epochs: Count = 5
+    n_subpolicies: Count = 5
+    n_stages: Count = 2
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("segment_epochs", "n_subpolicies", "n_stages"):
-            check_positive(name, getattr(self, name))
-        if self.n_members < 2:
-            raise ValueError(f"`n_members` must be at least 2, got {self.n_members}.")
