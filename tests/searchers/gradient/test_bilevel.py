@@ -225,10 +225,10 @@ def test_a_loss_that_is_not_a_number_stops_the_search() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"estimator": "reinforce"}, "`estimator` must be in"),
-        ({"sampling": "all"}, "`sampling` must be in"),
-        ({"hypergradient": "none"}, "`hypergradient` must be in"),
-        ({"confidence": "lost"}, "`confidence` must be in"),
+        ({"estimator": "reinforce"}, "`estimator` must be '"),
+        ({"sampling": "all"}, "`sampling` must be '"),
+        ({"hypergradient": "none"}, "`hypergradient` must be '"),
+        ({"confidence": "lost"}, "`confidence` must be '"),
         ({"smoothing": -1}, "`smoothing` must be at least 0"),
         ({"warmup_epochs": -1}, "`warmup_epochs` must be at least 0"),
         ({"policy_lr": 0}, "`policy_lr` must be above 0"),
