@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from cadda import OperationPool, operation_pool
-from cadda.operations import EEG_OPERATIONS
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.frequency import FrequencyShift
 from cadda.operations.time import TimeReverse
 
+EEG_OPERATIONS = tuple(name for name, row in CATALOGUE.items() if row.domain != "image")
 MASS_CHANNELS = ["C3", "C4", "F3", "F4", "O1", "O2"]
 PHYSIONET_CHANNELS = ["EEG Fpz-Cz", "EEG Pz-Oz"]
 
 
-def test_all_thirteen_on_six_channels(pool: OperationPool) -> None:
+def test_all_on_six_channels(pool: OperationPool) -> None:
     assert pool.names == EEG_OPERATIONS
     assert len(pool) == 13
     assert pool.left_out == {}

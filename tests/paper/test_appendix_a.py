@@ -7,10 +7,11 @@ import torch
 
 from cadda import OperationPool
 from cadda._internal.random import Seeds
-from cadda.operations import CATALOGUE, EEG_OPERATIONS
+from cadda.operations import CATALOGUE
 from cadda.operations.base import Operation
 from cadda.policies.relaxed.gates import gate
 
+EEG_OPERATIONS = [name for name, row in CATALOGUE.items() if row.domain != "image"]
 WITH_MAGNITUDE = [name for name in EEG_OPERATIONS if CATALOGUE[name].has_magnitude]
 N_STEPS = 400
 REACHED = 0.05

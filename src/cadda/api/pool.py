@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cadda.data.montage import measured_positions, resolve_montage
-from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.catalogue import CATALOGUE, Sensors
 from cadda.operations.pool import OperationPool, eeg_pool, image_pool
 from cadda.policies.spec.model import PolicySpec
 
@@ -24,7 +24,7 @@ def operation_pool(
     positions: ArrayLike | None = None,
     operations: Sequence[str] | None = None,
 ) -> OperationPool:
-    """Make the pool of every EEG operation that means something on a montage.
+    """Make the pool of every EEG operation that is applicable to a montage.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ def operation_pool(
         Sensors in MNE's head frame in metres, NaN where unknown. Without any, positions are those
         of the standard 10-20 montage.
     operations : sequence of str | None
-        Names of the operations wanted; None takes all that can do something.
+        Names of the operations wanted; None takes all that are applicable.
 
     Returns
     -------
     OperationPool
-        The operations; `left_out` says which of the thirteen can do nothing here, and why.
+        The operations; `left_out` has those that are not applicable, with the reason.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def operation_pool(
         raise ValueError(f"`ch_names` must be a list of channel names, got {ch_names!r}.")
     measured = None if positions is None else np.asarray(positions, dtype=float)
     montage = resolve_montage(ch_names, measured)
-    pool = eeg_pool(sfreq, ch_names, montage.positions, montage.partner)
+    pool = eeg_pool(Sensors(sfreq, ch_names, montage.positions, montage.partner))
     return pool if operations is None else pool.select(operations)
 
 

@@ -9,14 +9,11 @@ from cadda.api.prepare import Device, check_pair, check_scale, model_for, pick_d
 from cadda.data.windows import Windows
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource
-from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.catalogue import CATALOGUE, paper_operations
 from cadda.operations.pool import OperationPool
 from cadda.searchers.problem import SearchTask
 
 __all__ = ["make_task"]
-
-NOT_IN_PAPER = "bandstop"
-"""The paper has no differentiable form of it."""
 
 
 def make_task(
@@ -78,7 +75,7 @@ def _pool(windows: Windows, operations: Sequence[str] | OperationPool | None) ->
     if operations is None:
         return pool
     if list(operations) == ["paper"]:
-        return pool.select([name for name in pool.names if name != NOT_IN_PAPER])
+        return pool.select(paper_operations(pool.names))
     try:
         return pool.select(operations)
     except KeyError as error:

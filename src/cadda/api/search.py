@@ -76,7 +76,7 @@ def search(
     model : str | nn.Module | callable
         The model that augmentation shall help; see `cadda.fit`.
     operations : sequence of str | OperationPool | None
-        What to choose from: names, ``["paper"]`` for the twelve of the paper, or a pool; None
+        What to choose from: names, ``["paper"]`` for those of the paper, or a pool; None
         takes all that mean something on the montage.
     budget : int
         Number of passes through the training windows, or of trials.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 __all__ = ["operations"]
+
+FACTS = ("domain", "summary", "references", "in_paper", "quantity", "full", "unit")
+"""What JSON has of a row of the catalogue."""
 
 
 def operations(
@@ -35,7 +37,12 @@ def operations(
     left_out = _left_out(channels)
     if as_json:
         rows = [
-            asdict(entry) | {"left_out": left_out.get(name)} for name, entry in CATALOGUE.items()
+            {
+                "name": name,
+                **{key: getattr(entry, key) for key in FACTS},
+                "left_out": left_out.get(name),
+            }
+            for name, entry in CATALOGUE.items()
         ]
         typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
     else:

@@ -64,7 +64,7 @@ def _print_policy(spec: PolicySpec) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from cadda.policies.spec.describe import stage_in_words
+    from cadda.policies.spec.describe import describe_stage
 
     console = Console()
     found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""
@@ -79,6 +79,6 @@ def _print_policy(spec: PolicySpec) -> None:
             table.add_column(f"stage {k + 1}")
         total = sum(one.weight for one in subpolicies)
         for one in sorted(subpolicies, key=lambda one: -one.weight):
-            stages = ["\n".join(stage_in_words(stage)) for stage in one.stages]
+            stages = ["\n".join(describe_stage(stage)) for stage in one.stages]
             table.add_row(f"{one.weight / total:.0%}", *stages)
         console.print(table)

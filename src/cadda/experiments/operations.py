@@ -14,7 +14,6 @@ from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
 from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = [
-    "MAGNITUDES",
     "NO_OPERATION",
     "PROBABILITY",
     "Magnitudes",
@@ -33,40 +32,7 @@ NO_OPERATION = "none"
 Magnitudes: TypeAlias = (
     Literal["sleep", "motor-imagery"] | dict[str, Annotated[float, Field(ge=0, le=1)]]
 )
-"""A name of `MAGNITUDES`, or magnitudes by operation."""
-
-MAGNITUDES: dict[str, dict[str, float]] = {
-    "sleep": {
-        "ft_surrogate": 0.8,
-        "frequency_shift": 0.06,
-        "bandstop": 0.6,
-        "time_mask": 1.0,
-        "gaussian_noise": 0.6,
-        "channel_dropout": 0.4,
-        "channel_shuffle": 0.8,
-        "rotation_x": 0.83,
-        "rotation_y": 0.3,
-        "rotation_z": 1.0,
-    },
-    "motor-imagery": {
-        "ft_surrogate": 0.9,
-        "frequency_shift": 0.54,
-        "bandstop": 0.2,
-        "time_mask": 1.0,
-        "gaussian_noise": 0.8,
-        "channel_dropout": 1.0,
-        "channel_shuffle": 0.1,
-        "rotation_x": 0.1,
-        "rotation_y": 0.4,
-        "rotation_z": 0.1,
-    },
-}
-"""The best magnitudes that the authors of the paper found on Sleep Physionet and on BCI IV 2a.
-
-They published them in physical units (Rommel, Paillard, Moreau & Gramfort, Data augmentation for
-learning predictive models on EEG: a systematic comparison, 2022); their masks of 2 s and of 1.6 s
-are cut to our longest, 1 s.
-"""
+"""A kind of data, whose magnitudes the catalogue has; or magnitudes by operation."""
 
 
 def chosen_operations(windows: Windows, wanted: Sequence[str] | None) -> tuple[str, ...]:
@@ -106,15 +72,19 @@ def magnitude_of(operation: str, magnitudes: Magnitudes) -> float | None:
     float | None
         The magnitude; None for an operation without one.
     """
-    if not CATALOGUE[operation].has_magnitude:
+    row = CATALOGUE[operation]
+    if not row.has_magnitude:
         return None
-    table = MAGNITUDES[magnitudes] if isinstance(magnitudes, str) else magnitudes
-    if operation not in table:
+    if isinstance(magnitudes, str):
+        value = row.study_magnitudes.get(magnitudes)
+    else:
+        value = magnitudes.get(operation)
+    if value is None:
         raise ValueError(
             f"`magnitudes` must have one for {operation}; give it in a TOML file with --config, "
             f"or with --set 'magnitudes={{\"{operation}\": 0.5}}'."
         )
-    return table[operation]
+    return value
 
 
 def single_policy(operation: str, magnitude: float | None) -> PolicySpec | None:

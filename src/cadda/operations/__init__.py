@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from cadda._internal.random import normal, uniform
 from cadda.operations.base import Operation
-from cadda.operations.catalogue import CATALOGUE, EEG_OPERATIONS, IMAGE_OPERATIONS
+from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.pool import OperationPool, eeg_pool, image_pool
 
 __all__ = [
     "CATALOGUE",
-    "EEG_OPERATIONS",
-    "IMAGE_OPERATIONS",
     "Operation",
+    "OperationInfo",
     "OperationPool",
     "eeg_pool",
     "image_pool",

@@ -1,52 +1,110 @@
-"""The one table of names, units and references of the operations."""
+"""All that is known of each operation, in one row: class, units, magnitudes, references."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["CATALOGUE", "EEG_OPERATIONS", "IMAGE_OPERATIONS", "REFERENCES", "Entry"]
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.operations.base import Operation
+from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate
+from cadda.operations.image import HorizontalFlip, Rotation90, Rotation180, VerticalFlip
+from cadda.operations.space import (
+    ChannelDropout,
+    ChannelShuffle,
+    ChannelSymmetry,
+    RotationX,
+    RotationY,
+    RotationZ,
+    SignFlip,
+)
+from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
+
+__all__ = ["CATALOGUE", "REFERENCES", "OperationInfo", "Sensors", "paper_operations"]
 
 Domain = Literal["time", "frequency", "space", "image"]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One operation in words and units.
+@dataclass(frozen=True, eq=False)
+class Sensors:
+    """Sampling rate and montage of the windows that operations are made for.
 
     Parameters
     ----------
-    name : str
-        Name in files, commands and pools.
+    sfreq : float
+        Sampling rate in Hz.
+    ch_names : sequence of str
+        Names of the channels.
+    positions : array of shape (n_channels, 3)
+        Sensors around the centre of the head; NaN where unknown.
+    partner : sequence of int
+        For each channel, the index of the channel on the other side of the head.
+    """
+
+    sfreq: float
+    ch_names: Sequence[str]
+    positions: NDArray[np.float64]
+    partner: Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationInfo:
+    """A row of the catalogue.
+
+    Parameters
+    ----------
+    operation : type
+        Class of the operation.
     domain : 'time' | 'frequency' | 'space' | 'image'
         Where the operation acts.
     summary : str
         What it does to a window.
     references : tuple of str
         Who proposed it for such signals: keys of `REFERENCES`.
+    in_paper : bool
+        Whether the paper searches over it.
     quantity : str
         What the magnitude sets; empty for an operation without magnitude.
     full : float
         Value of that quantity at magnitude 1.
     unit : str
         Unit of that quantity.
+    study_magnitudes : mapping of str to float
+        Magnitudes that studies use by default, by kind of data.
+    make : callable | None
+        Makes the operation from `Sensors`; None calls the class without arguments.
+    unmet_need : callable | None
+        Returns from `Sensors` why the operation cannot be applied with them, an empty string if it
+        can; None for an operation that can always be applied.
     """
 
-    name: str
+    operation: type[Operation]
     domain: Domain
     summary: str
     references: tuple[str, ...]
+    in_paper: bool
     quantity: str = ""
     full: float = 0.0
     unit: str = ""
+    study_magnitudes: Mapping[str, float] = field(default_factory=dict)
+    make: Callable[[Sensors], Operation] | None = None
+    unmet_need: Callable[[Sensors], str] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name in files, commands and pools."""
+        return self.operation.name
 
     @property
     def has_magnitude(self) -> bool:
         """Whether the strength of the operation can be set."""
-        return bool(self.quantity)
+        return self.operation.has_magnitude
 
     def describe(self, magnitude: float | None) -> str:
-        """Say a magnitude in physical units.
+        """Return a magnitude in physical units.
 
         Parameters
         ----------
@@ -64,14 +122,14 @@ class Entry:
         return f"{self.quantity}{gap}{self.amount(magnitude, 3)}"
 
     def amount(self, magnitude: float, digits: int = 2) -> str:
-        """Say a magnitude as a number with its unit.
+        """Return a magnitude as a number with its unit.
 
         Parameters
         ----------
         magnitude : float
             Magnitude in [0, 1].
         digits : int
-            Digits that count.
+            Significant digits.
 
         Returns
         -------
@@ -104,119 +162,209 @@ REFERENCES = {
 }
 """Full references by their short names."""
 
+
+def _several_channels(sensors: Sensors) -> str:
+    if len(sensors.ch_names) < 2:
+        return "it needs at least 2 channels, and there is 1"
+    return ""
+
+
+def _partners(sensors: Sensors) -> str:
+    if list(sensors.partner) == list(range(len(sensors.ch_names))):
+        return "no channel has a partner on the other side of the head"
+    return ""
+
+
+def _three_positions(sensors: Sensors) -> str:
+    n_known = int(np.isfinite(sensors.positions).all(axis=1).sum())
+    if n_known < 3:
+        return f"it needs the positions of at least 3 sensors, and {n_known} are known"
+    return ""
+
+
 _MASKING = ("Mohsenvand 2020", "Cheng 2020")
 
-CATALOGUE: dict[str, Entry] = {
-    entry.name: entry
-    for entry in (
-        Entry("time_reverse", "time", "plays the window backwards", ("Rommel 2022",)),
-        Entry("sign_flip", "space", "inverts the polarity of all channels", ("Rommel 2022",)),
-        Entry(
-            "ft_surrogate",
-            "frequency",
-            "draws Fourier phases anew, keeps the amplitudes",
-            ("Schwabedal 2019",),
-            "phase <",
-            360.0,
-            "°",
-        ),
-        Entry(
-            "frequency_shift",
-            "frequency",
-            "moves all frequencies up",
-            ("Rommel 2022",),
-            "shift <",
-            5.0,
-            "Hz",
-        ),
-        Entry(
-            "bandstop",
-            "frequency",
-            "removes a narrow frequency band",
-            _MASKING,
-            "band",
-            2.0,
-            "Hz",
-        ),
-        Entry(
-            "time_mask",
-            "time",
-            "sets a short stretch to zero",
-            _MASKING,
-            "gap",
-            1.0,
-            "s",
-        ),
-        Entry(
-            "gaussian_noise",
-            "time",
-            "adds white noise",
-            ("Wang 2018",),
-            "noise σ =",
-            0.2,
-            "",
-        ),
-        Entry(
-            "channel_dropout",
-            "space",
-            "sets random channels to zero",
-            ("Saeed 2021",),
-            "each channel",
-            100.0,
-            "%",
-        ),
-        Entry(
-            "channel_shuffle",
-            "space",
-            "permutes random channels",
-            ("Saeed 2021",),
-            "each channel",
-            100.0,
-            "%",
-        ),
-        Entry(
-            "channel_symmetry",
-            "space",
-            "swaps the two sides of the head",
-            ("Deiss 2018",),
-        ),
-        Entry(
-            "rotation_x",
-            "space",
-            "turns the sensors as in nodding",
-            ("Krell 2017",),
-            "angle ±",
-            30.0,
-            "°",
-        ),
-        Entry(
-            "rotation_y",
-            "space",
-            "turns the sensors as in tilting the head",
-            ("Krell 2017",),
-            "angle ±",
-            30.0,
-            "°",
-        ),
-        Entry(
-            "rotation_z",
-            "space",
-            "turns the sensors as in shaking the head",
-            ("Krell 2017",),
-            "angle ±",
-            30.0,
-            "°",
-        ),
-        Entry("horizontal_flip", "image", "swaps left and right", ("Krizhevsky 2012",)),
-        Entry("vertical_flip", "image", "swaps top and bottom", ("Krizhevsky 2012",)),
-        Entry("rotation_90", "image", "turns a quarter to the left", ("Rommel 2022",)),
-        Entry("rotation_180", "image", "turns upside down", ("Rommel 2022",)),
-    )
-}
-"""Every operation by name."""
+# The study magnitudes are the best that the authors of the paper found on Sleep Physionet and on
+# BCI IV 2a. They published them in physical units (Rommel, Paillard, Moreau & Gramfort, Data
+# augmentation for learning predictive models on EEG: a systematic comparison, 2022); their masks
+# of 2 s and of 1.6 s are cut to our longest, 1 s.
+_ROWS = (
+    OperationInfo(
+        operation=TimeReverse,
+        domain="time",
+        summary="plays the window backwards",
+        references=("Rommel 2022",),
+        in_paper=True,
+    ),
+    OperationInfo(
+        operation=SignFlip,
+        domain="space",
+        summary="inverts the polarity of all channels",
+        references=("Rommel 2022",),
+        in_paper=True,
+    ),
+    OperationInfo(
+        operation=FTSurrogate,
+        domain="frequency",
+        summary="draws Fourier phases anew, keeps the amplitudes",
+        references=("Schwabedal 2019",),
+        in_paper=True,
+        quantity="phase <",
+        full=FTSurrogate.max_phase,
+        unit="°",
+        study_magnitudes={"sleep": 0.8, "motor-imagery": 0.9},
+    ),
+    OperationInfo(
+        operation=FrequencyShift,
+        domain="frequency",
+        summary="moves all frequencies up",
+        references=("Rommel 2022",),
+        in_paper=True,
+        quantity="shift <",
+        full=FrequencyShift.max_shift,
+        unit="Hz",
+        study_magnitudes={"sleep": 0.06, "motor-imagery": 0.54},
+        make=lambda sensors: FrequencyShift(sensors.sfreq),
+    ),
+    OperationInfo(
+        operation=Bandstop,
+        domain="frequency",
+        summary="removes a narrow frequency band",
+        references=_MASKING,
+        in_paper=False,  # it has no differentiable form there
+        quantity="band",
+        full=Bandstop.max_width,
+        unit="Hz",
+        study_magnitudes={"sleep": 0.6, "motor-imagery": 0.2},
+        make=lambda sensors: Bandstop(sensors.sfreq),
+    ),
+    OperationInfo(
+        operation=TimeMask,
+        domain="time",
+        summary="sets a short stretch to zero",
+        references=_MASKING,
+        in_paper=True,
+        quantity="gap",
+        full=TimeMask.max_length,
+        unit="s",
+        study_magnitudes={"sleep": 1.0, "motor-imagery": 1.0},
+        make=lambda sensors: TimeMask(sensors.sfreq),
+    ),
+    OperationInfo(
+        operation=GaussianNoise,
+        domain="time",
+        summary="adds white noise",
+        references=("Wang 2018",),
+        in_paper=True,
+        quantity="noise σ =",
+        full=GaussianNoise.max_sigma,
+        study_magnitudes={"sleep": 0.6, "motor-imagery": 0.8},
+    ),
+    OperationInfo(
+        operation=ChannelDropout,
+        domain="space",
+        summary="sets random channels to zero",
+        references=("Saeed 2021",),
+        in_paper=True,
+        quantity="each channel",
+        full=100.0,
+        unit="%",
+        study_magnitudes={"sleep": 0.4, "motor-imagery": 1.0},
+    ),
+    OperationInfo(
+        operation=ChannelShuffle,
+        domain="space",
+        summary="permutes random channels",
+        references=("Saeed 2021",),
+        in_paper=True,
+        quantity="each channel",
+        full=100.0,
+        unit="%",
+        study_magnitudes={"sleep": 0.8, "motor-imagery": 0.1},
+        unmet_need=_several_channels,
+    ),
+    OperationInfo(
+        operation=ChannelSymmetry,
+        domain="space",
+        summary="swaps the two sides of the head",
+        references=("Deiss 2018",),
+        in_paper=True,
+        make=lambda sensors: ChannelSymmetry(tuple(sensors.partner)),
+        unmet_need=_partners,
+    ),
+    OperationInfo(
+        operation=RotationX,
+        domain="space",
+        summary="turns the sensors as in nodding",
+        references=("Krell 2017",),
+        in_paper=True,
+        quantity="angle ±",
+        full=RotationX.max_angle,
+        unit="°",
+        study_magnitudes={"sleep": 0.83, "motor-imagery": 0.1},
+        make=lambda sensors: RotationX(sensors.positions),
+        unmet_need=_three_positions,
+    ),
+    OperationInfo(
+        operation=RotationY,
+        domain="space",
+        summary="turns the sensors as in tilting the head",
+        references=("Krell 2017",),
+        in_paper=True,
+        quantity="angle ±",
+        full=RotationY.max_angle,
+        unit="°",
+        study_magnitudes={"sleep": 0.3, "motor-imagery": 0.4},
+        make=lambda sensors: RotationY(sensors.positions),
+        unmet_need=_three_positions,
+    ),
+    OperationInfo(
+        operation=RotationZ,
+        domain="space",
+        summary="turns the sensors as in shaking the head",
+        references=("Krell 2017",),
+        in_paper=True,
+        quantity="angle ±",
+        full=RotationZ.max_angle,
+        unit="°",
+        study_magnitudes={"sleep": 1.0, "motor-imagery": 0.1},
+        make=lambda sensors: RotationZ(sensors.positions),
+        unmet_need=_three_positions,
+    ),
+    OperationInfo(
+        operation=HorizontalFlip,
+        domain="image",
+        summary="swaps left and right",
+        references=("Krizhevsky 2012",),
+        in_paper=True,
+    ),
+    OperationInfo(
+        operation=VerticalFlip,
+        domain="image",
+        summary="swaps top and bottom",
+        references=("Krizhevsky 2012",),
+        in_paper=True,
+    ),
+    OperationInfo(
+        operation=Rotation90,
+        domain="image",
+        summary="turns a quarter to the left",
+        references=("Rommel 2022",),
+        in_paper=True,
+    ),
+    OperationInfo(
+        operation=Rotation180,
+        domain="image",
+        summary="turns upside down",
+        references=("Rommel 2022",),
+        in_paper=True,
+    ),
+)
 
-EEG_OPERATIONS = tuple(name for name, entry in CATALOGUE.items() if entry.domain != "image")
-"""Names of the thirteen EEG operations."""
+CATALOGUE: dict[str, OperationInfo] = {row.name: row for row in _ROWS}
+"""Every operation by name, in the order of pools."""
 
-IMAGE_OPERATIONS = tuple(name for name, entry in CATALOGUE.items() if entry.domain == "image")
-"""Names of the four image operations."""
+
+def paper_operations(names: Sequence[str]) -> list[str]:
+    """Return those of some operations that the paper searches over."""
+    return [name for name in names if name in CATALOGUE and CATALOGUE[name].in_paper]

@@ -11,7 +11,6 @@ from torch import Generator, Tensor
 from cadda._internal.random import uniform
 from cadda._internal.types import Draw
 from cadda.operations.base import Operation
-from cadda.operations.catalogue import CATALOGUE
 from cadda.signal.filters import stop_band
 from cadda.signal.spectral import rotate_phases, shift_frequencies
 
@@ -34,7 +33,7 @@ class FTSurrogate(Operation):
     """
 
     name: ClassVar[str] = "ft_surrogate"
-    max_phase: float = CATALOGUE["ft_surrogate"].full
+    max_phase: float = 360.0
     independent_channels: bool = False
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:
@@ -68,7 +67,7 @@ class FrequencyShift(Operation):
 
     name: ClassVar[str] = "frequency_shift"
     sfreq: float
-    max_shift: float = CATALOGUE["frequency_shift"].full
+    max_shift: float = 5.0
     symmetric: bool = False
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:
@@ -98,7 +97,7 @@ class Bandstop(Operation):
 
     name: ClassVar[str] = "bandstop"
     sfreq: float
-    max_width: float = CATALOGUE["bandstop"].full
+    max_width: float = 2.0
     edge: float = 0.1
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:

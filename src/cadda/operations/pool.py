@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
 from cadda.operations.base import Operation
-from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate
-from cadda.operations.image import HorizontalFlip, Rotation90, Rotation180, VerticalFlip
-from cadda.operations.space import (
-    ChannelDropout,
-    ChannelShuffle,
-    ChannelSymmetry,
-    RotationX,
-    RotationY,
-    RotationZ,
-    SignFlip,
-)
-from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
+from cadda.operations.catalogue import CATALOGUE, Sensors
 
 __all__ = ["OperationPool", "eeg_pool", "image_pool"]
 
@@ -76,7 +63,7 @@ class OperationPool:
         return tuple(self._index)
 
     def index(self, name: str) -> int:
-        """Give the number of an operation.
+        """Return the index of an operation.
 
         Parameters
         ----------
@@ -86,7 +73,7 @@ class OperationPool:
         Returns
         -------
         int
-            Its place in `names`.
+            Its index in `names`.
         """
         if name in self._index:
             return self._index[name]
@@ -128,13 +115,13 @@ class OperationPool:
         OperationPool
             The new pool.
         """
-        operations = {one.name: one for one in self._operations} | {operation.name: operation}
+        operations = {own.name: own for own in self._operations} | {operation.name: operation}
         return OperationPool(
             operations.values(), left_out=self.left_out, sfreq=self.sfreq, ch_names=self.ch_names
         )
 
     def check(self, x: Tensor) -> None:
-        """Refuse windows that some operation of the pool cannot transform.
+        """Raise `ValueError` if some operation of the pool cannot transform the windows.
 
         Parameters
         ----------
@@ -161,77 +148,41 @@ class OperationPool:
         return f"OperationPool({', '.join(self.names)}{left_out})"
 
 
-def eeg_pool(
-    sfreq: float,
-    ch_names: Sequence[str],
-    positions: NDArray[np.float64],
-    partner: Sequence[int],
-) -> OperationPool:
-    """Make the pool of those of the thirteen EEG operations that mean something on a montage.
+def eeg_pool(sensors: Sensors) -> OperationPool:
+    """Make the pool of the EEG operations that are applicable to a montage.
 
     Parameters
     ----------
-    sfreq : float
-        Sampling rate in Hz.
-    ch_names : sequence of str
-        Names of the channels.
-    positions : array of shape (n_channels, 3)
-        Sensors around the centre of the head; NaN where unknown.
-    partner : sequence of int
-        For each channel, the index of the channel on the other side of the head.
+    sensors : Sensors
+        Sampling rate and montage of the windows.
 
     Returns
     -------
     OperationPool
-        The pool; its `left_out` says what could do nothing on this montage.
+        The pool; its `left_out` has the other operations, each with the reason.
     """
-    check_positive("sfreq", sfreq)
-    operations: list[Operation] = [
-        TimeReverse(),
-        SignFlip(),
-        FTSurrogate(),
-        FrequencyShift(sfreq),
-        Bandstop(sfreq),
-        TimeMask(sfreq),
-        GaussianNoise(),
-        ChannelDropout(),
-        ChannelShuffle(),
-        ChannelSymmetry(tuple(partner)),
-        RotationX(positions),
-        RotationY(positions),
-        RotationZ(positions),
-    ]
-    left_out = _left_out(len(ch_names), positions, partner)
+    check_positive("sfreq", sensors.sfreq)
+    rows = [row for row in CATALOGUE.values() if row.domain != "image"]
+    reasons = {row.name: row.unmet_need(sensors) for row in rows if row.unmet_need is not None}
+    left_out = {name: reason for name, reason in reasons.items() if reason}
     return OperationPool(
-        (operation for operation in operations if operation.name not in left_out),
+        (
+            row.operation() if row.make is None else row.make(sensors)
+            for row in rows
+            if row.name not in left_out
+        ),
         left_out=left_out,
-        sfreq=sfreq,
-        ch_names=ch_names,
+        sfreq=sensors.sfreq,
+        ch_names=sensors.ch_names,
     )
 
 
 def image_pool() -> OperationPool:
-    """Make the pool of the four image operations.
+    """Make the pool of the image operations.
 
     Returns
     -------
     OperationPool
-        Two flips and two rotations.
+        Flips and rotations.
     """
-    return OperationPool([HorizontalFlip(), VerticalFlip(), Rotation90(), Rotation180()])
-
-
-def _left_out(
-    n_channels: int, positions: NDArray[np.float64], partner: Sequence[int]
-) -> dict[str, str]:
-    """Name the operations that can do nothing on a montage, with the reason."""
-    left_out = {}
-    if n_channels < 2:
-        left_out["channel_shuffle"] = "it needs at least 2 channels, and there is 1"
-    if list(partner) == list(range(n_channels)):
-        left_out["channel_symmetry"] = "no channel has a partner on the other side of the head"
-    n_known = int(np.isfinite(positions).all(axis=1).sum())
-    if n_known < 3:
-        reason = f"it needs the positions of at least 3 sensors, and {n_known} are known"
-        left_out |= dict.fromkeys(("rotation_x", "rotation_y", "rotation_z"), reason)
-    return left_out
+    return OperationPool(row.operation() for row in CATALOGUE.values() if row.domain == "image")

@@ -15,7 +15,6 @@ from torch import Generator, Tensor
 from cadda._internal.random import uniform
 from cadda._internal.types import Draw
 from cadda.operations.base import Constant, Operation
-from cadda.operations.catalogue import CATALOGUE
 from cadda.signal.relaxation import relaxed_bernoulli, straight_through
 from cadda.signal.spatial import (
     permute_channels,
@@ -169,7 +168,7 @@ class SensorRotation(Operation):
 
     axis: ClassVar[Literal["x", "y", "z"]]
     positions: NDArray[np.float64]
-    max_angle: float = CATALOGUE["rotation_x"].full
+    max_angle: float = 30.0
 
     def check(self, x: Tensor) -> None:
         super().check(x)

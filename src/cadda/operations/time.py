@@ -11,7 +11,6 @@ from torch import Generator, Tensor
 from cadda._internal.random import normal, uniform
 from cadda._internal.types import Draw
 from cadda.operations.base import Operation
-from cadda.operations.catalogue import CATALOGUE
 from cadda.signal.masks import smooth_box
 
 __all__ = ["GaussianNoise", "TimeMask", "TimeReverse"]
@@ -38,7 +37,7 @@ class GaussianNoise(Operation):
     """
 
     name: ClassVar[str] = "gaussian_noise"
-    max_sigma: float = CATALOGUE["gaussian_noise"].full
+    max_sigma: float = 0.2
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:
         return {"noise": normal(x.shape, x, generator)}
@@ -67,7 +66,7 @@ class TimeMask(Operation):
 
     name: ClassVar[str] = "time_mask"
     sfreq: float
-    max_length: float = CATALOGUE["time_mask"].full
+    max_length: float = 1.0
     steepness: float = 300.0
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:

@@ -10,12 +10,12 @@ from cadda.policies.spec.text import ALL_CLASSES
 if TYPE_CHECKING:
     from cadda.policies.spec.model import StageEntry
 
-__all__ = ["amount_in_words", "row_label", "stage_in_words"]
+__all__ = ["describe_magnitude", "describe_stage", "row_label"]
 
 MOST_ENTRIES = 3
 
 
-def stage_in_words(stage: tuple[StageEntry, ...]) -> list[str]:
+def describe_stage(stage: tuple[StageEntry, ...]) -> list[str]:
     """Say which operations a stage is likeliest to apply.
 
     Parameters
@@ -31,13 +31,13 @@ def stage_in_words(stage: tuple[StageEntry, ...]) -> list[str]:
     """
     total = sum(entry.weight for entry in stage)
     ranked = sorted(stage, key=lambda entry: -entry.weight * entry.probability)
-    lines = [_entry_in_words(entry, entry.weight / total) for entry in ranked[:MOST_ENTRIES]]
+    lines = [_describe_entry(entry, entry.weight / total) for entry in ranked[:MOST_ENTRIES]]
     if len(ranked) > MOST_ENTRIES:
         lines.append(f"and {len(ranked) - MOST_ENTRIES} more")
     return lines
 
 
-def amount_in_words(operation: str, magnitude: float | None) -> str:
+def describe_magnitude(operation: str, magnitude: float | None) -> str:
     """Say how strong an operation is.
 
     Parameters
@@ -74,7 +74,7 @@ def row_label(row: str) -> str:
     return "all classes" if row == ALL_CLASSES else row
 
 
-def _entry_in_words(entry: StageEntry, share: float) -> str:
-    strength = amount_in_words(entry.operation, entry.magnitude)
+def _describe_entry(entry: StageEntry, share: float) -> str:
+    strength = describe_magnitude(entry.operation, entry.magnitude)
     words = f"{share * entry.probability:.0%} {entry.operation}"
     return f"{words}, {strength}" if strength else words

@@ -98,7 +98,7 @@ def plot_evolution(
 
 
 def _draw_lines(axes: Axes, number: list[int], values: NDArray[np.float64]) -> list[Line2D]:
-    """Draw one line per operation in colours that stay apart for thirteen of them."""
+    """Draw a line per operation in colours that stay distinct."""
     axes.set_ylim(0, 1 if not values.size else max(0.25, 1.1 * np.nanmax(values, initial=0.0)))
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.describe import amount_in_words
+from cadda.policies.spec.describe import describe_magnitude
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.spectrum import HIGHEST_FREQUENCY, power_in_decibel
 from cadda.reporting.html.charts import (
@@ -80,7 +80,7 @@ def _panel(gallery: Gallery, i: int, sfreq: float) -> Panel:
     before = gallery.before[gallery.window[i]].astype(float)
     after = gallery.after[i].astype(float)
     magnitude = None if np.isnan(gallery.magnitude[i]) else float(gallery.magnitude[i])
-    amount = amount_in_words(name, magnitude)
+    amount = describe_magnitude(name, magnitude)
     entry = CATALOGUE.get(name)
     whose = "all windows" if class_name == ALL_CLASSES else f"the windows of {class_name}"
     changed = int(np.square(after - before).sum(-1).argmax())

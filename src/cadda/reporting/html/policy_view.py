@@ -8,7 +8,7 @@ import numpy as np
 
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec.describe import amount_in_words, row_label, stage_in_words
+from cadda.policies.spec.describe import describe_magnitude, describe_stage, row_label
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import PolicySummary, summarise
 from cadda.reporting.html.words import percent
@@ -212,7 +212,7 @@ def _use(table: PolicySummary, row: int, n: int) -> Use:
         operation=table.operations[n],
         applied=applied,
         share=percent(applied),
-        amount=amount_in_words(table.operations[n], magnitude),
+        amount=describe_magnitude(table.operations[n], magnitude),
         short=_short(table.operations[n], magnitude),
         depth=round(applied / strongest, 3),
     )
@@ -242,7 +242,7 @@ def _drawn(policy: PolicySpec, row: str) -> Drawn:
         tuple(
             (
                 percent(one.weight / total),
-                tuple(tuple(stage_in_words(stage)) for stage in one.stages),
+                tuple(tuple(describe_stage(stage)) for stage in one.stages),
             )
             for one in subpolicies[:MOST_SUBPOLICIES]
         ),
