@@ -8,17 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import run
 
 from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
-
-CADDA = [str(Path(sys.executable).parent / "cadda")]
-
-
-def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*CADDA, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    return done
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import CADDA, run
 
 from cadda import simulate_sleep
 
-CADDA = str(Path(sys.executable).parent / "cadda")
 QUICK = ["--model", "shallow", "--max-epochs", "1"]
 
 
@@ -21,17 +20,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "sleep.npz"
     simulate_sleep(n_subjects=5, n_windows=40).save(path)
     return path
-
-
-def run(
-    *arguments: str | Path, code: int = 0, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    command = [CADDA, *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | environment
-    )
-    assert done.returncode == code, done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -98,16 +86,25 @@ def test_report_of_a_training(data: Path, tmp_path: Path) -> None:
     assert "Without augmentation" in path.read_text()
 
 
+def open_report(folder: Path, **environment: str) -> str:
+    """In a process of its own, since Python looks for browsers only once."""
+    command = [CADDA, "report", str(folder), "--open"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=os.environ | environment
+    )
+    return done.stderr
+
+
 def test_open(searched: Path, tmp_path: Path) -> None:
     """The browser of the user is called with the page, or it is said that there is none."""
     script, called = tmp_path / "browser", tmp_path / "called"
     script.write_text(f'#!/bin/sh\necho "$1" > {called}\n')
     script.chmod(0o755)
-    run("report", searched, "--open", BROWSER=f"{script} %s")
+    open_report(searched, BROWSER=f"{script} %s")
     assert called.read_text().strip() == (searched / "report.html").as_uri()
     nowhere = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": "", "PATH": str(tmp_path)}
-    said = run("report", searched, "--open", **nowhere)
-    assert said.stderr == "No browser was found here; open the file with one of your own.\n"
+    said = open_report(searched, **nowhere)
+    assert said == "No browser was found here; open the file with one of your own.\n"
 
 
 def test_a_study_has_figures_instead(tmp_path: Path) -> None:

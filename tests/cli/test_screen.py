@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import commands
 import pytest
 import torch
 
@@ -36,11 +36,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).parent / "cadda"), "screen", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done
+def run(*arguments: str | Path) -> commands.Finished:
+    return commands.run("screen", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +46,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(data: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def shown(data: Path, folder: Path) -> commands.Finished:
     return run(data, "--out", folder, *QUICK)
 
 
-def test_table_words_and_files(folder: Path, shown: subprocess.CompletedProcess[str]) -> None:
+def test_table_words_and_files(folder: Path, shown: commands.Finished) -> None:
     for word in ("sign_flip", "time_mask", "white_noise", "block_shuffle", "N2", "±"):
         assert word in shown.stdout
     words = " ".join(shown.stdout.split())
@@ -67,7 +64,7 @@ def test_table_words_and_files(folder: Path, shown: subprocess.CompletedProcess[
     assert Screening.load(folder / "screening.json").settings["n_rounds"] == 6
 
 
-def test_progress_and_notes_go_to_standard_error(shown: subprocess.CompletedProcess[str]) -> None:
+def test_progress_and_notes_go_to_standard_error(shown: commands.Finished) -> None:
     assert "Training until the model overfits" in shown.stderr
     assert "Trying operations" in shown.stderr
     assert re.search(r"^100%: epoch 3, .*, at most 0 s left$", shown.stderr, re.MULTILINE)
@@ -75,7 +72,7 @@ def test_progress_and_notes_go_to_standard_error(shown: subprocess.CompletedProc
     assert "Warning" not in shown.stderr
 
 
-def test_notes_name_options_that_there_are(shown: subprocess.CompletedProcess[str]) -> None:
+def test_notes_name_options_that_there_are(shown: commands.Finished) -> None:
     note = next(line for line in shown.stderr.splitlines() if line.startswith("Note:"))
     options = re.findall(r"--[a-z-]+", note)
     assert options == ["--max-warmup", "--lr"]

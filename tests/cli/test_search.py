@@ -7,15 +7,14 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from commands import CADDA, run
 
 from cadda import read_windows, simulate_sleep
 
-CADDA = str(Path(sys.executable).parent / "cadda")
 QUICK = [
     *("--model", "shallow", "--budget", "4", "--set", "warmup_epochs=1", "--retrain-every", "2"),
     *("--no-baseline", "--set", "batch_size=32", "--max-epochs", "4"),
@@ -29,13 +28,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "sleep.npz"
     simulate_sleep(n_subjects=6, n_windows=30).save(path)
     return path
-
-
-def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [CADDA, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    return done
 
 
 def results(folder: Path) -> dict[str, object]:

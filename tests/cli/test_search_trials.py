@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from commands import CADDA, run
 
 from cadda import simulate_sleep
 
-CADDA = str(Path(sys.executable).parent / "cadda")
 QUICK = [
     *("--model", "shallow", "--budget", "6", "--max-epochs", "2", "--retrain-every", "3"),
     *("--no-baseline", "--engine", "processes:2"),
@@ -25,13 +24,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "sleep.npz"
     simulate_sleep(n_subjects=6, n_windows=30).save(path)
     return path
-
-
-def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [CADDA, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == code, done.stderr
-    return done
 
 
 @pytest.mark.slow

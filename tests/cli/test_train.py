@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import CADDA, run
 
 from cadda import Windows, fit, read_windows, simulate_sleep
 
-CADDA = str(Path(sys.executable).parent / "cadda")
 QUICK = ["--model", "shallow", "--batch-size", "32", "--seed", "1"]
 
 
@@ -24,13 +23,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     simulate_sleep(n_subjects=5, n_windows=40).save(folder / "sleep.npz")
     (folder / "policy.txt").write_text("sign_flip p=0.5 > time_mask p=0.5 m=0.3\n")
     return folder
-
-
-def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [CADDA, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    return done
 
 
 def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:

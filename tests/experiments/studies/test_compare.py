@@ -1,10 +1,8 @@
 """Comparison of methods by cross-validation, and what it recommends."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
+import commands
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
@@ -14,14 +12,9 @@ from cadda.experiments.paired import compare_with, recommendation
 from cadda.experiments.studies.compare import STUDY, CompareConfig, comparisons, paired_scores
 from cadda.experiments.study import Record
 
-CADDA = str(Path(sys.executable).parent / "cadda")
-
 
 def run(*arguments, code=0):
-    command = [CADDA, "compare", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    return done
+    return commands.run("compare", *arguments, code=code)
 
 
 def record(fold, method, accuracy, n_epochs=30):
