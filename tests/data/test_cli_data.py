@@ -224,13 +224,17 @@ def test_cache(tmp_path: Path, cache_folder: Path, write_night: WriteNight, run:
     on_disk = sum(file.stat().st_size for file in cache_folder.rglob("*.*"))
     assert report["folder"] == str(cache_folder)
     assert report["bytes"] == on_disk
-    assert sorted(entry["windows"] for entry in report["entries"]) == [8, 24]
+    kinds = sorted((entry["kind"], entry["windows"]) for entry in report["entries"])
+    assert kinds == [("recording", 12), ("recording", 12), ("selection", 8), ("selection", 24)]
     assert report["entries"][0]["recordings"] == ["SC4001", "SC4011"]
     shown = run_cache()
-    assert "2 entries, 7" in shown
-    assert "SC4001 … SC4011 (2)" in shown
+    assert "4 entries, 1.3 MB" in shown
+    assert "SC4001, SC4011" in shown
     assert "cadda data cache --clear" in shown
-    assert "Removed 2 entries, 7" in run_cache("--clear")
+    assert "Removed 0 entries" in run_cache("--verify")
+    write_night(nights, "SC4011", seed=2)
+    assert len(json.loads(run_cache("--verify", "--json"))["entries"]) == 3
+    assert "Removed 1 entry" in run_cache("--clear")
     assert list(cache_folder.iterdir()) == []
 
 
@@ -239,10 +243,11 @@ def test_cache_with_many_and_damaged_entries(
 ) -> None:
     write_night(tmp_path / "nights")
     run("info", str(tmp_path / "nights"))
-    (entry,) = cache_folder.iterdir()
-    for i in range(21):
+    entries = list(cache_folder.iterdir())
+    for i in range(20):
         (cache_folder / f"{i:040x}").mkdir()
-    (entry / "x.npy").write_bytes(b"cut off")
+    for entry in entries:
+        (entry / "x.npy").write_bytes(b"cut off")
     shown = run_cache()
     assert "damaged, not used" in shown
     assert "and 2 more" in shown
@@ -252,5 +257,5 @@ def test_cache_with_many_and_damaged_entries(
 def test_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("CADDA_CACHE", str(tmp_path / "file"))
-    with pytest.raises(DataError, match=r"file cannot be read: .*; set CADDA_CACHE to another"):
+    with pytest.raises(DataError, match=r"cannot read the cache .*; set CADDA_CACHE to another"):
         run_cache()

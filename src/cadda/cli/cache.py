@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from cadda.data.io.cache_upkeep import CacheEntry
+    from cadda.data.io.cache import CacheEntry
 
 __all__ = ["cache"]
 
@@ -19,31 +19,41 @@ def cache(
     clear: Annotated[
         bool, typer.Option("--clear", help="Remove all of it; the next reading makes it anew.")
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Remove what is damaged, or differs from its recording, by content.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the cache of preprocessed windows, or empty it.
+    """Show the cache of preprocessed windows, verify it, or empty it.
 
-    Nights and mapped EDF files are filtered and cut once and then kept, in the folder CADDA_CACHE
-    if that variable is set. Nothing in it is ever removed by itself.
+    Recordings are filtered once and then kept, in the folder CADDA_CACHE if that variable is set.
+    A changed recording is noticed by its size and modification time; --verify compares its
+    content. Nothing is removed without one of these options.
 
     Examples: cadda data cache · cadda data cache --clear
     """
-    from cadda.data.io.cache import cache_folder
-    from cadda.data.io.cache_upkeep import cache_entries, clear_cache
+    from cadda.data.io.cache import cache_entries, cache_folder, clear_cache, remove_outdated
 
-    entries = clear_cache() if clear else cache_entries()
+    if clear and verify:
+        raise ValueError("--clear removes everything; use it without --verify.")
+    removing = clear or verify
+    entries = clear_cache() if clear else remove_outdated() if verify else cache_entries()
     total = sum(entry.n_bytes for entry in entries)
     if as_json:
         report = {
             "folder": str(cache_folder()),
             "bytes": total,
-            "cleared": clear,
+            "removed": removing,
             "entries": [_as_data(entry) for entry in entries],
         }
         typer.echo(json.dumps(report, indent=1))
         return
     count = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, {_size(total)}"
-    if clear:
+    if removing:
         typer.echo(f"Removed {count}, from {cache_folder()}")
         return
     typer.echo(f"{cache_folder()}: {count}")
@@ -57,8 +67,9 @@ def _as_data(entry: CacheEntry) -> dict[str, object]:
         "key": entry.key,
         "bytes": entry.n_bytes,
         "made": entry.made.isoformat(timespec="seconds"),
-        "windows": _n_windows(entry),
-        "recordings": None if entry.runs is None else [run.recording for run in entry.runs],
+        "kind": entry.kind,
+        "windows": entry.n_windows,
+        "recordings": [recording.name for recording in entry.recordings],
     }
 
 
@@ -67,28 +78,22 @@ def _print_table(entries: list[CacheEntry]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("made", "size", "windows", "recordings")
-    for column in table.columns[1:3]:
-        column.justify = "right"
+    table = Table("made", "size", "kind", "windows", "recordings")
+    for i in (1, 3):
+        table.columns[i].justify = "right"
     for entry in entries[:MOST_ENTRIES]:
         made = entry.made.strftime("%Y-%m-%d %H:%M")
-        n_windows = _n_windows(entry)
-        windows = "–" if n_windows is None else str(n_windows)
-        table.add_row(made, _size(entry.n_bytes), windows, escape(_recordings(entry)))
+        kind = entry.kind or "damaged, not used"
+        windows = str(entry.n_windows) if entry.kind else "–"
+        table.add_row(made, _size(entry.n_bytes), kind, windows, escape(_recordings(entry)))
     if len(entries) > MOST_ENTRIES:
         table.add_row(f"and {len(entries) - MOST_ENTRIES} more")
     Console(highlight=False).print(table)
 
 
-def _n_windows(entry: CacheEntry) -> int | None:
-    return None if entry.runs is None else sum(run.quality.n_good for run in entry.runs)
-
-
 def _recordings(entry: CacheEntry) -> str:
-    if entry.runs is None:
-        return "damaged, not used"
-    names = [run.recording for run in entry.runs]
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
+    names = [recording.name for recording in entry.recordings]
+    return ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
 def _size(n_bytes: int) -> str:

@@ -37,6 +37,10 @@ class WindowQuality:
     clipped: NDArray[np.bool_]
     spread: NDArray[np.float64]
 
+    def __getitem__(self, index: NDArray[np.bool_]) -> WindowQuality:
+        """Return the quality of some windows."""
+        return WindowQuality(self.bad[index], self.clipped[index], self.spread[index])
+
     def quality(self) -> Quality:
         """Sum up.
 

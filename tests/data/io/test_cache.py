@@ -1,4 +1,4 @@
-"""The cache: it is never believed when it is not whole, whatever happens while it is written."""
+"""The cache: how little work a hit does, and that damage never reaches the windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from cadda.data.io import cache, recordings, window_store
-from cadda.data.io.cache_upkeep import cache_entries, clear_cache
+from cadda.data.io.cache import cache_entries, clear_cache, remove_outdated
+from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -46,94 +47,211 @@ def nights(tmp_path: Path, originals: Path) -> Path:
     return Path(shutil.copytree(originals, tmp_path / "nights"))
 
 
+class Work:
+    """Recordings that were preprocessed, and bytes that were hashed."""
+
+    def __init__(self) -> None:
+        self.preprocessed: list[str] = []
+        self.hashed_bytes = 0
+
+    def clear(self) -> None:
+        self.__init__()
+
+
 @pytest.fixture
-def never_again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From its call on, reading a signal is an error."""
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """Count what is done from now on."""
+    counted = Work()
+    cut, hash_file = recordings.cut_recording, cache.hash_file
 
-    def fail(*_: object) -> None:
-        raise AssertionError("the recording was read again")
+    def counting_cut(recording: Any, preprocessing: Any) -> Any:
+        counted.preprocessed.append(recording.name)
+        return cut(recording, preprocessing)
 
-    return lambda: monkeypatch.setattr(recordings, "cut_recording", fail)
+    def counting_hash(path: str | Path) -> str:
+        counted.hashed_bytes += Path(path).stat().st_size
+        return hash_file(path)
+
+    monkeypatch.setattr(recordings, "cut_recording", counting_cut)
+    for module in (cache, recordings):
+        monkeypatch.setattr(module, "hash_file", counting_hash)
+    return counted
 
 
-def same(one: Windows, other: Windows) -> bool:
+def same(windows: Windows, other: Windows) -> bool:
     return (
-        bool((one.x == other.x).all())
-        and one.y.tolist() == other.y.tolist()
-        and one.subject.tolist() == other.subject.tolist()
-        and one.recording.tolist() == other.recording.tolist()
-        and (one.sfreq, one.ch_names, one.class_names)
+        windows.x.numpy().tobytes() == other.x.numpy().tobytes()
+        and windows.y.tolist() == other.y.tolist()
+        and windows.subject.tolist() == other.subject.tolist()
+        and windows.recording.tolist() == other.recording.tolist()
+        and (windows.sfreq, windows.ch_names, windows.class_names)
         == (other.sfreq, other.ch_names, other.class_names)
     )
 
 
-def entries(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if not one.name.startswith(".")]
+def folders(root: Path, kind: str | None = None) -> list[Path]:
+    """Entries of a kind, or of both."""
+    return [root / entry.key for entry in cache_entries() if kind in (None, entry.kind)]
 
 
 def drafts(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if one.name.startswith(".")]
+    return [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
-def test_second_reading_is_from_disk(
-    nights: Path, truth: Windows, cache_folder: Path, never_again: Callable[[], None]
+def replace_silently(path: Path) -> None:
+    """Change the content of a file, but neither its size nor its modification time."""
+    status = path.stat()
+    content = bytearray(path.read_bytes())
+    content[-4000:-2000] = bytes(2000)
+    path.write_bytes(bytes(content))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_a_hit_neither_preprocesses_nor_hashes(
+    nights: Path, truth: Windows, cache_folder: Path, work: Work
 ) -> None:
     assert not cache_folder.exists()
     first = read_windows(nights)
-    (entry,) = entries(cache_folder)
+    assert work.preprocessed == ["SC4001", "SC4011", "SC4021"]
+    assert len(folders(cache_folder, "recording")) == 3
+    (selection,) = folders(cache_folder, "selection")
     assert not drafts(cache_folder)
-    assert sorted(file.name for file in entry.iterdir()) == ["windows.json", "x.npy", "y.npy"]
-    never_again()
+    assert sorted(file.name for file in selection.iterdir()) == ["windows.json", "x.npy", "y.npy"]
+    work.clear()
+    again = read_windows(nights)
+    assert (work.preprocessed, work.hashed_bytes) == ([], 0)
     assert same(first, truth)
+    assert same(again, truth)
+
+
+def test_one_more_night_preprocesses_one(
+    nights: Path, write_night: WriteNight, work: Work
+) -> None:
+    read_windows(nights)
+    work.clear()
+    added = write_night(nights, "SC4031", "W123R", seed=7)
+    more = read_windows(nights)
+    assert work.preprocessed == ["SC4031"]
+    assert work.hashed_bytes == added.stat().st_size
+    assert same(more, read_windows(nights, cache=False))
+
+
+@pytest.mark.parametrize("standardise", ["window", "recording", None])
+def test_other_classes_and_scales_reuse_the_recordings(
+    nights: Path, work: Work, standardise: Any
+) -> None:
+    read_windows(nights, classes=["W", "N2"])
+    work.clear()
+    options = {"classes": ["N3", "W", "R"], "standardise": standardise}
+    other = read_windows(nights, **options)
+    assert (work.preprocessed, work.hashed_bytes) == ([], 0)
+    assert same(other, read_windows(nights, cache=False, **options))
+    assert same(read_windows(nights, **options), other)
+
+
+def test_fewer_nights_reuse_the_recordings(nights: Path, truth: Windows, work: Work) -> None:
+    read_windows(nights)
+    work.clear()
+    for file in nights.glob("SC4011*"):
+        file.unlink()
+    assert same(read_windows(nights), truth[truth.recording != "SC4011"])
+    assert work.preprocessed == []
+
+
+def test_channels_and_preprocessing_are_part_of_the_key(nights: Path, work: Work) -> None:
+    for options in ({}, {"channels": ["Fpz-Cz"]}, {"preprocessing": Preprocessing(lowpass=20.0)}):
+        work.clear()
+        read_windows(nights, **options)
+        assert len(work.preprocessed) == 3
+
+
+def test_a_changed_recording_is_preprocessed_again(
+    nights: Path, truth: Windows, work: Work
+) -> None:
+    read_windows(nights)
+    path = nights / "SC4001E0-PSG.edf"
+    replace_silently(path)
+    os.utime(path)
+    work.clear()
+    changed = read_windows(nights)
+    assert work.preprocessed == ["SC4001"]
+    assert not same(changed, truth)
+    assert same(changed, read_windows(nights, cache=False))
+
+
+def test_same_size_and_time_are_noticed_on_request(
+    nights: Path, truth: Windows, work: Work, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_windows(nights)
+    assert same(read_windows(nights, cache="verify"), truth)
+    assert not caplog.text
+    replace_silently(nights / "SC4001E0-PSG.edf")
+    # The documented limit: size and time are all that a hit looks at.
     assert same(read_windows(nights), truth)
+    expected = read_windows(nights, cache=False)
+    work.clear()
+    verified = read_windows(nights, cache="verify")
+    assert "outdated" in caplog.text
+    assert work.preprocessed == ["SC4001"]
+    assert not same(verified, truth)
+    assert same(verified, expected)
+    assert same(read_windows(nights), expected)
+
+
+def test_outdated_entries_can_be_removed(nights: Path, cache_folder: Path) -> None:
+    read_windows(nights)
+    assert remove_outdated() == []
+    replace_silently(nights / "SC4001E0-PSG.edf")
+    (nights / "SC4011E0-PSG.edf").unlink()  # an unplugged disk is no reason to remove
+    assert sorted(entry.kind or "" for entry in remove_outdated()) == ["recording", "selection"]
+    assert sorted(entry.recordings[0].name for entry in cache_entries()) == ["SC4011", "SC4021"]
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(
+    nights: Path,
+    cache_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cut = recordings.cut_recording
+
+    def change(recording: Any, preprocessing: Any) -> Any:
+        os.utime(nights / "SC4011E0-PSG.edf", (0, 0))
+        return cut(recording, preprocessing)
+
+    monkeypatch.setattr(recordings, "cut_recording", change)
+    read_windows(nights)
+    assert "SC4011E0-PSG.edf changed while it was read" in caplog.text
+    names = [entry.recordings[0].name for entry in cache_entries() if entry.kind == "recording"]
+    assert sorted(names) == ["SC4001", "SC4021"]
 
 
 def test_windows_are_mapped_and_the_file_is_safe(nights: Path, cache_folder: Path) -> None:
     first = read_windows(nights)
-    (entry,) = entries(cache_folder)
-    loaded = cache.load_entry(entry.name)
+    (selection,) = folders(cache_folder, "selection")
+    loaded = cache.load_entry(selection.name)
     assert loaded is not None
-    assert isinstance(loaded.x, np.memmap)
-    before = (entry / "x.npy").read_bytes()
+    assert isinstance(loaded.arrays["x"], np.memmap)
+    before = (selection / "x.npy").read_bytes()
     first.x[:] = 0
-    assert (entry / "x.npy").read_bytes() == before
+    assert (selection / "x.npy").read_bytes() == before
 
 
-def test_content_counts_not_names_or_dates(
-    nights: Path, tmp_path: Path, truth: Windows, never_again: Callable[[], None]
-) -> None:
-    read_windows(nights)
-    moved = tmp_path / "elsewhere"
-    shutil.copytree(nights, moved)
-    os.utime(moved / "SC4001E0-PSG.edf", (0, 0))
-    never_again()
-    assert same(read_windows(moved), truth)
-
-
-def test_another_sample_or_parameter_is_another_entry(nights: Path, cache_folder: Path) -> None:
-    before = read_windows(nights)
-    read_windows(nights, standardise="recording")
-    read_windows(nights, channels=["Fpz-Cz"])
-    read_windows(nights, classes=["W", "N2"])
-    assert len(entries(cache_folder)) == 4
-    path = nights / "SC4001E0-PSG.edf"
-    content = bytearray(path.read_bytes())
-    content[-4000:-2000] = bytes(2000)
-    path.write_bytes(bytes(content))
-    assert not same(read_windows(nights), before)
-    assert len(entries(cache_folder)) == 5
-
-
-def test_refusing_bad_windows_keeps_the_work(
-    nights: Path, write_edf: WriteEdf, never_again: Callable[[], None]
+def test_bad_windows_that_raise_are_cached_all_the_same(
+    nights: Path, write_edf: WriteEdf, work: Work
 ) -> None:
     noise = 9 * np.random.default_rng(0).standard_normal((2, 15_000))
     noise[0, 3000:6000] = 0.0
     write_edf(nights / "SC4011E0-PSG.edf", {"EEG Fpz-Cz": noise[0], "EEG Pz-Oz": noise[1]})
     with pytest.raises(DataError, match="1 of 15 windows"):
         read_windows(nights)
-    never_again()
+    work.clear()
     assert len(read_windows(nights, bad="drop")) == 14
+    assert work.preprocessed == []
+    classes = ["W", "R"]
+    assert same(
+        read_windows(nights, classes=classes), read_windows(nights, classes=classes, cache=False)
+    )
 
 
 def cut_off(entry: Path) -> None:
@@ -143,11 +261,18 @@ def cut_off(entry: Path) -> None:
 
 def change_description(entry: Path) -> None:
     path = entry / "windows.json"
-    path.write_text(path.read_text().replace("SC400", "SC409"))
+    path.write_text(path.read_text().replace("SC40", "SC49"))
 
 
-def forget_labels(entry: Path) -> None:
-    (entry / "y.npy").unlink()
+def flip_a_bit(entry: Path) -> None:
+    path = entry / "x.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def remove_array(entry: Path) -> None:
+    next(file for file in entry.glob("*.npy") if file.name != "x.npy").unlink()
 
 
 def break_json(entry: Path) -> None:
@@ -158,28 +283,47 @@ def other_json(entry: Path) -> None:
     (entry / "windows.json").write_text(json.dumps([1]))
 
 
-def forget_description(entry: Path) -> None:
+def remove_description(entry: Path) -> None:
     (entry / "windows.json").unlink()
 
 
+@pytest.mark.parametrize("kind", ["recording", "selection"])
 @pytest.mark.parametrize(
     "damage",
-    [cut_off, change_description, forget_labels, break_json, other_json, forget_description],
+    [
+        cut_off,
+        flip_a_bit,
+        change_description,
+        remove_array,
+        break_json,
+        other_json,
+        remove_description,
+    ],
 )
 def test_damaged_entries_are_made_anew(
     nights: Path,
     truth: Windows,
     cache_folder: Path,
-    never_again: Callable[[], None],
+    work: Work,
+    caplog: pytest.LogCaptureFixture,
     damage: Callable[[Path], None],
+    kind: str,
 ) -> None:
     read_windows(nights)
-    (entry,) = entries(cache_folder)
-    damage(entry)
+    work.clear()
+    damage(folders(cache_folder, kind)[0])
+    if kind == "recording":
+        # Otherwise the selection would be all that is looked at.
+        shutil.rmtree(folders(cache_folder, "selection")[0])
     assert same(read_windows(nights), truth)
+    assert "is damaged and not used" in caplog.text
+    assert len(work.preprocessed) == (kind == "recording")
     assert not drafts(cache_folder)
-    never_again()
+    work.clear()
+    caplog.clear()
     assert same(read_windows(nights), truth)
+    assert work.preprocessed == []
+    assert not caplog.text
 
 
 def write_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +331,7 @@ def write_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fail(draft: Any, x: Any) -> None:
         calls.append(1)
-        if len(calls) == 2:
+        if len(calls) >= 4:
             write(draft, x[:1])
             raise OSError(28, "No space left on device")
         write(draft, x)
@@ -220,13 +364,13 @@ def test_full_disk(
 ) -> None:
     disaster(monkeypatch)
     assert same(read_windows(nights), truth)
-    assert "cannot be written (No space left on device); going on in memory" in caplog.text
-    assert not entries(cache_folder)
+    assert "(No space left on device); continuing without it" in caplog.text
+    assert not folders(cache_folder, "selection")
     assert not drafts(cache_folder)
     monkeypatch.undo()
     monkeypatch.setenv("CADDA_CACHE", str(cache_folder))
     assert same(read_windows(nights), truth)
-    assert len(entries(cache_folder)) == 1
+    assert len(folders(cache_folder)) == 4
 
 
 def test_folder_that_cannot_be_made(
@@ -266,13 +410,13 @@ def read(barrier):
 context = multiprocessing.get_context("fork")
 barrier = context.Barrier(3, timeout=60)
 processes = [context.Process(target=read, args=(barrier,)) for _ in range(3)]
-for one in processes: one.start()
-for one in processes: one.join()
+for process in processes: process.start()
+for process in processes: process.join()
 """
 
 LIMITED = """
 import resource
-resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 """
 
 
@@ -285,7 +429,9 @@ def start(folder: Path, script: str) -> subprocess.Popen[str]:
     )
 
 
-def test_killed_in_the_middle(nights: Path, truth: Windows, cache_folder: Path) -> None:
+def test_killed_in_the_middle(
+    nights: Path, truth: Windows, cache_folder: Path, work: Work
+) -> None:
     process = start(nights, READ.format(stop=2))
     assert process.stdout is not None
     while process.stdout.readline().strip() != "2":
@@ -294,10 +440,12 @@ def test_killed_in_the_middle(nights: Path, truth: Windows, cache_folder: Path) 
     process.communicate()
     (draft,) = drafts(cache_folder)
     assert (draft / "x.npy").stat().st_size > 200_000
-    assert not entries(cache_folder)
+    assert not folders(cache_folder, "selection")
     assert same(read_windows(nights), truth)
-    assert len(entries(cache_folder)) == 1
-    # What the dead process left might belong to a living one, until it is old.
+    # What was complete is not done again.
+    assert work.preprocessed == ["SC4021"]
+    assert len(folders(cache_folder)) == 4
+    # The draft might belong to a living process, until it is old.
     assert drafts(cache_folder) == [draft]
     old = time.time() - 7200
     for path in (draft / "x.npy", draft):
@@ -322,13 +470,14 @@ def test_only_our_own_is_ever_removed(nights: Path, cache_folder: Path) -> None:
         os.utime(path, (old, old))
     read_windows(nights)
     assert not ours.exists()
-    with pytest.raises(DataError, match=r"a{40} cannot be removed: .*; another program may be"):
+    with pytest.raises(DataError, match=r"cannot remove .*a{40}: .*; another program"):
         clear_cache()
     assert all((other / "precious.txt").exists() for other in others)
     shutil.rmtree(others[-1])
     read_windows(nights)
-    (removed,) = clear_cache()
-    assert [run.recording for run in removed.runs or ()] == ["SC4001", "SC4011", "SC4021"]
+    removed = [[recording.name for recording in e.recordings] for e in clear_cache()]
+    assert sorted(removed, key=len)[-1] == ["SC4001", "SC4011", "SC4021"]
+    assert len(removed) == 4
     assert sorted(cache_folder.iterdir()) == sorted(others[:-1])
 
 
@@ -339,7 +488,7 @@ def test_a_draft_that_may_be_alive_stays(nights: Path, cache_folder: Path) -> No
             assert len(drafts(cache_folder)) == 1
 
     read_windows(nights, on_progress=clear)
-    assert len(cache_entries()) == 1
+    assert len(folders(cache_folder, "selection")) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
@@ -349,7 +498,7 @@ def test_processes_at_once(nights: Path, truth: Windows, cache_folder: Path) -> 
     expected = f"{len(truth)} {float(truth.x.double().square().sum())}"
     assert out.splitlines() == [expected] * 3, err
     assert err == ""
-    assert len(entries(cache_folder)) == 1
+    assert len(folders(cache_folder)) == 4
     assert not drafts(cache_folder)
     assert same(read_windows(nights), truth)
 
@@ -364,7 +513,7 @@ def test_entry_appears_while_another_is_written(
             read_windows(nights)
 
     assert same(read_windows(nights, on_progress=overtake), truth)
-    assert len(entries(cache_folder)) == 1
+    assert len(folders(cache_folder)) == 4
     assert not drafts(cache_folder)
 
 
@@ -373,19 +522,23 @@ def test_the_system_refuses_to_write(nights: Path, truth: Windows, cache_folder:
     process = start(nights, LIMITED + READ.format(stop=-1))
     out, err = process.communicate(timeout=60)
     assert out.splitlines()[-1] == f"{len(truth)} {float(truth.x.double().square().sum())}"
-    assert "going on in memory" in err
-    assert not entries(cache_folder)
+    assert "continuing without it" in err
+    assert not folders(cache_folder, "selection")
     assert not drafts(cache_folder)
 
 
-def test_interrupt_leaves_nothing(nights: Path, cache_folder: Path) -> None:
+def test_interrupt_keeps_what_is_complete(nights: Path, cache_folder: Path, work: Work) -> None:
     def interrupt(done: int, total: int, _: str) -> None:
         if done == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         read_windows(nights, on_progress=interrupt)
-    assert not list(cache_folder.iterdir())
+    assert not drafts(cache_folder)
+    assert len(folders(cache_folder)) == 1
+    work.clear()
+    read_windows(nights)
+    assert work.preprocessed == ["SC4011", "SC4021"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,17 @@
-"""Preprocessed windows on disk, so that a folder of nights is filtered once.
+"""Preprocessed windows on disk, so that a recording is filtered once.
 
-An entry is a folder with a memory map of the windows, ``x.npy``, their labels, ``y.npy``, and
-``windows.json`` with everything else. It is written under another name and renamed when it is
-whole, so that a reader finds all of it or nothing. Entries may be deleted at any time.
+There are two kinds of entries:
+
+- A *recording* holds every window of one file that has a label, filtered, in volts. Other classes,
+  another standardisation or one more recording reuse it.
+- A *selection* holds the windows that one call asked for, of all its recordings and in one array,
+  which is memory-mapped.
+
+A key is made from the path, size and modification time of each file and from the settings, so a
+hit reads no recording. The content of the files is compared on request only (`is_current`).
+
+An entry is a folder of arrays with their checksums. It is written under another name and renamed
+once it is complete, so a reader finds all of it or nothing. Entries may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -11,82 +20,110 @@ import hashlib
 import json
 import logging
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadda.data.quality import Quality
+from cadda.exceptions import DataError
 
 __all__ = [
-    "KEY_LENGTH",
-    "CachedWindows",
-    "Run",
+    "READ_ERRORS",
+    "CacheEntry",
+    "CachedRecording",
+    "Entry",
+    "Kind",
+    "SourceFile",
+    "cache_entries",
     "cache_folder",
     "cache_key",
-    "description_of",
+    "clear_cache",
+    "describe_entry",
+    "draft_prefix",
+    "hash_file",
+    "is_current",
     "load_entry",
-    "read_runs",
+    "read_entry",
+    "remove_abandoned",
+    "remove_outdated",
 ]
 
 _logger = logging.getLogger(__name__)
 
-KEY_LENGTH = 40
-"""Hexadecimal digits in the name of an entry."""
+_VERSION = 2
+_KEY_LENGTH, _DRAFT_LENGTH = 40, 12
+_ENTRY = re.compile(rf"[0-9a-f]{{{_KEY_LENGTH}}}")
+_DRAFT = re.compile(rf"\.[0-9a-f]{{{_DRAFT_LENGTH}}}-\w+")
+_DESCRIPTION = "windows.json"
+_ABANDONED_SECONDS = 3600.0  # a draft untouched for so long belongs to a killed process
 
-_VERSION = 1
+READ_ERRORS = (OSError, ValueError, KeyError, TypeError)
+"""What `read_entry` raises for an entry that is missing or damaged."""
+
+Kind: TypeAlias = Literal["recording", "selection"]
 
 
 @dataclass(frozen=True)
-class Run:
-    """The windows of one recording.
+class SourceFile:
+    """A file as the file system describes it, to notice a change without reading it."""
 
-    Parameters
-    ----------
-    subject : str
-        Who was recorded.
-    recording : str
-        Name of the recording.
-    quality : Quality
-        What is known of its windows.
-    """
+    path: str
+    size: int
+    mtime_ns: int
 
-    subject: str
-    recording: str
+    @classmethod
+    def of(cls, path: Path) -> SourceFile:
+        """Describe a file."""
+        status = path.stat()
+        return cls(str(path.resolve()), status.st_size, status.st_mtime_ns)
+
+
+@dataclass(frozen=True)
+class CachedRecording:
+    """A recording that windows of an entry come from."""
+
+    name: str
+    path: str
+    sha256: str  # of the file when it was read
     quality: Quality
 
 
 @dataclass(frozen=True, eq=False)
-class CachedWindows:
-    """Windows as they come out of the cache.
+class Entry:
+    """The content of an entry; the array ``x`` is memory-mapped, copy on write."""
 
-    Parameters
-    ----------
-    x : array of shape (n_windows, n_channels, n_times)
-        The windows, memory-mapped if they are on disk.
-    y : array of shape (n_windows,)
-        Their labels.
-    runs : list of Run
-        The recordings that they come from, in order.
-    """
+    kind: Kind
+    recordings: tuple[CachedRecording, ...]
+    arrays: dict[str, NDArray[Any]]
 
-    x: NDArray[np.float32]
-    y: NDArray[np.int64]
-    runs: list[Run]
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """What is known about an entry without loading it."""
+
+    key: str
+    n_bytes: int
+    made: datetime
+    kind: Kind | None  # None if the entry is damaged and will not be used
+    recordings: tuple[CachedRecording, ...]
+
+    @property
+    def n_windows(self) -> int:
+        """Number of windows without NaN or flat channels."""
+        return sum(recording.quality.n_good for recording in self.recordings)
 
 
 def cache_folder() -> Path:
-    """Say where the cache is.
-
-    Returns
-    -------
-    Path
-        The environment variable ``CADDA_CACHE``, or ``cadda`` in the cache folder of the system.
-    """
+    """Return the environment variable ``CADDA_CACHE``, or ``cadda`` in the user's cache folder."""
     if chosen := os.environ.get("CADDA_CACHE"):
         return Path(chosen).expanduser()
     if sys.platform == "win32":
@@ -98,103 +135,192 @@ def cache_folder() -> Path:
     return Path(root).expanduser() / "cadda"
 
 
-def cache_key(files: Iterable[Path], parameters: Mapping[str, Any]) -> str:
-    """Give the name of an entry: a digest of what goes in.
-
-    Parameters
-    ----------
-    files : iterable of Path
-        The files that are read; their content counts, not their name or date.
-    parameters : mapping
-        Everything else that matters, as JSON knows it.
-
-    Returns
-    -------
-    str
-        Hexadecimal digits.
-    """
-    digest = hashlib.sha256(_json({"version": _VERSION, **parameters}))
-    for path in files:
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:KEY_LENGTH]
+def cache_key(kind: Kind, *parts: object) -> str:
+    """Return the name of an entry: a digest of values that JSON can hold."""
+    digest = hashlib.sha256(_json([_VERSION, kind, *parts]))
+    return digest.hexdigest()[:_KEY_LENGTH]
 
 
-def description_of(runs: Sequence[Run], sizes: Mapping[str, int]) -> bytes:
-    """Write down what an entry holds.
+def hash_file(path: str | Path) -> str:
+    """Compute the SHA-256 digest of the content of a file."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        The recordings that its windows come from, in order.
-    sizes : mapping of str to int
-        Size of each of its other files in bytes.
 
-    Returns
-    -------
-    bytes
-        Content of ``windows.json``, with a digest of itself.
-    """
-    content = {"runs": [asdict(run) for run in runs], "sizes": dict(sizes)}
+def is_current(recordings: Sequence[CachedRecording]) -> bool:
+    """Check by content that the files are those that were read; a missing file counts as such."""
+    for recording in recordings:
+        try:
+            if hash_file(recording.path) != recording.sha256:
+                return False
+        except FileNotFoundError:
+            continue
+    return True
+
+
+def describe_entry(
+    folder: Path,
+    kind: Kind,
+    recordings: Sequence[CachedRecording],
+    checksums: Mapping[str, int],
+) -> bytes:
+    """Return the content of ``windows.json`` for a folder whose arrays are written."""
+    content = {
+        "kind": kind,
+        "recordings": [asdict(recording) for recording in recordings],
+        "sizes": {name: _file(folder, name).stat().st_size for name in checksums},
+        "checksums": dict(checksums),
+    }
     return _json({"sha256": hashlib.sha256(_json(content)).hexdigest(), "content": content})
 
 
-def read_runs(folder: Path) -> list[Run]:
-    """Read what an entry holds, and refuse one that is not as it was written.
-
-    Parameters
-    ----------
-    folder : Path
-        The entry.
-
-    Returns
-    -------
-    list of Run
-        The recordings that its windows come from, in order. Whatever is wrong raises `OSError`,
-        `ValueError`, `KeyError` or `TypeError`.
-    """
-    description = json.loads((folder / "windows.json").read_text(encoding="utf-8"))
-    content = description["content"]
-    if description["sha256"] != hashlib.sha256(_json(content)).hexdigest():
-        raise ValueError("windows.json was changed")
-    for name, size in content["sizes"].items():
-        if (folder / name).stat().st_size != size:
-            raise ValueError(f"{name} does not have its size")
-    return [
-        Run(one["subject"], one["recording"], _quality(one["quality"])) for one in content["runs"]
-    ]
+def read_entry(folder: Path) -> Entry:
+    """Read an entry and compare its checksums, or raise one of `READ_ERRORS`."""
+    content = _read_description(folder)
+    arrays = {}
+    for name, checksum in content["checksums"].items():
+        # Copy on write: writing into the windows never changes the file.
+        mode: Literal["c"] | None = "c" if name == "x" else None
+        arrays[name] = np.load(_file(folder, name), mmap_mode=mode, allow_pickle=False)
+        if zlib.crc32(arrays[name]) != checksum:
+            raise ValueError(f"{name}.npy does not have its checksum")
+    return Entry(content["kind"], _recordings(content), arrays)
 
 
-def load_entry(key: str) -> CachedWindows | None:
-    """Load an entry, if it is there and whole.
-
-    Parameters
-    ----------
-    key : str
-        Its name.
-
-    Returns
-    -------
-    CachedWindows | None
-        Windows, memory-mapped so that only what is used is read; None if there is no such entry
-        or if it cannot be believed.
-    """
+def load_entry(key: str, *, verify: bool = False) -> Entry | None:
+    """Load an entry; warn and return None if it is damaged or, with `verify`, outdated."""
     folder = cache_folder() / key
+    if not folder.is_dir():
+        return None
     try:
-        runs = read_runs(folder)
-        # Copy on write: writing into the windows never reaches the file.
-        x = np.load(folder / "x.npy", mmap_mode="c", allow_pickle=False)
-        y = np.load(folder / "y.npy", allow_pickle=False)
-    except FileNotFoundError:
+        entry = read_entry(folder)
+    except READ_ERRORS as error:
+        _logger.warning("The cache entry %s is damaged and not used: %s.", folder, error)
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        _logger.warning("The cache entry %s is not used: %s.", folder, error)
+    if verify and not is_current(entry.recordings):
+        _logger.warning("The cache entry %s is outdated: a recording was replaced.", folder)
+        _remove_entry(folder)
         return None
-    return CachedWindows(x, y, runs)
+    return entry
 
 
-def _quality(stored: Mapping[str, Any]) -> Quality:
-    return Quality(**{**stored, "amplitude": tuple(stored["amplitude"])})
+def cache_entries() -> list[CacheEntry]:
+    """List the entries, the newest first."""
+    try:
+        folders = _folders(_ENTRY)
+    except OSError as error:
+        raise DataError(
+            f"cannot read the cache {cache_folder()}: {error.strerror}; set CADDA_CACHE to "
+            "another folder."
+        ) from error
+    entries = []
+    for folder in folders:
+        try:
+            n_bytes = sum(file.stat().st_size for file in folder.iterdir())
+            made = datetime.fromtimestamp(folder.stat().st_mtime).astimezone()
+        except OSError:
+            # Another process is removing it.
+            continue
+        try:
+            content = _read_description(folder)
+            entry = CacheEntry(folder.name, n_bytes, made, content["kind"], _recordings(content))
+        except READ_ERRORS:
+            entry = CacheEntry(folder.name, n_bytes, made, None, ())
+        entries.append(entry)
+    return sorted(entries, key=lambda entry: entry.made, reverse=True)
+
+
+def clear_cache() -> list[CacheEntry]:
+    """Remove every entry and what killed processes left; return the entries removed."""
+    entries = cache_entries()
+    for entry in entries:
+        _remove_entry(cache_folder() / entry.key)
+    remove_abandoned()
+    return entries
+
+
+def remove_outdated() -> list[CacheEntry]:
+    """Remove damaged entries and those whose recordings have another content by now."""
+    outdated = [
+        entry
+        for entry in cache_entries()
+        if not _is_whole(entry) or not is_current(entry.recordings)
+    ]
+    for entry in outdated:
+        _remove_entry(cache_folder() / entry.key)
+    return outdated
+
+
+def draft_prefix(key: str) -> str:
+    """Return the beginning of the name that an entry has while it is written."""
+    return f".{key[:_DRAFT_LENGTH]}-"
+
+
+def remove_abandoned() -> None:
+    """Remove drafts of processes that were killed."""
+    for folder in _folders(_DRAFT):
+        try:
+            latest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+            if time.time() - latest > _ABANDONED_SECONDS:
+                _remove(folder)
+        except OSError:
+            # Another process is removing it.
+            continue
+
+
+def _is_whole(entry: CacheEntry) -> bool:
+    try:
+        read_entry(cache_folder() / entry.key)
+    except READ_ERRORS:
+        return False
+    return True
+
+
+def _read_description(folder: Path) -> dict[str, Any]:  # JSON, validated by its digest
+    description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+    content: dict[str, Any] = description["content"]
+    if description["sha256"] != hashlib.sha256(_json(content)).hexdigest():
+        raise ValueError(f"{_DESCRIPTION} was changed")
+    for name, size in content["sizes"].items():
+        if _file(folder, name).stat().st_size != size:
+            raise ValueError(f"{name}.npy does not have its size")
+    return content
+
+
+def _recordings(content: Mapping[str, Any]) -> tuple[CachedRecording, ...]:
+    recordings = []
+    for stored in content["recordings"]:
+        quality = stored["quality"]
+        quality = Quality(**{**quality, "amplitude": tuple(quality["amplitude"])})
+        recordings.append(CachedRecording(**{**stored, "quality": quality}))
+    return tuple(recordings)
+
+
+def _folders(name: re.Pattern[str]) -> list[Path]:
+    """List our own folders only: the user may keep other things beside them."""
+    root = cache_folder()
+    if not root.exists():
+        return []
+    return [path for path in root.iterdir() if name.fullmatch(path.name) and path.is_dir()]
+
+
+def _remove_entry(folder: Path) -> None:
+    try:
+        _remove(folder)
+    except OSError as error:
+        raise DataError(
+            f"cannot remove {folder}: {error.strerror}; another program may be using it."
+        ) from error
+
+
+def _remove(folder: Path) -> None:
+    for file in (folder / _DESCRIPTION, *folder.glob("*.npy")):
+        file.unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.npy"
 
 
 def _json(value: Any) -> bytes:

@@ -16,7 +16,7 @@ from cadda.data.io.annotated import plan_annotated
 from cadda.data.io.epochs import epochs_to_windows, open_epochs
 from cadda.data.io.npz import arrays_to_windows, load_npz
 from cadda.data.io.preprocess import Preprocessing, ReadPlan
-from cadda.data.io.recordings import Progress, read_recordings
+from cadda.data.io.recordings import CacheUse, Progress, read_recordings
 from cadda.data.io.sleep_edf import plan_sleep
 from cadda.data.quality import Quality, quality_of_kept, raise_if_bad
 from cadda.data.selection import select
@@ -47,7 +47,7 @@ class ReadOptions:
         What gets mean 0 and standard deviation 1.
     preprocessing : Preprocessing | None
         What is done to nights.
-    cache : bool
+    cache : bool | "verify"
         Whether to use the cache.
     engine : str
         Where recordings are preprocessed.
@@ -61,7 +61,7 @@ class ReadOptions:
     min_windows: int | None = None
     standardise: Standardise | Literal["auto"] = "auto"
     preprocessing: Preprocessing | None = None
-    cache: bool = True
+    cache: CacheUse = True
     engine: str = "serial"
     on_progress: Progress | None = None
 
@@ -73,6 +73,8 @@ class ReadOptions:
             )
         if self.min_windows is not None and self.min_windows < 0:
             raise ValueError(f"`min_windows` must be 0 or more, or None, got {self.min_windows}.")
+        if self.cache not in (True, False, "verify"):
+            raise ValueError(f"`cache` must be True, False or 'verify', got {self.cache!r}.")
         check_engine(self.engine)
         for name in ("channels", "classes"):
             if isinstance(getattr(self, name), str):
@@ -101,7 +103,7 @@ def read_windows(
     standardise: Standardise | Literal["auto"] = "auto",
     bad: Literal["refuse", "drop"] = "refuse",
     preprocessing: Preprocessing | None = None,
-    cache: bool = True,
+    cache: CacheUse = True,
     engine: str = "serial",
     on_progress: Progress | None = None,
 ) -> Windows:
@@ -133,8 +135,10 @@ def read_windows(
         What to do about windows with NaN or with a flat channel.
     preprocessing : Preprocessing | None
         For nights: what is done before they are cut; None does what the paper does.
-    cache : bool
-        For nights and mapping files: whether to keep the windows in the folder ``CADDA_CACHE``.
+    cache : bool | "verify"
+        For nights and mapping files: whether to keep preprocessed windows in the folder
+        ``CADDA_CACHE``. A recording that has changed is noticed by its size and modification
+        time; ``"verify"`` compares the content of the file as well, which takes longer.
     engine : str
         For nights and mapping files: where they are preprocessed, ``"serial"``,
         ``"processes:N"``, ``"dask:ADDRESS"`` or ``"dask:local:N"``; the result is the same.

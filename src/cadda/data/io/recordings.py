@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.compute import open_engine
+from cadda.compute import Engine, open_engine
 from cadda.data.classes import choose_classes
-from cadda.data.io.cache import CachedWindows, Run, cache_key, load_entry
+from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
 from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
-from cadda.data.io.window_store import WindowStore
+from cadda.data.io.window_store import WindowStore, warn_not_written, write_recording
 from cadda.data.io.windowing import cut_recording
-from cadda.data.quality import Quality, raise_if_bad
+from cadda.data.quality import Quality, WindowQuality, raise_if_bad
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["Progress", "read_recordings"]
+__all__ = ["CacheUse", "Progress", "read_recordings"]
+
+_logger = logging.getLogger(__name__)
 
 Progress: TypeAlias = Callable[[int, int, str], None]
 """Called with the number of recordings done, their total, and the name of the next one."""
+
+CacheUse: TypeAlias = bool | Literal["verify"]
+"""Whether to use the cache, and whether to compare the content of the files with it."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """All labelled windows of a recording, in volts, whatever classes are asked for."""
+
+    x: NDArray[np.float32]
+    quality: WindowQuality
+    sha256: str  # empty if the windows are not cached
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """Names of the entries for one call: of each recording, and of the selection."""
+
+    files: list[SourceFile]
+    recordings: list[str]
+    selection: str
+    verify: bool
 
 
 def read_recordings(
@@ -36,129 +62,167 @@ def read_recordings(
     classes: Sequence[str] | None = None,
     min_windows: int | None = None,
     standardise: Standardise = "window",
-    cache: bool = True,
+    cache: CacheUse = True,
     engine: str = "serial",
     on_progress: Progress | None = None,
 ) -> tuple[Windows, Quality]:
-    """Read recordings as planned.
+    """Read recordings as planned; return the good windows, and the quality of all of them."""
+    plan = _select_classes(plan, classes, min_windows)
+    _check_sampling_rates(plan)
+    keys = _keys(plan, standardise, verify=cache == "verify") if cache else None
+    entry = None if keys is None else load_entry(keys.selection, verify=keys.verify)
+    if entry is not None:
+        x, y = entry.arrays["x"], entry.arrays["y"]
+        qualities = [recording.quality for recording in entry.recordings]
+    else:
+        x, y, qualities = _read(plan, standardise, keys, engine, on_progress or _no_progress)
+    counts = [quality.n_good for quality in qualities]
+    windows = Windows(
+        x,
+        y,
+        subject=np.repeat([recording.subject for recording in plan.recordings], counts),
+        recording=np.repeat([recording.name for recording in plan.recordings], counts),
+        sfreq=plan.preprocessing.rate(plan.recordings[0].sfreq),
+        ch_names=plan.ch_names,
+        class_names=plan.class_names,
+    )
+    return windows, Quality.of_all(qualities)
 
-    Parameters
-    ----------
-    plan : ReadPlan
-        What to read.
-    classes : sequence of str | None
-        Names of the classes to take, in the order wanted; None takes all.
-    min_windows : int | None
-        Classes with fewer windows are left out; None refuses a class without any.
-    standardise : "window" | "recording" | None
-        What gets mean 0 and standard deviation 1.
-    cache : bool
-        Whether to look in the cache, and to put the windows there.
-    engine : str
-        Where recordings are preprocessed; the result is the same everywhere.
-    on_progress : callable | None
-        Called before each recording, and once at the end.
 
-    Returns
-    -------
-    windows : Windows
-        The windows without bad ones.
-    quality : Quality
-        What is known of all of them.
-    """
-    plan = _with_classes(plan, classes, min_windows)
-    rates = {one.sfreq: one.path.name for one in plan.recordings}
+def _select_classes(
+    plan: ReadPlan, classes: Sequence[str] | None, min_windows: int | None
+) -> ReadPlan:
+    """Label windows that are not selected with -1; leave out recordings without any other."""
+    labels = np.concatenate([recording.labels for recording in plan.recordings])
+    class_names, labels = choose_classes(plan.class_names, labels, classes, min_windows)
+    ends = np.cumsum([len(recording.labels) for recording in plan.recordings])[:-1]
+    recordings = [
+        replace(recording, labels=new)
+        for recording, new in zip(plan.recordings, np.split(labels, ends), strict=True)
+        if (new >= 0).any()
+    ]
+    return replace(plan, recordings=recordings, class_names=class_names)
+
+
+def _check_sampling_rates(plan: ReadPlan) -> None:
+    rates = {recording.sfreq: recording.path.name for recording in plan.recordings}
     if len(rates) > 1 and plan.preprocessing.sfreq is None:
         raise DataError(
             "the recordings must have one sampling rate, but "
             + ", ".join(f"{name} has {rate:g} Hz" for rate, name in sorted(rates.items()))
             + "; resample them with `sfreq` of the preprocessing."
         )
-    key = _key(plan, standardise) if cache else None
-    entry = None if key is None else load_entry(key)
-    if entry is None:
-        entry = _read(plan, standardise, key, engine, on_progress or _ignore)
-    counts = [run.quality.n_good for run in entry.runs]
-    windows = Windows(
-        entry.x,
-        entry.y,
-        subject=np.repeat([run.subject for run in entry.runs], counts),
-        recording=np.repeat([run.recording for run in entry.runs], counts),
-        sfreq=plan.preprocessing.rate(plan.recordings[0].sfreq),
-        ch_names=plan.ch_names,
-        class_names=plan.class_names,
-    )
-    return windows, Quality.of_all([run.quality for run in entry.runs])
 
 
-def _with_classes(
-    plan: ReadPlan, classes: Sequence[str] | None, min_windows: int | None
-) -> ReadPlan:
-    """Leave out classes before any signal is read."""
-    labels = np.concatenate([one.labels for one in plan.recordings])
-    class_names, labels = choose_classes(plan.class_names, labels, classes, min_windows)
-    ends = np.cumsum([len(one.labels) for one in plan.recordings])[:-1]
+def _keys(plan: ReadPlan, standardise: Standardise, *, verify: bool) -> _Keys:
+    files = [SourceFile.of(recording.path) for recording in plan.recordings]
+    settings = [version("mne"), asdict(plan.preprocessing)]
     recordings = [
-        replace(one, starts=one.starts[new >= 0], labels=new[new >= 0])
-        for one, new in zip(plan.recordings, np.split(labels, ends), strict=True)
+        cache_key("recording", asdict(file), recording.picks, recording.starts.tolist(), settings)
+        for file, recording in zip(files, plan.recordings, strict=True)
     ]
-    recordings = [one for one in recordings if len(one.starts)]
-    return replace(plan, recordings=recordings, class_names=class_names)
-
-
-def _key(plan: ReadPlan, standardise: Standardise) -> str:
-    parameters = {
-        "mne": version("mne"),
-        "preprocessing": asdict(plan.preprocessing),
-        "standardise": standardise,
-        "recordings": [
-            [one.picks, one.starts.tolist(), one.labels.tolist(), one.subject, one.name]
-            for one in plan.recordings
-        ],
-    }
-    return cache_key([one.path for one in plan.recordings], parameters)
+    labels = [recording.labels.tolist() for recording in plan.recordings]
+    return _Keys(
+        files, recordings, cache_key("selection", recordings, labels, standardise), verify
+    )
 
 
 def _read(
-    plan: ReadPlan, standardise: Standardise, key: str | None, engine: str, on_progress: Progress
-) -> CachedWindows:
-    """Read every recording, into the cache if there is a key."""
+    plan: ReadPlan,
+    standardise: Standardise,
+    keys: _Keys | None,
+    engine: str,
+    on_progress: Progress,
+) -> tuple[NDArray[np.float32], NDArray[np.int64], list[Quality]]:
+    """Read every recording, each from the cache if it is there."""
     total = len(plan.recordings)
-    runs: list[Run] = []
-    n_windows = sum(len(one.starts) for one in plan.recordings)
+    n_windows = sum(int((recording.labels >= 0).sum()) for recording in plan.recordings)
     n_times = round(plan.preprocessing.seconds * plan.preprocessing.rate(plan.recordings[0].sfreq))
     shape = (n_windows, len(plan.ch_names), n_times)
-    with open_engine(engine) as workers, WindowStore(key, shape) as store:
-        prepare = partial(_prepare, preprocessing=plan.preprocessing, standardise=standardise)
-        # A few more than there are workers: nobody waits, and memory holds a few nights only.
-        waiting = iter(plan.recordings)
-        ahead = deque(
-            workers.submit(prepare, one) for one in islice(waiting, workers.n_workers + 1)
-        )
+    qualities: list[Quality] = []
+    with (
+        open_engine(engine) as workers,
+        WindowStore(None if keys is None else keys.selection, shape) as store,
+    ):
+        prepared = _prepare_all(plan, keys, workers)
         for done, recording in enumerate(plan.recordings):
             on_progress(done, total, recording.name)
-            x, labels, quality = ahead.popleft().result()
-            ahead.extend(workers.submit(prepare, one) for one in islice(waiting, 1))
-            runs.append(Run(recording.subject, recording.name, quality))
-            store.append(x, labels, runs[-1])
+            windows = next(prepared)
+            x, labels, quality = _select_windows(windows, recording.labels, standardise)
+            qualities.append(quality)
+            store.append(x, labels, _cached(recording, windows, quality))
         on_progress(total, total, "")
-        overall = Quality.of_all([run.quality for run in runs])
+        overall = Quality.of_all(qualities)
         if not overall.n_good:
             raise_if_bad(overall, str(plan.recordings[0].path.parent))
-        return store.finish()
+        return *store.finish(), qualities
 
 
-def _prepare(
-    recording: Recording, *, preprocessing: Preprocessing, standardise: Standardise
+def _prepare_all(plan: ReadPlan, keys: _Keys | None, workers: Engine) -> Iterator[_Prepared]:
+    """Yield the windows of each recording, and write those to the cache that were not there."""
+    prepare = partial(_prepare, preprocessing=plan.preprocessing, hashed=keys is not None)
+
+    def start(i: int) -> _Prepared | Future[_Prepared]:
+        cached = None if keys is None else _load(keys.recordings[i], verify=keys.verify)
+        return cached or workers.submit(prepare, plan.recordings[i])
+
+    # A few more than there are workers: none waits, and memory holds a few recordings only.
+    waiting = map(start, range(len(plan.recordings)))
+    ahead = deque(islice(waiting, workers.n_workers + 1))
+    writing = keys
+    for i, recording in enumerate(plan.recordings):
+        task = ahead.popleft()
+        prepared = task if isinstance(task, _Prepared) else task.result()
+        ahead.extend(islice(waiting, 1))
+        if writing is not None and not isinstance(task, _Prepared):
+            try:
+                _write(recording, prepared, writing.files[i], writing.recordings[i])
+            except OSError as error:
+                warn_not_written(error)
+                writing = None
+        yield prepared
+
+
+def _prepare(recording: Recording, *, preprocessing: Preprocessing, hashed: bool) -> _Prepared:
+    """Filter one recording and cut it into windows, perhaps in another process."""
+    x, quality = cut_recording(recording, preprocessing)
+    return _Prepared(x, quality, hash_file(recording.path) if hashed else "")
+
+
+def _load(key: str, *, verify: bool) -> _Prepared | None:
+    entry = load_entry(key, verify=verify)
+    if entry is None:
+        return None
+    arrays = entry.arrays
+    quality = WindowQuality(arrays["bad"], arrays["clipped"], arrays["spread"])
+    return _Prepared(arrays["x"], quality, entry.recordings[0].sha256)
+
+
+def _write(recording: Recording, prepared: _Prepared, file: SourceFile, key: str) -> None:
+    if SourceFile.of(recording.path) != file:
+        _logger.warning("%s changed while it was read and is not cached.", recording.path)
+        return
+    quality = prepared.quality
+    arrays = {"bad": quality.bad, "clipped": quality.clipped, "spread": quality.spread}
+    write_recording(key, prepared.x, arrays, _cached(recording, prepared, quality.quality()))
+
+
+def _cached(recording: Recording, prepared: _Prepared, quality: Quality) -> CachedRecording:
+    path = str(recording.path.resolve())
+    return CachedRecording(recording.name, path, prepared.sha256, quality)
+
+
+def _select_windows(
+    prepared: _Prepared, labels: NDArray[np.int64], standardise: Standardise
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], Quality]:
-    """Cut one recording into windows without the bad ones, perhaps in another process."""
-    x, flaws = cut_recording(recording, preprocessing)
-    labels = recording.labels
-    if flaws.bad.any():
-        x, labels = x[~flaws.bad], labels[~flaws.bad]
+    """Return a copy of the good windows with a label, standardised; and the quality of all."""
+    selected = labels >= 0
+    quality = prepared.quality[selected]
+    good = selected & ~prepared.quality.bad
+    x = np.array(prepared.x[good])
     standardise_as(standardise, x)
-    return x, labels, flaws.quality()
+    return x, labels[good], quality.quality()
 
 
-def _ignore(_done: int, _total: int, _name: str) -> None:
-    """Tell nobody."""
+def _no_progress(_done: int, _total: int, _name: str) -> None:
+    """Report nothing."""

@@ -1,4 +1,4 @@
-"""Windows that are collected recording by recording, into an entry of the cache or in memory."""
+"""Writing entries of the cache: complete or not at all, and in memory where the disk fails."""
 
 from __future__ import annotations
 
@@ -6,46 +6,77 @@ import logging
 import os
 import shutil
 import tempfile
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.io.cache import CachedWindows, Run, cache_folder, description_of, load_entry
-from cadda.data.io.cache_upkeep import draft_prefix, remove_abandoned
+from cadda._internal.text import short_reason
+from cadda.data.io.cache import (
+    READ_ERRORS,
+    CachedRecording,
+    Kind,
+    cache_folder,
+    describe_entry,
+    draft_prefix,
+    read_entry,
+    remove_abandoned,
+)
 from cadda.exceptions import DataError
 
-__all__ = ["WindowStore"]
+__all__ = ["WindowStore", "warn_not_written", "write_recording"]
 
 _logger = logging.getLogger(__name__)
 
 
+def warn_not_written(error: OSError) -> None:
+    """Log that the cache cannot be written, and what follows from it."""
+    _logger.warning(
+        "Cannot write the cache in %s (%s); continuing without it, and the next call will "
+        "preprocess the recordings again. Set CADDA_CACHE to a folder with space.",
+        cache_folder(),
+        short_reason(error),
+    )
+
+
+def write_recording(
+    key: str,
+    x: NDArray[np.float32],
+    arrays: Mapping[str, NDArray[Any]],
+    recording: CachedRecording,
+) -> None:
+    """Write the windows of one recording and what is known about each; may raise `OSError`."""
+    draft = _Draft(key, x.shape[1:])
+    try:
+        draft.write(x)
+        draft.commit("recording", [recording], len(x), arrays)
+    finally:
+        draft.discard()
+
+
 class WindowStore:
-    """Collects windows, recording by recording, on disk or, where that fails, in memory.
+    """Collects windows, recording by recording, in an entry or, where that fails, in memory.
 
-    It is a context manager: what is not finished inside leaves nothing behind.
-
-    Parameters
-    ----------
-    key : str | None
-        Name of the entry to make; None keeps everything in memory.
-    shape : tuple of int
-        Number of windows at most, of channels and of samples.
+    It is a context manager: nothing remains of a draft that was not finished inside. The shape is
+    that of the array, with the number of windows at most; without a key, all stays in memory.
     """
 
     def __init__(self, key: str | None, shape: tuple[int, int, int]) -> None:
         self._shape = shape
         self._labels: list[NDArray[np.int64]] = []
-        self._runs: list[Run] = []
+        self._recordings: list[CachedRecording] = []
         self._n_windows = 0
         self._memory = np.empty(shape if key is None else (0, *shape[1:]), dtype=np.float32)
         self._draft: _Draft | None = None
         if key is not None:
             try:
                 self._draft = _Draft(key, shape[1:])
+                remove_abandoned()
             except OSError as error:
-                self._go_on_in_memory(error)
+                self._continue_in_memory(error)
 
     def __enter__(self) -> Self:
         return self
@@ -54,52 +85,33 @@ class WindowStore:
         if self._draft is not None:
             self._draft.discard()
 
-    def append(self, x: NDArray[np.float32], y: NDArray[np.int64], run: Run) -> None:
-        """Add the windows of one recording.
-
-        Parameters
-        ----------
-        x : array of shape (n_windows, n_channels, n_times)
-            The windows.
-        y : array of shape (n_windows,)
-            Their labels.
-        run : Run
-            The recording.
-        """
+    def append(
+        self, x: NDArray[np.float32], y: NDArray[np.int64], recording: CachedRecording
+    ) -> None:
+        """Add the windows of one recording."""
         if self._draft is not None:
             try:
                 self._draft.write(x)
             except OSError as error:
-                self._go_on_in_memory(error)
+                self._continue_in_memory(error)
         if self._draft is None:
             self._memory[self._n_windows : self._n_windows + len(x)] = x
         self._n_windows += len(x)
         self._labels.append(y)
-        self._runs.append(run)
+        self._recordings.append(recording)
 
-    def finish(self) -> CachedWindows:
-        """Make the entry visible and give the windows.
-
-        Returns
-        -------
-        CachedWindows
-            What was collected; from the disk, or from memory if it could not be written.
-        """
+    def finish(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Complete the entry; return windows and labels, memory-mapped if they are on disk."""
         y = np.concatenate(self._labels)
         if self._draft is not None:
             try:
-                return self._draft.commit(y, self._runs)
+                return self._draft.commit("selection", self._recordings, len(y), {"y": y}), y
             except OSError as error:
-                self._go_on_in_memory(error)
-        return CachedWindows(self._memory[: self._n_windows], y, self._runs)
+                self._continue_in_memory(error)
+        return self._memory[: self._n_windows], y
 
-    def _go_on_in_memory(self, error: OSError) -> None:
-        _logger.warning(
-            "The cache in %s cannot be written (%s); going on in memory, the next call will read "
-            "the recordings again. Set CADDA_CACHE to a folder with space.",
-            cache_folder(),
-            error.strerror or error,
-        )
+    def _continue_in_memory(self, error: OSError) -> None:
+        warn_not_written(error)
         self._memory = np.empty(self._shape, dtype=np.float32)
         if self._draft is not None:
             self._memory[: self._n_windows] = self._draft.read_back(self._n_windows)
@@ -108,51 +120,62 @@ class WindowStore:
 
 
 class _Draft:
-    """An entry that is being written, in a folder that no reader looks at."""
+    """An entry while it is written, in a folder that no reader looks at."""
 
-    def __init__(self, key: str, window_shape: tuple[int, int]) -> None:
+    def __init__(self, key: str, window_shape: tuple[int, ...]) -> None:
         self._key, self._window_shape = key, window_shape
         root = cache_folder()
         root.mkdir(parents=True, exist_ok=True)
-        remove_abandoned()
         self._folder = Path(tempfile.mkdtemp(dir=root, prefix=draft_prefix(key)))
+        self._checksum = 0
         # Without a buffer, which could fail once more when the file is closed.
         self._file = (self._folder / "x.npy").open("wb+", buffering=0)
         self._n_header = self._write_header(0)
 
     def write(self, x: NDArray[np.float32]) -> None:
         rest = np.ascontiguousarray(x, dtype="<f4").reshape(-1).view(np.uint8).data
+        self._checksum = zlib.crc32(rest, self._checksum)
         while rest:
             rest = rest[self._file.write(rest) :]
 
     def read_back(self, n_windows: int) -> NDArray[np.float32]:
-        """Give the windows that were written whole."""
+        """Return the windows that were written completely."""
         shape = (n_windows, *self._window_shape)
         x = np.fromfile(
             self._folder / "x.npy", dtype="<f4", count=int(np.prod(shape)), offset=self._n_header
         )
         return x.reshape(shape)
 
-    def commit(self, y: NDArray[np.int64], runs: list[Run]) -> CachedWindows:
-        """Give the entry its name, once all of it is on the disk."""
-        self._write_header(len(y))
+    def commit(
+        self,
+        kind: Kind,
+        recordings: Sequence[CachedRecording],
+        n_windows: int,
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> NDArray[np.float32]:
+        """Rename the entry once all of it is on the disk; return its windows."""
+        self._write_header(n_windows)
         os.fsync(self._file.fileno())
         self._file.close()
-        with (self._folder / "y.npy").open("wb") as file:
-            np.save(file, y, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        names = ("x.npy", "y.npy")
-        sizes = {name: (self._folder / name).stat().st_size for name in names}
+        checksums = {"x": self._checksum}
+        for name, array in arrays.items():
+            with (self._folder / f"{name}.npy").open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
+            checksums[name] = zlib.crc32(np.ascontiguousarray(array).data)
         with (self._folder / "windows.json").open("wb") as file:
-            file.write(description_of(runs, sizes))
+            file.write(describe_entry(self._folder, kind, recordings, checksums))
             file.flush()
             os.fsync(file.fileno())
         self._rename()
-        entry = load_entry(self._key)
-        if entry is None:
-            raise DataError(f"the cache in {cache_folder()} was emptied meanwhile; try again.")
-        return entry
+        try:
+            x: NDArray[np.float32] = read_entry(cache_folder() / self._key).arrays["x"]
+        except FileNotFoundError as error:
+            raise DataError(
+                f"the cache in {cache_folder()} was emptied meanwhile; try again."
+            ) from error
+        return x
 
     def discard(self) -> None:
         self._file.close()
@@ -172,8 +195,10 @@ class _Draft:
         try:
             self._folder.rename(target)
         except OSError:
-            # Another process was faster, or what is there cannot be believed.
-            if load_entry(self._key) is None:
+            # Another process was faster, unless what is there is damaged.
+            try:
+                read_entry(target)
+            except READ_ERRORS:
                 shutil.rmtree(target, ignore_errors=True)
                 self._folder.rename(target)
         if os.name == "posix":
