@@ -1,5 +1,6 @@
 """Draw the pictures of docs/class-wise.md into docs/images/classwise."""
 
+import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,7 +10,7 @@ from pictures import IMAGES, save
 import cadda
 from cadda.policies.spec.model import StageEntry, Subpolicy
 from cadda.reporting.figures.policy import plot_operation_use
-from cadda.reporting.figures.spectrum import power_in_decibel
+from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 from cadda.testing.planted import planted_network
 
 FOLDER = IMAGES / "classwise"
@@ -92,9 +93,9 @@ def draw_stages() -> Figure:
 
 def draw_median_spectrum(axes: Axes, batch: torch.Tensor, sfreq: float, colour: str) -> None:
     """Draw the median over windows of the power of the second channel."""
-    spectra = [power_in_decibel(window[1].numpy(), sfreq) for window in batch]
-    power = torch.tensor([decibel.tolist() for _, decibel in spectra]).median(dim=0).values
-    axes.plot(spectra[0][0], power, color=colour, linewidth=1.2)
+    frequency, power = power_spectrum(batch[:, 1], sfreq)
+    median = np.median(decibel(power, floor=PICTURE_FLOOR), axis=0)
+    axes.plot(frequency, median, color=colour, linewidth=1.2)
 
 
 def draw_layers(spec: cadda.PolicySpec) -> Figure:

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap
 
 import cadda
 from cadda.experiments.race_results import best_so_far, race_panel, race_table, selected
 from cadda.experiments.racing import Contestant, Course, no_race, parse_contestant, race
 from cadda.experiments.study import Record
 from cadda.experiments.training import TrainingConfig, fold_of
-from cadda.reporting.figures.intervals import interval_of_median
 from cadda.reporting.figures.race import at_stops, plot_race, plot_selected
 
 CONFIG = TrainingConfig(model="shallow", max_epochs=1, n_folds=1, valid=0.25, test=0.25)
@@ -120,16 +118,6 @@ def test_stops_at_the_same_time_are_one():
     )
     np.testing.assert_array_equal(seconds, [4.0])
     np.testing.assert_array_equal(values, [[0.2], [0.3], [0.4]])
-
-
-def test_the_interval_of_a_median_is_that_of_scipy():
-    values = np.random.default_rng(1).normal(size=(15, 2))
-    found = interval_of_median(values)
-    reference = bootstrap(
-        (values,), np.median, confidence_level=0.75, n_resamples=20_000, method="percentile", rng=2
-    ).confidence_interval
-    np.testing.assert_allclose(found[[0, 2]], [reference.low, reference.high], atol=0.05)
-    np.testing.assert_array_equal(found[1], np.median(values, axis=0))
 
 
 def test_operations_are_averaged_over_folds():

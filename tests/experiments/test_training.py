@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
-from cadda.experiments.gains import gain_cells, median_interval, note_of, relative_gain
+from cadda._internal.statistics import FOLD_COVERAGE, median_estimate
+from cadda.experiments.comparisons import gain_cells, interval_note, relative_gain
 from cadda.experiments.operations import (
     chosen_operations,
     classwise_policy,
@@ -23,7 +24,6 @@ from cadda.experiments.training import (
     train_and_score,
 )
 from cadda.operations.catalogue import CATALOGUE
-from cadda.reporting.figures.intervals import COVERAGE
 
 
 @pytest.fixture(scope="module")
@@ -101,24 +101,23 @@ def test_relative_gain() -> None:
 
 def test_intervals_are_those_of_all_resamples() -> None:
     values = [0.1, -0.2, 0.4, 0.3]
-    medians = [np.median(one) for one in itertools.product(values, repeat=4)]
-    low, high = np.quantile(medians, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-    found = median_interval(values)
-    assert found.median == pytest.approx(0.2)
+    medians = [np.median(resample) for resample in itertools.product(values, repeat=4)]
+    low, high = np.quantile(medians, [(1 - FOLD_COVERAGE) / 2, (1 + FOLD_COVERAGE) / 2])
+    found = median_estimate(values)
+    assert found.value == pytest.approx(0.2)
     assert found.low == pytest.approx(low, abs=0.01)
     assert found.high == pytest.approx(high, abs=0.01)
-    assert found.n == 4
-    assert median_interval(values) == found
+    assert median_estimate(values) == found
 
 
 @pytest.mark.parametrize("values", [[0.1], [0.1, 0.3]])
 def test_fewer_than_three_folds_have_no_interval(values: list[float]) -> None:
-    found = median_interval(values)
-    assert found.median == pytest.approx(np.mean(values))
-    assert not found.is_known
+    found = median_estimate(values)
+    assert found.value == pytest.approx(np.mean(values))
+    assert not found.is_bounded
     assert gain_cells(values) == (pytest.approx(100 * np.mean(values)), None, None, len(values))
-    assert note_of([values]) == "median over folds"
-    assert note_of([values, [0.1, 0.2, 0.3]]).endswith("interval with a confidence of 75 %")
+    assert interval_note([values]) == "median over folds"
+    assert interval_note([values, [0.1, 0.2, 0.3]]).endswith("75 % bootstrap interval")
 
 
 def test_the_interval_of_three_folds_goes_from_the_lowest_to_the_highest() -> None:

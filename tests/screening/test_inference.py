@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from cadda.screening.inference import Trials, average, holm
+from cadda.screening.inference import Trials, average
 from cadda.screening.verdicts import judge
 
 HALVES = torch.tensor([0.5, 0.5])
@@ -167,8 +167,3 @@ def test_one_subject_or_one_part_alone_decides_nothing(alone: str) -> None:
     rows = judge(trials, ("a", "b"), HALVES, subject)
     assert all(math.isnan(row.standard_error) for row in rows)
     assert {row.verdict for row in rows} == {"undecided", "control"}
-
-
-def test_holm() -> None:
-    p = torch.tensor([[0.01, 0.04], [0.03, 0.005]])
-    torch.testing.assert_close(holm(p), torch.tensor([[0.03, 0.06], [0.06, 0.02]]))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.experiments.gains import median_interval
+from cadda._internal.statistics import median_estimate
 from cadda.experiments.racing import NO_SEARCH
 from cadda.experiments.study import Record, Result
 from cadda.experiments.tables import Table
@@ -126,8 +126,9 @@ def race_table(title: str, records: Sequence[Record]) -> Table:
 
 
 def _in_words(values: Sequence[float]) -> tuple[float, str | None]:
-    found = median_interval(values)
-    return found.median, f"{found.low:.3f} to {found.high:.3f}" if found.is_known else None
+    estimate = median_estimate(values)
+    interval = f"{estimate.low:.3f} to {estimate.high:.3f}" if estimate.is_bounded else None
+    return estimate.value, interval
 
 
 def selected(

@@ -20,7 +20,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-__all__ = ["Means", "Trials", "average", "holm"]
+from cadda._internal.statistics import t_test_greater, two_way_standard_error
+
+__all__ = ["Means", "Trials", "average"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,34 +119,17 @@ class Means:
         return replace(self, mean=mean, terms=terms)
 
     def standard_error(self) -> Tensor:
-        """Compute the standard errors of the means, clustered both ways.
-
-        Returns
-        -------
-        Tensor
-            Of the shape of the means; NaN where there is one cluster only.
-        """
-        cluster, part, both = (term.square().sum(-1) for term in self.terms)
-        cluster = cluster * _correction(self.n_clusters)
-        part = part * _correction(torch.tensor(self.n_parts))
-        # The difference of estimates may fall below each of them, even below 0.
-        return torch.maximum(cluster, part).maximum(cluster + part - both).sqrt()
+        """Compute the standard errors of the means, clustered both ways; NaN for one cluster."""
+        first, second, both = (term.numpy() for term in self.terms)
+        n_clusters = self.n_clusters.numpy()
+        errors = two_way_standard_error(first, second, both, n_clusters, self.n_parts)
+        return torch.from_numpy(errors)
 
     def p_above(self) -> Tensor:
-        """Test whether the means are above 0.
-
-        Returns
-        -------
-        Tensor
-            One-sided p-values, of the shape of the means; those for being below 0 are 1 less
-            these.
-        """
-        from scipy.special import stdtr
-
-        # Without spread, as without a second cluster, there is no evidence either way.
-        t = (self.mean / self.standard_error()).nan_to_num(0.0, 0.0, 0.0)
+        """Compute one-sided p-values for means above 0, of the shape of the means."""
         degrees = (self.n_clusters.clamp(max=self.n_parts) - 1).clamp(min=1)
-        return torch.from_numpy(stdtr(degrees.numpy(), -t.numpy()))
+        p = t_test_greater(self.mean.numpy(), self.standard_error().numpy(), degrees.numpy())
+        return torch.from_numpy(p)
 
     @property
     def n_parts(self) -> int:
@@ -204,27 +189,3 @@ def average(trials: Trials, value: Tensor, share: Tensor, cluster: Tensor) -> Me
         (term(clusters), term(trials.part), term(both)),
         torch.cat([met.any(0).sum()[None], met.sum(1)]),
     )
-
-
-def holm(p_value: Tensor) -> Tensor:
-    """Correct p-values for their number by Holm's method.
-
-    Parameters
-    ----------
-    p_value : Tensor
-        The p-values, of any shape.
-
-    Returns
-    -------
-    Tensor
-        Corrected ones: where all hypotheses hold, one of them is below 0.05 in 5 % of the cases.
-    """
-    flat, order = p_value.flatten().sort()
-    left = torch.arange(len(flat), 0, -1, dtype=flat.dtype)
-    corrected = (left * flat).cummax(0).values.clamp(max=1)
-    return torch.empty_like(flat).scatter_(0, order, corrected).view_as(p_value)
-
-
-def _correction(n: Tensor) -> Tensor:
-    """Give G / (G − 1); NaN for a single cluster."""
-    return torch.where(n > 1, n / (n - 1), torch.nan).double()

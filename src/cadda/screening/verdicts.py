@@ -10,7 +10,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from cadda.screening.inference import Means, Trials, average, holm
+from cadda._internal.statistics import holm
+from cadda.screening.inference import Means, Trials, average
 
 __all__ = ["ALL_CLASSES", "NEEDED", "UNIT", "ScreeningRow", "Verdict", "judge"]
 
@@ -148,7 +149,7 @@ def _rows(
     p_value, error = torch.ones_like(smaller), table.standard_error()
     tried = [i for i in operations if i < first_control]
     for columns in (slice(0, 1), slice(1, None)):
-        p_value[tried, :, columns] = holm(smaller[tried, :, columns])
+        p_value[tried, :, columns] = torch.from_numpy(holm(smaller[tried, :, columns]))
     for place in product(operations, range(len(magnitudes)), range(len(names))):
         operation, magnitude, column = place
         verdict: Verdict = "control" if operation >= first_control else "undecided"

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-__all__ = ["hilbert", "irfft", "rfft", "rotate_phases", "shift_frequencies"]
+__all__ = [
+    "PICTURE_FLOOR",
+    "decibel",
+    "hilbert",
+    "irfft",
+    "power_spectrum",
+    "rfft",
+    "rotate_phases",
+    "segment_length",
+    "shift_frequencies",
+]
+
+SEGMENT_SECONDS = 4.0
+PICTURE_FLOOR = 1e-6
+"""Lowest power drawn of standardised signals, where an operation may leave nothing."""
 
 
 def rfft(x: Tensor) -> Tensor:
@@ -111,3 +127,50 @@ def rotate_phases(x: Tensor, phase: Tensor) -> Tensor:
     """
     turn = torch.complex(torch.cos(phase), torch.sin(phase))
     return irfft(rfft(x) * turn, x.shape[-1])
+
+
+def segment_length(n_times: int, sfreq: float) -> int:
+    """Return the samples of a segment of `power_spectrum`: 4 s, or half of a shorter signal."""
+    return min(n_times // 2, round(SEGMENT_SECONDS * sfreq))
+
+
+def power_spectrum(x: ArrayLike, sfreq: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Estimate power spectral densities by Welch's method, with segments that overlap by half.
+
+    Parameters
+    ----------
+    x : array-like
+        Signals of shape (…, n_times).
+    sfreq : float
+        Sampling rate in Hz.
+
+    Returns
+    -------
+    frequency : array of shape (n_frequencies,)
+        In Hz, without 0: the mean of each segment is removed.
+    power : array of shape (…, n_frequencies)
+        In squared units of the signals per Hz.
+    """
+    from scipy.signal import welch
+
+    signals = np.asarray(x, dtype=np.float64)
+    frequency, power = welch(signals, sfreq, nperseg=segment_length(signals.shape[-1], sfreq))
+    return frequency[1:], power[..., 1:]
+
+
+def decibel(power: ArrayLike, *, floor: float = 1e-20) -> NDArray[np.float64]:
+    """Convert power to dB; less than ``floor`` counts as that, so that 0 has a logarithm too.
+
+    Parameters
+    ----------
+    power : array-like
+        Power of any shape.
+    floor : float
+        Lowest power.
+
+    Returns
+    -------
+    array
+        Values of the same shape in dB.
+    """
+    return np.asarray(10 * np.log10(np.maximum(power, floor)))

@@ -16,10 +16,10 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 from cadda import Windows, load_model
+from cadda._internal.statistics import Estimate
 from cadda.exceptions import RunError
 from cadda.reporting.html import render_report
 from cadda.reporting.html.citation import bibtex
-from cadda.reporting.html.intervals import Estimate
 from cadda.reporting.html.words import measured, number
 from cadda.runs.folder import digest_of
 from cadda.runs.report import read_record, write_report

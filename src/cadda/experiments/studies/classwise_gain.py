@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from cadda.data.splits import balanced_subset
 from cadda.data.windows import Windows
-from cadda.experiments.gains import GAIN_COLUMNS, gain_cells, note_of, relative_gain
+from cadda.experiments.comparisons import GAIN_COLUMNS, gain_cells, interval_note, relative_gain
 from cadda.experiments.operations import (
     Magnitudes,
     chosen_operations,
@@ -123,8 +123,8 @@ class ClasswiseGainStudy(Study[ClasswiseGainConfig]):
             "Relative gain in balanced accuracy, on as many windows of each class",
             ("augmentation", "validation", *GAIN_COLUMNS),
             tuple((one.name, one.validation, *gain_cells(one.gains)) for one in found),
-            f"Gain on test subjects: {note_of(one.gains for one in found)}. Validation: mean "
-            f"balanced accuracy over folds, by which the best of {n_classwise} class-wise "
+            f"Gain on test subjects: {interval_note(one.gains for one in found)}. Validation: "
+            f"mean balanced accuracy over folds, by which the best of {n_classwise} class-wise "
             f"policies was chosen{words}.",
         )
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from cadda._internal.random import Seeds
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
-from cadda.experiments.paired import Comparison, compare_with, recommendation
+from cadda.experiments.comparisons import Comparison, compare_with_baseline, recommendation
 from cadda.experiments.racing import NO_SEARCH, parse_contestant
 from cadda.experiments.studies.search_race import RaceConfig, RaceStudy, race_scales
 from cadda.experiments.study import Job, Names, Planned, Record, Several
@@ -206,7 +206,7 @@ def comparisons(records: Sequence[Record]) -> list[Comparison]:
     same = all(list(one) == list(plain) for one in scores.values())
     if len(plain) < 2 or not scores or not same:
         return []
-    return compare_with(
+    return compare_with_baseline(
         list(plain.values()), {name: list(one.values()) for name, one in scores.items()}
     )
 

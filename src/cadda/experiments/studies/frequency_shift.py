@@ -14,18 +14,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.signal import find_peaks, welch
+from scipy.signal import find_peaks
 
 from cadda._internal.validation import Pair
 from cadda.data.windows import Windows
 from cadda.experiments.study import Job, Names, Record, Result, Study, StudyConfig
 from cadda.experiments.tables import Table
 from cadda.reporting.figures.panels import panel_grid
-from cadda.signal.spectral import shift_frequencies
+from cadda.signal.spectral import decibel, power_spectrum, segment_length, shift_frequencies
 
 __all__ = ["FrequencyShiftConfig", "FrequencyShiftStudy"]
 
-SEGMENT_SECONDS = 4.0
 PROMINENCE = 4.0
 """Least height of a peak above its surroundings, in standard errors of the spectrum."""
 AROUND = 1.0
@@ -82,8 +81,8 @@ class FrequencyShiftStudy(Study[FrequencyShiftConfig]):
     def run(self, config: FrequencyShiftConfig, windows: Windows, job: Job) -> Result:
         channel = windows.ch_names.index(job["channel"])
         signals = {name: x[:, channel] for name, x in _of_subjects(config, windows).items()}
-        spectra = {name: _spectrum(x, windows.sfreq) for name, x in signals.items()}
-        frequency = _frequencies(windows)
+        spectra = {name: _spectrum(x, windows.sfreq)[1] for name, x in signals.items()}
+        frequency, _ = _spectrum(next(iter(signals.values())), windows.sfreq)
         found = {
             name: _peak(frequency, one, _error(signals[name], windows.sfreq), config.peak_band)
             for name, one in spectra.items()
@@ -91,7 +90,7 @@ class FrequencyShiftStudy(Study[FrequencyShiftConfig]):
         peaks = {name: peak for name, peak in found.items() if peak is not None}
         first, second = _pair(peaks, job["channel"], config)
         shift = peaks[second] - peaks[first]
-        moved = _spectrum(_shifted(signals[first], shift, windows.sfreq), windows.sfreq)
+        _, moved = _spectrum(_shifted(signals[first], shift, windows.sfreq), windows.sfreq)
         low, high = peaks[first] - AROUND, peaks[second] + AROUND
         compared = (frequency >= low) & (frequency <= high)
         shown = frequency <= config.peak_band[1] + MARGIN
@@ -183,20 +182,10 @@ def _of_subjects(config: FrequencyShiftConfig, windows: Windows) -> dict[str, to
     return found
 
 
-def _segment(n_times: int, sfreq: float) -> int:
-    return min(n_times, round(SEGMENT_SECONDS * sfreq))
-
-
-def _frequencies(windows: Windows) -> Spectrum:
-    """Give the frequencies of spectra, without 0."""
-    length = _segment(windows.n_times, windows.sfreq)
-    return np.asarray(np.fft.rfftfreq(length, 1 / windows.sfreq)[1:])
-
-
-def _spectrum(x: torch.Tensor, sfreq: float) -> Spectrum:
-    """Give the mean power density of windows of one channel in dB, without that at 0 Hz."""
-    _, power = welch(x.double().numpy(), sfreq, nperseg=_segment(x.shape[-1], sfreq))
-    return np.asarray(10 * np.log10(power.mean(0)[1:]))
+def _spectrum(x: torch.Tensor, sfreq: float) -> tuple[Spectrum, Spectrum]:
+    """Compute frequencies, and the mean power density of windows of one channel in dB."""
+    frequency, power = power_spectrum(x, sfreq)
+    return frequency, decibel(power.mean(0))
 
 
 def _shifted(x: torch.Tensor, shift: float, sfreq: float) -> torch.Tensor:
@@ -205,7 +194,7 @@ def _shifted(x: torch.Tensor, shift: float, sfreq: float) -> torch.Tensor:
 
 def _error(x: torch.Tensor, sfreq: float) -> float:
     """Give the standard error of a spectrum in dB: a mean of powers that are exponential each."""
-    n_segments = len(x) * (2 * x.shape[-1] // _segment(x.shape[-1], sfreq) - 1)
+    n_segments = len(x) * (2 * x.shape[-1] // segment_length(x.shape[-1], sfreq) - 1)
     return float(10 / np.log(10) / np.sqrt(n_segments))
 
 

@@ -13,7 +13,13 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda.data.windows import Windows
-from cadda.experiments.gains import GAIN_COLUMNS, curve_of, gain_cells, gains_of, note_of
+from cadda.experiments.comparisons import (
+    GAIN_COLUMNS,
+    gain_cells,
+    gain_curve,
+    interval_note,
+    relative_gains,
+)
 from cadda.experiments.operations import NO_OPERATION, chosen_operations, single_policy
 from cadda.experiments.study import Job, Names, Planned, Record, Result, Several, Study
 from cadda.experiments.tables import Table
@@ -110,7 +116,7 @@ class MagnitudesStudy(Study[MagnitudesConfig]):
             for name, gains in found.items()
             for magnitude, values in sorted(gains.items())
         )
-        note = note_of(values for gains in found.values() for values in gains.values())
+        note = interval_note(values for gains in found.values() for values in gains.values())
         return Table(
             "Relative gain in balanced accuracy by one operation, over its magnitude",
             ("operation", "magnitude", "that is", *GAIN_COLUMNS),
@@ -119,14 +125,14 @@ class MagnitudesStudy(Study[MagnitudesConfig]):
         )
 
     def figure(self, records: Sequence[Record]) -> Figure:
-        curves = {_title(name): curve_of(gains) for name, gains in _gains(records).items()}
+        curves = {_title(name): gain_curve(gains) for name, gains in _gains(records).items()}
         return plot_gain_curves(curves, xlabel="magnitude")
 
 
 def _gains(records: Sequence[Record]) -> dict[str, dict[float, list[float]]]:
     """Collect the gains of all folds by operation and magnitude."""
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for job, gain in gains_of(records, within=("fold",)):
+    for job, gain in relative_gains(records, within=("fold",)):
         found[job["operation"]][job["magnitude"]].append(gain)
     return found
 

@@ -14,7 +14,13 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda.data.windows import Windows
-from cadda.experiments.gains import GAIN_COLUMNS, curve_of, gain_cells, gains_of, note_of
+from cadda.experiments.comparisons import (
+    GAIN_COLUMNS,
+    gain_cells,
+    gain_curve,
+    interval_note,
+    relative_gains,
+)
 from cadda.experiments.operations import (
     NO_OPERATION,
     Magnitudes,
@@ -107,7 +113,7 @@ class ManualStudy(Study[ManualConfig]):
             }
             for name, cells in sorted(found.items(), key=lambda item: -item[1][0]):
                 rows.append((size, name, median(scores[fraction, name]), *cells))
-        note = note_of(values for one in gains.values() for values in one.values())
+        note = interval_note(values for one in gains.values() for values in one.values())
         return Table(
             "Relative gain in balanced accuracy by one operation",
             ("windows", "operation", "balanced accuracy", *GAIN_COLUMNS),
@@ -118,7 +124,7 @@ class ManualStudy(Study[ManualConfig]):
     def figure(self, records: Sequence[Record]) -> Figure:
         sizes = _sizes(records)
         curves = {
-            name.replace("_", " "): curve_of({sizes[f]: values for f, values in one.items()})
+            name.replace("_", " "): gain_curve({sizes[f]: values for f, values in one.items()})
             for name, one in _gains(records).items()
         }
         return plot_gain_curves(curves, xlabel="training windows", log2=True)
@@ -127,7 +133,7 @@ class ManualStudy(Study[ManualConfig]):
 def _gains(records: Sequence[Record]) -> dict[str, dict[float, list[float]]]:
     """Collect the gains of all folds by operation and fraction."""
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for job, gain in gains_of(records, within=("fold", "fraction")):
+    for job, gain in relative_gains(records, within=("fold", "fraction")):
         found[job["operation"]][job["fraction"]].append(gain)
     return found
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, PercentFormatter
 
-from cadda.reporting.figures.intervals import COVERAGE
+from cadda._internal.statistics import FOLD_COVERAGE
 from cadda.reporting.figures.panels import empty_figure, panel_grid
 
 __all__ = ["Curve", "plot_gain_curves"]
@@ -80,7 +80,7 @@ def plot_gain_curves(curves: Mapping[str, Curve], *, xlabel: str, log2: bool = F
 def _caption(curves: Collection[Curve]) -> str:
     words = ["blue: median over folds"]
     if not all(math.isnan(end) for curve in curves for end in curve.low):
-        words.append(f"band: its interval with a confidence of {100 * COVERAGE:g} %")
+        words.append(f"band: its interval with a confidence of {100 * FOLD_COVERAGE:g} %")
     if len(curves) > 1:
         words.append("grey: the other operations")
     return "; ".join(words)

@@ -15,12 +15,14 @@ from cadda._internal.random import Seeds
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
-from cadda.reporting.figures.spectrum import HIGHEST_FREQUENCY, power_in_decibel
+from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 
 __all__ = ["N_TRIES", "most_visible", "plot_operation", "plot_operations"]
 
 BEFORE = "#8c8c8c"
 AFTER = "#0b63b0"
+HIGHEST_FREQUENCY = 35.0
+"""Highest frequency that spectra show, in Hz."""
 N_COLUMNS = 3
 SPACING = 6.0
 """Distance between the channels of a plot, in standard deviations."""
@@ -184,7 +186,8 @@ def _draw_signals(
 def _draw_spectra(axes: Axes, before: Tensor, after: Tensor, sfreq: float) -> None:
     """Draw the power spectra of one channel in dB."""
     for signal, color in ((before, BEFORE), (after, AFTER)):
-        axes.plot(*power_in_decibel(signal.numpy(), sfreq), color=color, linewidth=0.9)
+        frequency, power = power_spectrum(signal, sfreq)
+        axes.plot(frequency, decibel(power, floor=PICTURE_FLOOR), color=color, linewidth=0.9)
     axes.set_xlim(0, min(HIGHEST_FREQUENCY, sfreq / 2))
     axes.set_ylim(-45, 8)
     axes.set_xlabel("frequency (Hz)", fontsize=8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.describe import row_label
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.summary import PolicySummary, summarise
+from cadda.policies.spec.summary import summarise
+from cadda.reporting.figures.heatmap import draw_heatmap
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 
 __all__ = ["plot_evolution", "plot_operation_use"]
@@ -44,10 +44,18 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
     n_rows, n_columns = table.applied.shape
     figure = Figure(figsize=(2.8 + 0.75 * n_columns, 2.6 + 0.55 * n_rows), layout="constrained")
     axes = figure.add_subplot()
-    picture = axes.imshow(table.applied, cmap="Blues", vmin=0, aspect="auto")
-    _write_cells(axes, table)
-    axes.set_xticks(range(n_columns), _labels(table.operations), rotation=40, ha="right")
-    axes.set_yticks(range(n_rows), [row_label(name) for name in table.rows])
+    picture = draw_heatmap(
+        axes,
+        table.applied,
+        [[f"{value:.0%}" for value in row] for row in table.applied],
+        rows=[row_label(name) for name in table.rows],
+        columns=table.operations,
+        notes=[list(map(_amount, table.operations, row)) for row in table.magnitude.tolist()],
+        fontsize=9,
+    )
+    axes.tick_params(axis="x", rotation=40)
+    for label in axes.get_xticklabels():
+        label.set_horizontalalignment("right")
     figure.colorbar(picture, label="probability of changing a window", shrink=0.9)
     method = policy.provenance.method
     axes.set_title("Operations used" + (f" by the policy that {method} found" if method else ""))
@@ -111,17 +119,12 @@ def _draw_lines(axes: Axes, number: list[int], values: NDArray[np.float64]) -> l
     ]
 
 
-def _write_cells(axes: Axes, table: PolicySummary) -> None:
-    """Write the probability into each cell, and below it the magnitude in its unit."""
-    middle = table.applied.max() / 2
-    for (row, column), value in np.ndenumerate(table.applied):
-        colour = "white" if value > middle else "black"
-        place: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
-        axes.text(column, row - 0.15, f"{value:.0%}", fontsize=9, **place)
-        entry = CATALOGUE.get(table.operations[column])
-        magnitude = float(table.magnitude[row, column])
-        if entry is not None and entry.has_magnitude and np.isfinite(magnitude):
-            axes.text(column, row + 0.22, entry.amount(magnitude), fontsize=7, **place)
+def _amount(operation: str, magnitude: float) -> str:
+    """Describe a magnitude in its unit, if the operation has one."""
+    entry = CATALOGUE.get(operation)
+    if entry is None or not entry.has_magnitude or not np.isfinite(magnitude):
+        return ""
+    return entry.amount(magnitude)
 
 
 def _labels(operations: Sequence[str]) -> list[str]:

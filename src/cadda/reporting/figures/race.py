@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from cadda.reporting.figures.intervals import COVERAGE, LEAST_VALUES, interval_of_median
+from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_interval
+from cadda.reporting.figures.heatmap import draw_heatmap
 
 __all__ = [
     "RacePanel",
@@ -138,16 +139,16 @@ def _draw_curve(
     axes: Axes, seconds: Numbers, values: Numbers, end: float, *, color: Any, **line: Any
 ) -> None:
     """Draw a median as steps, with a mark and an interval wherever a policy was tested."""
-    low, middle, high = interval_of_median(values)
+    low, middle, high = median_interval(values)
     steps = [*seconds, end], [*middle, middle[-1]]
     axes.step(*steps, where="post", color=color, **line)
     axes.plot(seconds, middle, "o", color=color, markersize=4)
-    if len(values) >= LEAST_VALUES:
+    if len(values) >= MIN_FOLDS:
         axes.vlines(seconds, low, high, color=color, linewidth=1)
 
 
 def _has_intervals(panel: RacePanel) -> bool:
-    return any(len(runs) >= LEAST_VALUES for runs in panel.curves.values())
+    return any(len(runs) >= MIN_FOLDS for runs in panel.curves.values())
 
 
 def _limits(seconds: Numbers) -> tuple[float, float]:
@@ -193,7 +194,9 @@ def add_race_legend(figure: Figure, panels: Sequence[RacePanel]) -> None:
         entries |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     title = "median over folds at each stop"
     if any(map(_has_intervals, panels)):
-        title += f", with its interval of {100 * COVERAGE:g} %; methods are moved apart sideways"
+        title += (
+            f", with its interval of {100 * FOLD_COVERAGE:g} %; methods are moved apart sideways"
+        )
     figure.legend(
         entries.values(),
         entries,
@@ -256,14 +259,12 @@ def draw_selected(
     """
     labels = [f"{method}: {row}" for method, names in rows.items() for row in names]
     values = np.concatenate([tables[method] for method in rows])
-    picture = axes.imshow(values, cmap="Blues", vmin=0, aspect="auto")
-    middle = values.max() / 2
-    for (row, column), value in np.ndenumerate(values):
-        shade = "white" if value > middle else "black"
-        axes.text(column, row, f"{value:.0%}", ha="center", va="center", fontsize=7, color=shade)
-    words = [name.replace("_", " ") for name in operations]
-    axes.set_xticks(range(len(words)), words, rotation=40, ha="right")
-    axes.set_yticks(range(len(labels)), labels, fontsize=8)
+    texts = [[f"{value:.0%}" for value in row] for row in values]
+    picture = draw_heatmap(axes, values, texts, rows=labels, columns=operations, fontsize=7)
+    axes.tick_params(axis="x", rotation=40)
+    for label in axes.get_xticklabels():
+        label.set_horizontalalignment("right")
+    axes.tick_params(axis="y", labelsize=8)
     for edge in np.cumsum([len(names) for names in rows.values()])[:-1]:
         axes.axhline(edge - 0.5, color="black", linewidth=1)
     axes.figure.colorbar(picture, label="probability of changing a window", shrink=0.8)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from cadda.operations.catalogue import CATALOGUE
+from cadda.reporting.figures.heatmap import draw_heatmap
 from cadda.screening.verdicts import ALL_CLASSES, NEEDED, UNIT, ScreeningRow
 
 __all__ = ["plot_screening"]
@@ -73,16 +74,20 @@ def _draw_map(
 ) -> None:
     axes = figure.add_subplot()
     cells = {(row.operation, row.class_name): row for row in rows}
-    distance = np.array([[cells[name, one].in_errors for one in classes] for name in names])
-    picture = axes.imshow(distance, cmap="RdBu", vmin=-LARGEST, vmax=LARGEST, aspect="auto")
+    distance = np.array([[cells[name, c].in_errors for c in classes] for name in names])
+    picture = draw_heatmap(
+        axes,
+        distance,
+        [[_cell_text(cells[name, c]) for c in classes] for name in names],
+        rows=[name.replace("_", " ") for name in names],
+        columns=["all" if c == ALL_CLASSES else c for c in classes],
+        limit=LARGEST,
+        bold=np.array([[cells[name, c].verdict in MARKS for c in classes] for name in names]),
+    )
     axes.set_facecolor("#e6e6e6")
-    for (i, j), value in np.ndenumerate(distance):
-        _write_cell(axes, cells[names[i], classes[j]], i, j, value)
     n_controls = sum(cells[name, ALL_CLASSES].verdict == "control" for name in names)
     axes.axhline(len(names) - n_controls - 0.5, color="black", linewidth=1.2)
     axes.axvline(0.5, color="white", linewidth=4)
-    axes.set_xticks(range(len(classes)), ["all" if c == ALL_CLASSES else c for c in classes])
-    axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(picture, shrink=0.75, extend="both", location="bottom", pad=0.02)
@@ -94,18 +99,8 @@ def _draw_map(
     bar.outline.set_visible(False)
 
 
-def _write_cell(axes: Axes, row: ScreeningRow, i: int, j: int, value: float) -> None:
-    decided = row.verdict in MARKS
-    axes.text(
-        j,
-        i,
-        f"{MARKS.get(row.verdict, '')} {_number(row.reward)}".strip(),
-        ha="center",
-        va="center",
-        fontsize=8,
-        fontweight="bold" if decided else "normal",
-        color="white" if abs(value) > 0.62 * LARGEST else "black" if decided else "#444444",
-    )
+def _cell_text(row: ScreeningRow) -> str:
+    return f"{MARKS.get(row.verdict, '')} {_number(row.reward)}".strip()
 
 
 def _number(value: float) -> str:

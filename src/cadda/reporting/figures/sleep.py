@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from matplotlib import mlab
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cadda.reporting.figures.operations import HIGHEST_FREQUENCY
+from cadda.signal.spectral import decibel, power_spectrum
+
 __all__ = ["plot_sleep"]
 
 COLOURS = ("#0b63b0", "#c4541a")
-HIGHEST_FREQUENCY = 35.0
-SPECTRUM_SECONDS = 4.0
 
 
 class _Recording(Protocol):
@@ -127,13 +127,14 @@ def _draw_stage(
     if not len(chosen):
         signal_axes.set_axis_off()
         return
-    power, frequency = _spectra(chosen, windows.sfreq)
+    frequency, power = power_spectrum(chosen, windows.sfreq)
+    power = decibel(power)
     _draw_signals(
         signal_axes, chosen[_typical(power, example)], windows, seconds, distance, colour
     )
     shown = frequency <= HIGHEST_FREQUENCY
-    for one, decibel in zip(spectrum_axes, power.swapaxes(0, 1), strict=True):
-        low, middle, high = np.percentile(decibel, (25, 50, 75), axis=0)
+    for one, by_window in zip(spectrum_axes, power.swapaxes(0, 1), strict=True):
+        low, middle, high = np.percentile(by_window, (25, 50, 75), axis=0)
         one.plot(frequency[shown], middle[shown], color=colour, linewidth=1)
         one.fill_between(frequency[shown], low[shown], high[shown], color=colour, alpha=0.15)
         one.margins(x=0)
@@ -154,19 +155,6 @@ def _draw_signals(
     axes.set_ylim(offsets[-1] - 0.75 * distance, 0.75 * distance)
     axes.set_yticks(offsets, windows.ch_names)
     axes.margins(x=0)
-
-
-def _spectra(
-    x: NDArray[np.float32], sfreq: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Estimate the power of every channel of every window in dB, by Welch's method."""
-    length = min(x.shape[-1], round(SPECTRUM_SECONDS * sfreq))
-    pieces = np.lib.stride_tricks.sliding_window_view(x, length, axis=-1)[..., :: length // 2, :]
-    taper = mlab.window_hanning(np.ones(length))
-    spectrum = np.fft.rfft((pieces - pieces.mean(-1, keepdims=True)) * taper)
-    power = 2 * np.square(np.abs(spectrum)).mean(axis=-2) / (sfreq * np.square(taper).sum())
-    decibel = 10 * np.log10(np.maximum(power[..., 1:], 1e-20), dtype=np.float64)
-    return decibel, np.asarray(np.fft.rfftfreq(length, 1 / sfreq)[1:], dtype=np.float64)
 
 
 def _typical(power: NDArray[np.float64], rank: int) -> int:

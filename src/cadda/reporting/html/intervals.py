@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.random import Seeds
+from cadda._internal.statistics import Estimate, percentile_estimate, resample_counts
 from cadda.reporting.html.record import Predictions
 from cadda.training.metrics import scores_of
 
-__all__ = ["Estimate", "Judgement", "ScoreRow", "judge"]
+__all__ = ["Judgement", "ScoreRow", "judge"]
 
 N_RESAMPLES = 2000
-PERCENT = 95
 
 OVERALL = {
     "balanced_accuracy": "balanced accuracy",
@@ -26,35 +25,6 @@ OVERALL = {
 
 Counts = NDArray[np.int64]
 Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number and how sure it is.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    low : float
-        Lower end of its 95 % interval; NaN where there is none.
-    high : float
-        Upper end of it.
-    """
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is a number at all."""
-        return math.isfinite(self.value)
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether drawings differ; where all agree, there is too little to draw from."""
-        return self.low < self.high
 
 
 @dataclass(frozen=True)
@@ -147,7 +117,7 @@ def judge(predictions: Predictions, class_names: tuple[str, ...]) -> Judgement:
     tables = _tables(joint)[: len(models)]
     by_subject = scores_of(tables)["balanced_accuracy"]
     confusion = tables.sum(1)
-    values, drawn = _score_table(confusion), _score_table(_tables(_draw(joint))[: len(models)])
+    values, drawn = _score_table(confusion), _score_table(_tables(_resample(joint))[: len(models)])
     names = [*((name, None) for name in OVERALL.values()), *(("F1", one) for one in class_names)]
     is_many = len(subjects) > 1
     return Judgement(
@@ -168,23 +138,15 @@ def _tables(joint: Counts) -> Counts:
     return np.stack([joint.sum(-1), joint.sum(-2)])
 
 
-def _draw(joint: Counts) -> Counts:
-    """Draw subjects with replacement, all windows of each; windows, if there is one subject.
+def _resample(joint: Counts) -> Counts:
+    """Resample subjects, or windows if there is one subject.
 
-    Where a rare class is not drawn, the mean over classes would be one over fewer classes: another
-    quantity, and so these drawings are left out.
+    Resamples that lack a class are dropped: their means would be over fewer classes.
     """
     rng = np.random.default_rng(Seeds(0).integer("intervals of a report"))
-    n_subjects = len(joint)
-    if n_subjects > 1:
-        equal = np.full(n_subjects, 1 / n_subjects)
-        drawn = np.tensordot(rng.multinomial(n_subjects, equal, size=N_RESAMPLES), joint, axes=1)
-    else:
-        total = int(joint.sum())
-        counts = rng.multinomial(total, joint.ravel() / total, size=N_RESAMPLES)
-        drawn = counts.reshape(N_RESAMPLES, *joint.shape[1:])
+    resampled = resample_counts(joint, N_RESAMPLES, rng)
     is_there = joint.sum((0, 2, 3)) > 0
-    complete: Counts = drawn[(drawn.sum((2, 3)) > 0)[:, is_there].all(1)]
+    complete: Counts = resampled[(resampled.sum((2, 3)) > 0)[:, is_there].all(1)]
     return complete
 
 
@@ -199,15 +161,9 @@ def _score_table(confusion: Counts) -> Numbers:
 
 def _row(name: str, class_name: str | None, values: Numbers, drawn: Numbers) -> ScoreRow:
     """Estimate one score of each model, and how much they differ."""
-    with_policy = _estimate(values[0], drawn[0])
+    with_policy = percentile_estimate(values[0], drawn[0])
     if len(values) == 1:
         return ScoreRow(name, class_name, with_policy, None, None)
-    difference = _estimate(values[0] - values[1], drawn[0] - drawn[1])
-    return ScoreRow(name, class_name, with_policy, _estimate(values[1], drawn[1]), difference)
-
-
-def _estimate(value: float, drawn: Numbers) -> Estimate:
-    known = drawn[np.isfinite(drawn)]
-    tail = (100 - PERCENT) / 2
-    low, high = np.percentile(known, (tail, 100 - tail)) if len(known) else (np.nan, np.nan)
-    return Estimate(float(value), float(low), float(high))
+    difference = percentile_estimate(values[0] - values[1], drawn[0] - drawn[1])
+    without = percentile_estimate(values[1], drawn[1])
+    return ScoreRow(name, class_name, with_policy, without, difference)

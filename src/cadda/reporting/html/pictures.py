@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.describe import describe_magnitude
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.figures.spectrum import HIGHEST_FREQUENCY, power_in_decibel
+from cadda.reporting.figures.operations import HIGHEST_FREQUENCY
 from cadda.reporting.html.charts import (
     Chart,
     Line,
@@ -22,6 +22,7 @@ from cadda.reporting.html.charts import (
 )
 from cadda.reporting.html.record import Gallery
 from cadda.reporting.html.words import percent
+from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 
 __all__ = ["Panel", "panels_of"]
 
@@ -127,9 +128,9 @@ def _signal_chart(
 def _spectrum_chart(
     before: Numbers, after: Numbers, channel: str, sfreq: float, title: str
 ) -> Chart:
-    (frequency, first), (_, second) = (power_in_decibel(x, sfreq) for x in (before, after))
-    shown = (frequency > 0) & (frequency <= HIGHEST_FREQUENCY)
-    frequency, first, second = frequency[shown], first[shown], second[shown]
+    frequency, power = power_spectrum(np.stack([before, after]), sfreq)
+    shown = frequency <= HIGHEST_FREQUENCY
+    frequency, (first, second) = frequency[shown], decibel(power[:, shown], floor=PICTURE_FLOOR)
     change = second - first
     most = int(np.abs(change).argmax())
     return line_chart(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from cadda.reporting.html.intervals import Estimate, Judgement
+from cadda._internal.statistics import Estimate
+from cadda.reporting.html.intervals import Judgement
 from cadda.reporting.html.record import RunRecord
 from cadda.reporting.html.words import count, measured, number, signed
 

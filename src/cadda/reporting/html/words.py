@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cadda.reporting.html.intervals import Estimate, ScoreRow
+from cadda._internal.statistics import Estimate
+from cadda.reporting.html.intervals import ScoreRow
 
 __all__ = [
     "count",
