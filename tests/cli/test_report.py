@@ -39,7 +39,7 @@ def test_search_writes_down_how_it_read_and_was_called(searched: Path, data: Pat
             "source": str(data),
             "classes": ["W", "N2", "N3"],
             "standardise": "auto",
-            "bad": "drop",
+            "on_bad": "drop",
         },
     }
     (session,) = json.loads((searched / "sessions.json").read_text())

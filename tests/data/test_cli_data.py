@@ -98,7 +98,7 @@ def test_info_counts_flaws(tmp_path: Path, run: Run) -> None:
     subjects = np.repeat([f"s{i}" for i in range(20)] + ["t", "u", "v", "w"], [1] * 20 + [5] * 4)
     np.savez(file, x=x, y=np.arange(40) % 2, subject=subjects, sfreq=100.0, ch_names=["C3", "C4"])
     out, _ = run("info", str(file))
-    assert "flat channel: 1, not counted above; read with bad='drop'" in out
+    assert "flat channel: 1, not counted above; read with on_bad='drop'" in out
     dropped, _ = run("info", str(file), "--drop-bad")
     assert "windows with NaN or a flat channel: 1, left out\n" in dropped
     assert "39 windows" in dropped

@@ -168,7 +168,7 @@ def _print_report(windows: Windows, report: dict[str, Any], *, drop_bad: bool) -
 def _lines(report: dict[str, Any], *, drop_bad: bool) -> Iterator[str]:
     strengths = (f"{name} {_amplitude(value)}" for name, value in report["amplitude"].items())
     yield f"amplitude (standard deviation within a window): {', '.join(strengths)}"
-    refused = ", not counted above; read with bad='drop' or --drop-bad"
+    refused = ", not counted above; read with on_bad='drop' or --drop-bad"
     hint = ", left out" if drop_bad else refused
     yield f"windows with NaN or a flat channel: {report['n_bad']}{hint if report['n_bad'] else ''}"
     yield f"windows with a clipped channel: {report['n_clipped']}"

@@ -95,7 +95,7 @@ def reading_of(
     }
     arguments = {name: value for name, value in given.items() if value is not None} | {
         "standardise": None if standardise == "none" else standardise,
-        "bad": "drop" if drop_bad else "refuse",
+        "on_bad": "drop" if drop_bad else "raise",
     }
     return {"function": "cadda.read_windows", "arguments": arguments}
 

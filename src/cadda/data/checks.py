@@ -69,7 +69,7 @@ def check_finite(x: Tensor) -> None:
     if bad:
         raise ValueError(
             f"`x` must be finite, but {bad} of {len(x)} windows have NaN or infinite values; "
-            "drop them, or read with bad='drop' (--drop-bad)."
+            "drop them, or read with on_bad='drop'."
         )
 
 

@@ -164,6 +164,6 @@ def raise_if_bad(quality: Quality, where: str) -> None:
     if quality.n_bad:
         raise DataError(
             f"{where}: {quality.n_bad} of {total} windows have NaN or a flat channel; drop them "
-            "with bad='drop' (--drop-bad), or leave channels that were not recorded out with "
+            "with on_bad='drop', or leave channels that were not recorded out with "
             "`channels`."
         )

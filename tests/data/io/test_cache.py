@@ -246,7 +246,7 @@ def test_bad_windows_that_raise_are_cached_all_the_same(
     with pytest.raises(DataError, match="1 of 15 windows"):
         read_windows(nights)
     work.clear()
-    assert len(read_windows(nights, bad="drop")) == 14
+    assert len(read_windows(nights, on_bad="drop")) == 14
     assert work.preprocessed == []
     classes = ["W", "R"]
     assert same(

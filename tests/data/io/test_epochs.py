@@ -149,13 +149,13 @@ def test_bad_windows() -> None:
     some._data[2, 0] = 1e-6
     with pytest.raises(DataError, match="EpochsArray: 2 of 4 windows have NaN or a flat channel"):
         read_windows(some)
-    windows = read_windows(some, bad="drop")
+    windows = read_windows(some, on_bad="drop")
     assert windows.y.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="`bad` must be 'refuse' or 'drop', got 'keep'"):
-        read_windows(some, bad="keep")
+    with pytest.raises(ValueError, match="`on_bad` must be 'raise' or 'drop', got 'keep'"):
+        read_windows(some, on_bad="keep")
     some._data[:] = 0
     with pytest.raises(DataError, match="all 4 windows have NaN or a flat channel"):
-        read_windows(some, bad="drop")
+        read_windows(some, on_bad="drop")
 
 
 def test_standardise_by_recording() -> None:

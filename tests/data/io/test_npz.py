@@ -84,11 +84,11 @@ def test_bad_windows(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", **{**ARRAYS, "x": x})
     with pytest.raises(DataError, match=r"a.npz: 2 of 6 windows have NaN or a flat channel"):
         read_windows(tmp_path / "a.npz")
-    windows = read_windows(tmp_path / "a.npz", bad="drop")
+    windows = read_windows(tmp_path / "a.npz", on_bad="drop")
     assert windows.subject.tolist() == ["a", "b", "c", "c"]
     assert windows.y.tolist() == [1, 0, 0, 1]
     with pytest.raises(DataError, match="arrays: all 6 windows have NaN or a flat channel"):
-        read_windows({**ARRAYS, "x": np.zeros((6, 2, 50))}, bad="drop")
+        read_windows({**ARRAYS, "x": np.zeros((6, 2, 50))}, on_bad="drop")
 
 
 def test_what_is_not_taken_may_be_bad(tmp_path: Path) -> None:

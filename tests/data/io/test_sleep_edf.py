@@ -217,13 +217,13 @@ def test_flat_windows_are_counted_dropped_or_refused(
     write_edf(psg, {"EEG Fpz-Cz": noise[0], "EEG Pz-Oz": noise[1]})
     with pytest.raises(DataError, match="2 of 12 windows have NaN or a flat channel; drop them"):
         read_windows(tmp_path)
-    windows = read_windows(tmp_path, bad="drop")
+    windows = read_windows(tmp_path, on_bad="drop")
     assert windows.class_counts().tolist() == [2, 1, 1, 4, 2]
     assert "2 of 12 windows have NaN or a flat channel and are left out" in caplog.text
     assert len(read_windows(tmp_path, channels=["Fpz-Cz"])) == 12
     write_edf(psg, {"EEG Fpz-Cz": noise[0], "EEG Pz-Oz": np.zeros(36_000)})
     with pytest.raises(DataError, match="all 12 windows have NaN or a flat channel; leave chann"):
-        read_windows(tmp_path, bad="drop")
+        read_windows(tmp_path, on_bad="drop")
 
 
 def test_every_window_of_a_class_is_flat(
@@ -234,7 +234,7 @@ def test_every_window_of_a_class_is_flat(
     noise[12_000:] = 0.0
     write_edf(psg, {"EEG Fpz-Cz": noise, "EEG Pz-Oz": noise})
     with pytest.raises(DataError, match="every window of 'R' has NaN or a flat channel"):
-        read_windows(tmp_path, bad="drop")
+        read_windows(tmp_path, on_bad="drop")
 
 
 def test_same_night_twice(tmp_path: Path, write_night: WriteNight) -> None:

@@ -101,7 +101,7 @@ def read_windows(
     classes: Sequence[str] | None = None,
     min_windows: int | None = None,
     standardise: Standardise | Literal["auto"] = "auto",
-    bad: Literal["refuse", "drop"] = "refuse",
+    on_bad: Literal["raise", "drop"] = "raise",
     preprocessing: Preprocessing | None = None,
     cache: CacheUse = True,
     engine: str = "serial",
@@ -131,7 +131,7 @@ def read_windows(
         recording. Either uses nothing but the recording itself, so nothing leaks between subjects.
         ``"auto"`` takes each window, but leaves `Windows`, and files that `Windows.save` wrote,
         as they are. None leaves the unit of the source, volts for recordings.
-    bad : "refuse" | "drop"
+    on_bad : "raise" | "drop"
         What to do about windows with NaN or with a flat channel.
     preprocessing : Preprocessing | None
         For nights: what is done before they are cut; None does what the paper does.
@@ -151,8 +151,8 @@ def read_windows(
     Windows
         The windows.
     """
-    if bad not in ("refuse", "drop"):
-        raise ValueError(f"`bad` must be 'refuse' or 'drop', got {bad!r}.")
+    if on_bad not in ("raise", "drop"):
+        raise ValueError(f"`on_bad` must be 'raise' or 'drop', got {on_bad!r}.")
     options = ReadOptions(
         subject,
         channels,
@@ -165,7 +165,7 @@ def read_windows(
         on_progress,
     )
     windows, quality = read_with_quality(source, options)
-    if bad == "refuse":
+    if on_bad == "raise":
         raise_if_bad(quality, _name(source))
     elif quality.n_bad:
         message = "%s: %d of %d windows have NaN or a flat channel and are left out."
