@@ -11,8 +11,8 @@ import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
 from cadda.data.windows import Windows as WindowsType
-from cadda.experiments import magnitudes, manual
 from cadda.experiments.config import make_config
+from cadda.experiments.studies import magnitudes, manual
 from cadda.experiments.study import Job, Record, Study
 from cadda.experiments.training import fold_of
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, jvp, vmap
 
-from cadda.models import Chambon2018, convolution
+from cadda.models import Chambon2018, _fused_convolution
 from cadda.models._fused_convolution import PooledConvolution
 
 SHAPES = [
@@ -51,7 +51,7 @@ def test_same_values_and_gradients_in_several_parts(monkeypatch: pytest.MonkeyPa
         return [result, *torch.autograd.grad(result.square().sum(), [x, *layer.parameters()])]
 
     whole = results()
-    monkeypatch.setattr(convolution, "MOST_BLOCKS", 20)
+    monkeypatch.setattr(_fused_convolution, "MOST_BLOCKS", 20)
     for one, parts in zip(whole, results(), strict=True):
         torch.testing.assert_close(one, parts, rtol=0, atol=1e-12)
 

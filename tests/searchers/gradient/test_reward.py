@@ -10,7 +10,7 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy, one_hot
 
-from cadda.searchers import reward
+from cadda.searchers.gradient import reward
 from cadda.searchers.gradient.reward import (
     Confidence,
     best_sharpness,
