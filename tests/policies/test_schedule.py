@@ -15,8 +15,8 @@ from cadda.policies.schedule import (
     PolicySchedule,
     ScheduledPolicy,
     Segment,
+    build_policy,
     load_policy,
-    runnable,
 )
 from cadda.training import TrainingSettings, train
 
@@ -26,7 +26,7 @@ SCHEDULE = PolicySchedule((Segment(2, SPECS[0]), Segment(1, SPECS[1])))
 
 def test_which_policy_when(pool: OperationPool) -> None:
     expected = [SPECS[0], SPECS[0], SPECS[1], SPECS[1]]
-    running = runnable(SCHEDULE, pool)
+    running = build_policy(SCHEDULE, pool)
     assert isinstance(running, ScheduledPolicy)
     for epoch, spec in enumerate(expected, 1):
         assert SCHEDULE.at_epoch(epoch) == spec
@@ -45,7 +45,7 @@ def test_training_follows_it(pool: OperationPool) -> None:
     x, y = torch.ones(4, 6, 100), torch.tensor([0, 1, 0, 1])
     model = torch.nn.Sequential(torch.nn.Flatten(), Spy(600, 2))
     settings = TrainingSettings(max_epochs=4, batch_size=4)
-    train(model, (x, y), (x, y), ("a", "b"), settings, policy=runnable(SCHEDULE, pool))
+    train(model, (x, y), (x, y), ("a", "b"), settings, policy=build_policy(SCHEDULE, pool))
     assert seen == [1, 1, -1, -1]
 
 

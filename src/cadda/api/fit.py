@@ -22,6 +22,7 @@ from cadda.api.prepare import (
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.models.serialization import ModelDescription, save_model
+from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import (
@@ -76,6 +77,7 @@ def fit(
     *,
     model: ModelSource = "chambon2018",
     policy: PolicySpec | PolicySchedule | Augmentation | str | os.PathLike[str] | None = None,
+    pool: OperationPool | None = None,
     max_epochs: int = 300,
     patience: int = 30,
     batch_size: int = 16,
@@ -104,6 +106,8 @@ def fit(
     policy : PolicySpec | PolicySchedule | Policy | path-like | callable | None
         Augmentation: a spec, a schedule of them, a file with either, or anything that maps (x, y)
         to augmented (x, y).
+    pool : OperationPool | None
+        The operations of a policy that has some of your own; None takes cadda's for ``train``.
     max_epochs : int
         Most epochs.
     patience : int
@@ -158,7 +162,7 @@ def fit(
         (valid.x, valid.y),
         train.class_names,
         settings,
-        policy=augmentation_for(policy, train),
+        policy=augmentation_for(policy, train, pool),
         on_event=on_event,
         checkpoint=None if checkpoint is None else Path(checkpoint),
     )

@@ -16,8 +16,9 @@ from cadda.data.windows import Windows
 from cadda.exceptions import ModelError
 from cadda.models.registry import ModelSource, make_model
 from cadda.models.serialization import ModelDescription
+from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
-from cadda.policies.schedule import PolicySchedule, load_policy, runnable
+from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.training.augmenter import Augmentation
 
@@ -91,6 +92,7 @@ def model_for(source: ModelSource, windows: Windows, *, seed: int) -> nn.Module:
 def augmentation_for(
     policy: PolicySpec | PolicySchedule | Augmentation | str | os.PathLike[str] | None,
     windows: Windows,
+    pool: OperationPool | None = None,
 ) -> Augmentation | None:
     """Turn what a user gave as a policy into something that augments batches.
 
@@ -100,13 +102,21 @@ def augmentation_for(
         See `fit`.
     windows : Windows
         What it will augment.
+    pool : OperationPool | None
+        See `fit`.
 
     Returns
     -------
     Policy | callable | None
         What `train` takes.
     """
-    spec = load_policy(policy) if isinstance(policy, str | os.PathLike) else policy
+    known = () if pool is None else pool.names
+    spec = load_policy(policy, known=known) if isinstance(policy, str | os.PathLike) else policy
+    if pool is not None and not isinstance(spec, PolicySpec | PolicySchedule):
+        raise TypeError(
+            "`pool` must come with a `policy` that is a PolicySpec, a PolicySchedule or a file, "
+            f"got {type(policy).__name__}."
+        )
     if isinstance(spec, Policy):
         _check_classes(spec.spec, windows)
     if not isinstance(spec, PolicySpec | PolicySchedule):
@@ -114,7 +124,7 @@ def augmentation_for(
     last = spec.last if isinstance(spec, PolicySchedule) else spec
     _check_classes(last, windows)
     check_scale(windows)
-    return runnable(spec, pool_for_policy(last, windows))
+    return build_policy(spec, pool or pool_for_policy(last, windows))
 
 
 def _check_classes(spec: PolicySpec, windows: Windows) -> None:

@@ -206,11 +206,11 @@ def _check_fit(spec: PolicySpec, pool: OperationPool) -> None:
             try:
                 pool.index(name)
             except KeyError as error:
-                raise ValueError(f"`pool` does not fit `spec`: {error.args[0]}") from None
+                raise ValueError(f"`pool` does not fit the policy: {error.args[0]}") from None
         wanted, actual = spec.operations.get(name), pool[name].settings
         if wanted and wanted != actual:
             raise ValueError(
-                f"`pool` does not fit `spec`: `{name}` has the settings {actual}, "
+                f"`pool` does not fit the policy: `{name}` has the settings {actual}, "
                 f"but the policy was made with {wanted}."
             )
 

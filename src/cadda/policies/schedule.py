@@ -17,7 +17,7 @@ from cadda.policies.policy import Policy
 from cadda.policies.spec.json import readable_json
 from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["PolicySchedule", "ScheduledPolicy", "Segment", "load_policy", "runnable"]
+__all__ = ["PolicySchedule", "ScheduledPolicy", "Segment", "build_policy", "load_policy"]
 
 FORMAT = "cadda-schedule"
 VERSION = 1
@@ -204,7 +204,9 @@ class ScheduledPolicy:
         return self._policies[self.schedule.segment_at(epoch)]
 
 
-def runnable(policy: PolicySpec | PolicySchedule, pool: OperationPool) -> Policy | ScheduledPolicy:
+def build_policy(
+    policy: PolicySpec | PolicySchedule, pool: OperationPool
+) -> Policy | ScheduledPolicy:
     """Turn plain data into something that augments batches.
 
     Parameters

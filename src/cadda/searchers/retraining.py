@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from cadda.policies.schedule import PolicySchedule, runnable
+from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import Retrained
 from cadda.searchers.problem import SearchTask
@@ -230,7 +230,7 @@ class Retrainings:
             (task.x_valid, task.y_valid),
             task.class_names,
             settings,
-            policy=None if policy is None else runnable(policy, task.pool),
+            policy=None if policy is None else build_policy(policy, task.pool),
             on_event=self.on_training,
             checkpoint=self._checkpoint(epoch),
         )

@@ -75,7 +75,7 @@ CASES: list[tuple[str, Change, str]] = [
     (
         "unknown operation",
         lambda d: entry(d).update(operation="time_maks"),
-        "`policy.*[0].stages[0][0].operation` must be an operation that cadda knows, "
+        "`policy.*[0].stages[0][0].operation` must be a known operation, "
         "got `time_maks` (did you mean `time_mask`?).",
     ),
     (
@@ -212,7 +212,7 @@ def test_too_large(tmp_path: Path) -> None:
         ),
         (
             "# two stages\n\ntime_mask p=1 m=0.2 > time_reverse p=1 | sing_flip p=1",
-            "line 3: `sing_flip p=1` must be an operation that cadda knows, "
+            "line 3: `sing_flip p=1` must be a known operation, "
             "got `sing_flip` (did you mean `sign_flip`?).",
         ),
         ("[W]\nsign_flip", "line 2: `p` of `sign_flip` is missing."),

@@ -152,9 +152,10 @@ def _validated(
     allowed = set(CATALOGUE) | set(known)
     for name in spec.operation_names:
         if name not in allowed:
+            hint = did_you_mean(name, allowed) or "; list operations of your own in `known`"
             raise PolicyFileError(
-                f"{_place(_path_to(spec, name), short)} must be an operation that cadda knows, "
-                f"got `{name}`{did_you_mean(name, allowed)}."
+                f"{_place(_path_to(spec, name), short)} must be a known operation, "
+                f"got `{name}`{hint}."
             )
     return spec
 

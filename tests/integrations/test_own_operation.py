@@ -1,0 +1,113 @@
+"""A policy found with a user's own operation is saved, loaded, trained with and reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import Generator, Tensor
+
+import cadda
+from cadda.exceptions import PolicyFileError
+from cadda.operations import uniform
+from cadda.training.settings import TrainingSettings
+
+QUICK = {"model": "shallow", "max_epochs": 2}
+
+
+@dataclass(frozen=True)
+class Gain(cadda.Operation):
+    """Multiply each window by a factor drawn from 1 ± µ · ``max_change``."""
+
+    name: ClassVar[str] = "gain"
+    max_change: float = 0.5
+
+    def sample(self, x: Tensor, generator: Generator | None) -> dict[str, Tensor]:
+        return {"share": 2 * uniform((len(x),), x, generator) - 1}
+
+    def apply(self, x: Tensor, magnitude: Tensor, draw: dict[str, Tensor]) -> Tensor:
+        factor = 1 + self.max_change * magnitude * draw["share"]
+        return x * factor[:, None, None]
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[cadda.Windows, cadda.Windows, cadda.Windows]:
+    rng = np.random.default_rng(0)
+    windows = cadda.Windows(
+        rng.normal(size=(72, 2, 128)), np.arange(72) % 2, subject=np.repeat(np.arange(6), 12),
+        sfreq=64, ch_names=["C3", "C4"], class_names=["left", "right"],
+    )  # fmt: skip
+    return windows.split(valid=0.34, test=0.17)
+
+
+@pytest.fixture(scope="module")
+def pool(parts: tuple[cadda.Windows, ...]) -> cadda.OperationPool:
+    return cadda.operation_pool(parts[0], operations=["sign_flip"]).with_operation(Gain())
+
+
+@pytest.fixture(scope="module")
+def folder(
+    parts: tuple[cadda.Windows, ...],
+    pool: cadda.OperationPool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """Search with the pool, into a run folder."""
+    folder = tmp_path_factory.mktemp("search") / "run"
+    train, valid, _ = parts
+    result = cadda.search(
+        train, valid, method="random", model="shallow", operations=pool, budget=2, n_stages=1,
+        training=TrainingSettings(max_epochs=1), run_dir=folder,
+    )  # fmt: skip
+    assert result.policy.operation_names == ("sign_flip", "gain")
+    result.policy.save(folder / "own.json")
+    return folder
+
+
+def test_from_search_to_training(
+    folder: Path, parts: tuple[cadda.Windows, ...], pool: cadda.OperationPool
+) -> None:
+    train, valid, test = parts
+    spec = cadda.PolicySpec.load(folder / "own.json", known=pool.names)
+    assert spec.operations["gain"] == {"max_change": 0.5}
+    fitted = [
+        cadda.fit(train, valid, policy=policy, pool=pool, **QUICK)
+        for policy in (spec, folder / "own.json")
+    ]
+    by_hand = cadda.fit(train, valid, policy=cadda.Policy(spec, pool), **QUICK)
+    weights = [made.model.state_dict() for made in (*fitted, by_hand)]
+    for name, value in weights[0].items():
+        assert torch.equal(value, weights[1][name])
+        assert torch.equal(value, weights[2][name])
+    assert 0 <= cadda.evaluate(fitted[0], test).balanced_accuracy <= 1
+
+
+def test_the_operation_is_applied(
+    parts: tuple[cadda.Windows, ...], pool: cadda.OperationPool
+) -> None:
+    train, valid, _ = parts
+    spec = cadda.PolicySpec.from_text("gain p=1 m=1", known=pool.names)
+    plain, augmented = (
+        cadda.fit(train, valid, policy=policy, pool=own, **QUICK).history
+        for policy, own in ((None, None), (spec, pool))
+    )
+    assert plain[-1].train_loss != augmented[-1].train_loss
+
+
+def test_without_the_pool_the_way_out_is_named(
+    folder: Path, parts: tuple[cadda.Windows, ...], pool: cadda.OperationPool
+) -> None:
+    train, valid, _ = parts
+    with pytest.raises(PolicyFileError, match=r"known operation, got `gain`.*`known`"):
+        cadda.PolicySpec.load(folder / "own.json")
+    spec = cadda.PolicySpec.from_text("gain p=1 m=1", known=pool.names)
+    with pytest.raises(ValueError, match=r"`pool` does not fit the policy: .*`gain`"):
+        cadda.fit(train, valid, policy=spec, **QUICK)
+    other = spec.model_copy(update={"operations": {"gain": {"max_change": 0.1}}})
+    with pytest.raises(ValueError, match=r"settings .*0.5.*made with .*0.1"):
+        cadda.fit(train, valid, policy=other, pool=pool, **QUICK)
+    with pytest.raises(TypeError, match="`pool` must come with a `policy`"):
+        cadda.fit(train, valid, pool=pool, **QUICK)
