@@ -1,7 +1,12 @@
-"""Arithmetic operations, whose results can be worked out by hand, and a model that is convex."""
+"""What the tests of the paper share.
+
+Arithmetic operations, whose results can be worked out by hand; a convex problem, whose lower level
+scipy solves; and one step of the bilevel search, for which torch differentiates explicitly.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +16,11 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from cadda import Operation, OperationPool, PolicySpec, Windows
+from cadda import Operation, OperationPool, PolicySpec, RelaxedPolicy, StagedPolicy, Windows
+from cadda.policies.relaxed.base import RelaxedDraw
 
 N_TIMES = 4
 
@@ -132,3 +139,75 @@ def _signals(n_windows: int, size: float, name: str, seed: int) -> Windows:
 @pytest.fixture(scope="session")
 def convex() -> ConvexProblem:
     return ConvexProblem(_signals(1000, 0.4, "t", 0), _signals(1000, 0.8, "v", 1))
+
+
+@dataclass(frozen=True)
+class BilevelStep:
+    """Windows, model and policy of one step: L(θ | T_α(D_train)) and L(θ | D_valid) by torch."""
+
+    model: nn.Module
+    policy: RelaxedPolicy
+    draw: RelaxedDraw
+    x: Tensor
+    y: Tensor
+    x_valid: Tensor
+    y_valid: Tensor
+    xi: float = 0.1
+
+    @property
+    def theta(self) -> dict[str, Tensor]:
+        return {name: value.detach() for name, value in self.model.named_parameters()}
+
+    @property
+    def alpha(self) -> list[Tensor]:
+        return list(self.policy.parameters())
+
+    def train_loss(self, theta: dict[str, Tensor]) -> Tensor:
+        augmented = self.policy.transform(self.x, self.draw)
+        return cross_entropy(functional_call(self.model, theta, (augmented,)), self.y)
+
+    def valid_loss(self, theta: dict[str, Tensor]) -> Tensor:
+        return cross_entropy(functional_call(self.model, theta, (self.x_valid,)), self.y_valid)
+
+    def slope(self, loss: Callable[[dict[str, Tensor]], Tensor], theta: dict[str, Tensor]) -> Any:
+        """Differentiate a loss in θ; keeps the graph, for derivatives in α."""
+        leaves = {name: value.detach().requires_grad_() for name, value in theta.items()}
+        parts = torch.autograd.grad(loss(leaves), list(leaves.values()), create_graph=True)
+        return dict(zip(leaves, parts, strict=True))
+
+    def moved(self, direction: dict[str, Tensor], size: float) -> dict[str, Tensor]:
+        """Return θ + size · direction."""
+        return {name: value + size * direction[name] for name, value in self.theta.items()}
+
+    def valid_slope(self) -> dict[str, Tensor]:
+        """Differentiate the validation loss in θ' = θ − ξ ∇L(θ | T_α(D_train))."""
+        after = self.moved(self.slope(self.train_loss, self.theta), -self.xi)
+        return {name: value.detach() for name, value in self.slope(self.valid_loss, after).items()}
+
+    def alpha_slope(self, value: Tensor) -> Tensor:
+        """Differentiate in α, as one vector."""
+        parts = torch.autograd.grad(
+            value, self.alpha, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        return torch.cat([part.flatten() for part in parts])
+
+
+@pytest.fixture
+def bilevel(pool: OperationPool, generator: torch.Generator) -> BilevelStep:
+    """A step in double precision; its policy draws among three operations in two stages."""
+    n_windows, n_channels, n_times = 12, len(pool.ch_names), 24
+
+    def windows() -> Tensor:
+        shape = (n_windows, n_channels, n_times)
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    operations = pool.select(["gaussian_noise", "frequency_shift", "time_mask"])
+    policy = StagedPolicy(operations, n_subpolicies=2).double()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = nn.Sequential(
+            nn.Conv1d(n_channels, 2, 9), nn.Tanh(), nn.Flatten(), nn.Linear(2 * 16, 3)
+        ).double()
+    x, x_valid = windows(), windows()
+    y, y_valid = torch.randint(3, (2, n_windows), generator=generator)
+    return BilevelStep(model, policy, policy.draw(x, generator=generator), x, y, x_valid, y_valid)
