@@ -19,9 +19,9 @@ from torch.nn.functional import cross_entropy
 
 import cadda
 from cadda._internal.random import Seeds
-from cadda.api.search import make_task
+from cadda.api.prepare import make_problem
 from cadda.searchers.methods import find_method
-from cadda.searchers.problem import SearchTask
+from cadda.training.problem import Problem
 
 MASS = ("C3", "C4", "F3", "F4", "O1", "O2")
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -42,8 +42,8 @@ def make(
     n_classes: int = 5,
     n_operations: int = 13,
     shape: tuple[int, int, float] = (6, 3840, 128.0),
-) -> SearchTask:
-    """Make a task of noise: only its size matters here."""
+) -> Problem:
+    """Make a problem of noise: only its size matters here."""
     n_channels, n_times, sfreq = shape
     g = Seeds(0).stream("windows")
     parts = [
@@ -58,21 +58,21 @@ def make(
         for side in ("a", "b")
     ]
     names = cadda.operation_pool(parts[0]).names[:n_operations]
-    return make_task(*parts, model="chambon2018", operations=names, device="cpu")
+    return make_problem(*parts, model="chambon2018", operations=names, device="cpu")
 
 
-def searcher(task: SearchTask, name: str, **settings: Any) -> Any:
+def searcher(problem: Problem, name: str, **settings: Any) -> Any:
     """Make a searcher that is past its warm-up."""
     method_name, fixed = METHODS[name]
     method = find_method(method_name)
     complete = method.complete({"warmup_epochs": 0} | fixed | settings, preset=None, seed=0)
-    return method.make(task, method.settings(**complete), classwise=method.classwise)
+    return method.make(problem, method.settings(**complete), classwise=method.classwise)
 
 
-def plain_step(task: SearchTask, batch_size: int) -> Callable[[], None]:
-    model = task.make_model(0)
+def plain_step(problem: Problem, batch_size: int) -> Callable[[], None]:
+    model = problem.make_model(0)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    x, y = task.training_batch(torch.arange(batch_size))
+    x, y = problem.training_batch(torch.arange(batch_size))
 
     def step() -> None:
         optimizer.zero_grad()
@@ -83,20 +83,20 @@ def plain_step(task: SearchTask, batch_size: int) -> Callable[[], None]:
 
 
 def ratios(
-    task: SearchTask, names: list[str], batch_size: int = 16, **settings: Any
+    problem: Problem, names: list[str], batch_size: int = 16, **settings: Any
 ) -> dict[str, float]:
     """Time steps of some methods and of plain training, in turn."""
-    steps: dict[str, Callable[[], object]] = {"plain": plain_step(task, batch_size)}
+    steps: dict[str, Callable[[], object]] = {"plain": plain_step(problem, batch_size)}
     for name in names:
-        steps[name] = searcher(task, name, batch_size=batch_size, **settings).step
+        steps[name] = searcher(problem, name, batch_size=batch_size, **settings).step
     times = milliseconds(steps, seconds=3.0)
     return {name: times[name] / times["plain"] for name in names}
 
 
-def augmenting(task: SearchTask, name: str) -> Callable[[], None]:
+def augmenting(problem: Problem, name: str) -> Callable[[], None]:
     """Give what a method does with windows before the model sees them, and its derivative."""
-    one = searcher(task, name)
-    x, y = task.training_batch(torch.arange(16))
+    one = searcher(problem, name)
+    x, y = problem.training_batch(torch.arange(16))
     slope, parameters = torch.randn_like(x), list(one.policy.parameters())
 
     def augment() -> None:
@@ -111,8 +111,8 @@ def peak_memory(kind: str) -> float:
 
     Run in a process of its own, under Linux, which can forget the peak before the steps.
     """
-    task = make(shape=(2, 3000, 100.0))
-    step = plain_step(task, 16) if kind == "plain" else searcher(task, kind).step
+    problem = make(shape=(2, 3000, 100.0))
+    step = plain_step(problem, 16) if kind == "plain" else searcher(problem, kind).step
     Path("/proc/self/clear_refs").write_text("5")
     before = _kibibytes("VmRSS")
     for _ in range(20):
@@ -150,9 +150,9 @@ def main() -> None:
 
 def print_augmenting(console: Console) -> None:
     """Compare what sampling and mixing cost by themselves, without the model."""
-    task = make()
+    problem = make()
     times = milliseconds(
-        {name: augmenting(task, name) for name in ("adda", "adda as a mixture")}, seconds=3.0
+        {name: augmenting(problem, name) for name in ("adda", "adda as a mixture")}, seconds=3.0
     )
     console.print(
         f"Augmenting 16 windows of 6 × 3840 and its derivative, without the model: "

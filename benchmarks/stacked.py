@@ -17,6 +17,7 @@ from rich.table import Table
 
 import cadda
 from cadda.models import LeNet1
+from cadda.testing.problems import tensor_problem
 from cadda.training import TrainingSettings, train
 from cadda.training.batched import train_stacked
 
@@ -56,12 +57,13 @@ def compare(
         for seed in range(n_models)
     ]
 
+    problem = tensor_problem(*data, CLASS_NAMES, lambda seed: LeNet1(*SHAPE))
+
     def alone() -> None:
-        train(LeNet1(*SHAPE), *data, CLASS_NAMES, settings[0], policy=policy)
+        train(problem, settings[0], policy=policy)
 
     def stacked() -> None:
-        models = [LeNet1(*SHAPE) for _ in settings]
-        train_stacked(models, *data, CLASS_NAMES, settings, [policy] * n_models)
+        train_stacked(problem, settings, [policy] * n_models)
 
     times = [(seconds_of(alone), seconds_of(stacked)) for _ in range(2)]
     return 1 / min(one for one, _ in times), n_models / min(one for _, one in times)

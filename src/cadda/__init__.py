@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from cadda._version import __version__
 
 if TYPE_CHECKING:
-    from cadda.api.fit import Fitted, evaluate, fit
+    from cadda.api.fit import evaluate, fit
     from cadda.api.pool import operation_pool
     from cadda.api.screen import screen
     from cadda.api.search import SearchResult, search
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         StagedPolicy,
     )
     from cadda.screening.result import Screening
+    from cadda.training import Fitted
 
 __all__ = [
     "AugmentedClassifier",
@@ -95,7 +96,7 @@ _HOMES = {
     "Screening": "cadda.screening.result",
     "SearchResult": "cadda.api.search",
     "StagedPolicy": "cadda.policies",
-    "Fitted": "cadda.api.fit",
+    "Fitted": "cadda.training",
     "Windows": "cadda.data.windows",
     "evaluate": "cadda.api.fit",
     "fit": "cadda.api.fit",

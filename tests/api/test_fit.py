@@ -14,7 +14,7 @@ from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import pick_device
 from cadda.api.run import evaluate_run, train_in_folder
 from cadda.data.windows import Windows
-from cadda.exceptions import CaddaError, LeakError, ModelError, RunError
+from cadda.exceptions import CaddaError, LeakError, ModelError, RunError, TrainingError
 from cadda.models.serialization import load_model
 from cadda.runs.folder import RunFolder
 
@@ -199,3 +199,14 @@ def test_evaluate_refuses_who_was_seen(tmp_path: Path) -> None:
         evaluate_run(tmp_path / "run", other, unseen_only=False)
     with pytest.raises(RunError, match="is not the folder of a training"):
         evaluate_run(tmp_path, make(), unseen_only=False)
+
+
+def test_checkpoint_of_other_windows_or_policy_is_not_resumed(tmp_path: Path) -> None:
+    train, valid, _ = make().split()
+    file = tmp_path / "checkpoint.pt"
+    options = QUICK | {"max_epochs": 1, "checkpoint": file}
+    fit(train, valid, **options)
+    with pytest.raises(TrainingError, match="`data` was"):
+        fit(train[::-1], valid, **options)
+    with pytest.raises(TrainingError, match="`policy` was None"):
+        fit(train, valid, policy=PolicySpec.from_text("sign_flip p=1"), **options)

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 import torch
+from cadda.searchers.problem import SearchTask
 from torch import Tensor, nn
 
 from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.settings import PAPER, BilevelSettings
-from cadda.searchers.problem import SearchTask
 
 CLASSES = ("a", "b", "c")
 POLICY_LR = 0.01

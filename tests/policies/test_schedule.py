@@ -18,6 +18,7 @@ from cadda.policies.schedule import (
     build_policy,
     load_policy,
 )
+from cadda.testing.problems import tensor_problem
 from cadda.training import TrainingSettings, train
 
 SPECS = [PolicySpec.from_text(f"sign_flip p={p}") for p in (0.0, 1.0)]
@@ -45,7 +46,8 @@ def test_training_follows_it(pool: OperationPool) -> None:
     x, y = torch.ones(4, 6, 100), torch.tensor([0, 1, 0, 1])
     model = torch.nn.Sequential(torch.nn.Flatten(), Spy(600, 2))
     settings = TrainingSettings(max_epochs=4, batch_size=4)
-    train(model, (x, y), (x, y), ("a", "b"), settings, policy=build_policy(SCHEDULE, pool))
+    problem = tensor_problem((x, y), (x, y), ("a", "b"), lambda seed: model)
+    train(problem, settings, policy=build_policy(SCHEDULE, pool))
     assert seen == [1, 1, -1, -1]
 
 

@@ -20,8 +20,9 @@ from cadda.screening.rewards import collect_trials
 from cadda.screening.settings import ScreeningProgress, ScreeningSettings
 from cadda.screening.verdicts import ScreeningRow
 from cadda.searchers.gradient.reward import window_rewards
-from cadda.searchers.problem import SearchTask
 from cadda.testing.planted import planted_windows
+from cadda.testing.problems import tensor_problem
+from cadda.training.problem import Problem
 
 SFREQ = 100.0
 QUICK = {"n_rounds": 40, "windows_per_round": 48, "draws": 4, "n_epochs": 20, "max_warmup": 30}
@@ -202,7 +203,7 @@ def test_nothing_helps_or_hurts_where_there_is_only_noise(seed: int) -> None:
 # The trials themselves
 
 
-def small_task() -> SearchTask:
+def small_problem() -> Problem:
     train, valid = bumps(50, 0, "a"), bumps(40, 1, "b")
     pool = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
 
@@ -214,8 +215,8 @@ def small_task() -> SearchTask:
                 nn.Linear(4 * 72, 2),
             )  # fmt: skip
 
-    data = (train.x, train.y, valid.x, valid.y, train.class_names)
-    return SearchTask(*data, pool, make, make, torch.device("cpu"))
+    data = ((train.x, train.y), (valid.x, valid.y), train.class_names)
+    return tensor_problem(*data, make, pool=pool)
 
 
 def small_trials(**changes: object) -> Trials:
@@ -224,7 +225,7 @@ def small_trials(**changes: object) -> Trials:
     )
     changed = dataclasses.replace(settings, **changes)
     return collect_trials(
-        small_task(), destructive_controls(SFREQ), changed, valid_cluster=torch.arange(40)
+        small_problem(), destructive_controls(SFREQ), changed, valid_cluster=torch.arange(40)
     )[0]
 
 
@@ -247,11 +248,11 @@ def test_same_seed_same_rewards_and_nothing_else_is_touched() -> None:
 
 
 def test_rewards_with_each_label_are_exact_derivatives() -> None:
-    task, g = small_task(), torch.Generator().manual_seed(0)
-    model = task.make_model(0).double().eval()
+    problem, g = small_problem(), torch.Generator().manual_seed(0)
+    model = problem.make_model(0).double().eval()
     weights = {name: value.detach() for name, value in model.named_parameters()}
     v = {n: torch.randn(w.shape, generator=g, dtype=w.dtype) for n, w in weights.items()}
-    x = task.x_train[:5].double()
+    x = problem.train.x[:5].double()
     found = label_rewards(model, weights, v, x)
     for label in range(2):
         y = torch.full((5,), label)
@@ -285,7 +286,7 @@ def test_progress_reaches_its_end() -> None:
     events: list[ScreeningProgress] = []
     settings = ScreeningSettings(n_rounds=7, n_epochs=2, max_warmup=3, min_accuracy=1.1)
     collect_trials(
-        small_task(),
+        small_problem(),
         destructive_controls(SFREQ),
         settings,
         valid_cluster=torch.arange(40),

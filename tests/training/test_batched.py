@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from cadda.models import LeNet1
 from cadda.operations.pool import image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.spec.model import PolicySpec
-from cadda.training import TrainingResult, TrainingSettings, train
+from cadda.testing.problems import tensor_problem
+from cadda.training import Fitted, Problem, TrainingSettings, train
 from cadda.training.batched import can_stack, train_stacked
 
 CLASS_NAMES = ("a", "b", "c")
@@ -46,21 +48,17 @@ def policy(text: str | None) -> Policy | None:
     return None if text is None else Policy(PolicySpec.from_text(text), image_pool())
 
 
-def both(settings: TrainingSettings) -> tuple[list[Any], list[TrainingResult]]:
-    data = images(70, 0), images(50, 1)
+def problem(make: Callable[[int], nn.Module] = lenet) -> Problem:
+    return tensor_problem(images(70, 0), images(50, 1), CLASS_NAMES, make)
+
+
+def both(settings: TrainingSettings) -> tuple[list[Any], list[Fitted]]:
     # Where copies are added, all must have a policy, so that batches are equally large.
     texts = TEXTS[1:] if settings.copies else TEXTS
     every = [replace(settings, seed=seed) for seed in range(len(texts))]
-    stacked = train_stacked(
-        [lenet(seed) for seed in range(len(texts))],
-        *data,
-        CLASS_NAMES,
-        every,
-        [policy(text) for text in texts],
-    )
+    stacked = train_stacked(problem(), every, [policy(text) for text in texts])
     alone = [
-        train(lenet(one.seed), *data, CLASS_NAMES, one, policy=policy(text))
-        for one, text in zip(every, texts, strict=True)
+        train(problem(), one, policy=policy(text)) for one, text in zip(every, texts, strict=True)
     ]
     return stacked, alone
 
@@ -95,15 +93,12 @@ def test_one_that_diverges_does_not_disturb_the_others() -> None:
     def broken(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return x * torch.nan, y
 
-    data = images(40, 0), images(30, 1)
     settings = [TrainingSettings(max_epochs=3, seed=seed) for seed in range(2)]
-    first, second = train_stacked(
-        [lenet(0), lenet(1)], *data, CLASS_NAMES, settings, [broken, None]
-    )
+    first, second = train_stacked(problem(), settings, [broken, None])
     assert isinstance(first, TrainingError)
     assert "the loss became nan in epoch 1, step 1" in str(first)
-    assert isinstance(second, TrainingResult)
-    alone = train(lenet(1), *data, CLASS_NAMES, settings[1])
+    assert isinstance(second, Fitted)
+    alone = train(problem(), settings[1])
     assert second.history[-1].valid_loss == pytest.approx(alone.history[-1].valid_loss, rel=1e-4)
 
 
@@ -112,22 +107,17 @@ def test_what_cannot_be_stacked() -> None:
     noisy = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(256, 3))
     assert not can_stack(noisy)
     assert not can_stack(nn.Sequential(nn.BatchNorm1d(16), nn.Flatten(), nn.Linear(256, 3)))
-    data = images(40, 0), images(30, 1)
-    with pytest.raises(ValueError, match="`models` must have neither dropout nor buffers"):
-        train_stacked([noisy], *data, CLASS_NAMES, [TrainingSettings()], [None])
+    with pytest.raises(ValueError, match="`model` must have neither dropout nor buffers"):
+        train_stacked(problem(lambda seed: noisy), [TrainingSettings()], [None])
     with pytest.raises(ValueError, match="`settings` must be the same for all models"):
         train_stacked(
-            [lenet(0), lenet(1)],
-            *data,
-            CLASS_NAMES,
+            problem(),
             [TrainingSettings(), TrainingSettings(lr=0.1)],
             [None, None],
         )
     with pytest.raises(ValueError, match="`policies` must be given for all models or for none"):
         train_stacked(
-            [lenet(0), lenet(1)],
-            *data,
-            CLASS_NAMES,
+            problem(),
             [TrainingSettings(copies=1)] * 2,
             [None, policy("horizontal_flip p=1")],
         )

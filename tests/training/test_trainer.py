@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ from torch import nn
 from cadda import Operation, OperationPool, Policy, PolicySpec, StagedPolicy, operation_pool
 from cadda.exceptions import ModelError, TrainingError
 from cadda.policies.schedule import PolicySchedule, ScheduledPolicy, Segment
-from cadda.training import EpochEnd, TrainingEnd, TrainingSettings, train
+from cadda.testing.problems import tensor_problem
+from cadda.training import EpochEnd, Problem, TrainingEnd, TrainingSettings, train
 from cadda.training.augmenter import Augmenter
 
 CLASSES = ("low", "high")
+Labelled = tuple[torch.Tensor, torch.Tensor]
 
 
 def data(n: int = 64, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -44,6 +47,14 @@ def network(seed: int = 0, *, norm: bool = False) -> nn.Module:
         )
 
 
+def problem(
+    make: Callable[[int], nn.Module] = network,
+    train: Labelled | None = None,
+    valid: Labelled | None = None,
+) -> Problem:
+    return tensor_problem(train or data(), valid or data(seed=1), CLASSES, make)
+
+
 def settings(**changes: object) -> TrainingSettings:
     values = {"max_epochs": 12, "patience": 5, "batch_size": 16, "lr": 1e-2} | changes
     return TrainingSettings(**values)
@@ -51,7 +62,7 @@ def settings(**changes: object) -> TrainingSettings:
 
 def test_learns_and_reports() -> None:
     events: list[object] = []
-    result = train(network(), data(), data(seed=1), CLASSES, settings(), on_event=events.append)
+    result = train(problem(), settings(), on_event=events.append)
     assert result.history[-1].train_loss < result.history[0].train_loss
     assert max(event.valid_balanced_accuracy for event in result.history) > 0.9
     assert [type(event) for event in events] == [EpochEnd] * len(result.history) + [TrainingEnd]
@@ -60,7 +71,7 @@ def test_learns_and_reports() -> None:
 
 def test_the_best_weights_are_kept() -> None:
     x, y = data(seed=1)
-    result = train(network(), data(), (x, y), CLASSES, settings(lr=0.3, max_epochs=8))
+    result = train(problem(valid=(x, y)), settings(lr=0.3, max_epochs=8))
     with torch.no_grad():
         loss = nn.functional.cross_entropy(result.model(x), y).item()
     best = min(result.history, key=lambda event: event.valid_loss)
@@ -73,14 +84,14 @@ def test_early_stopping(monitor: str) -> None:
     x, y = data(seed=1)
     choice = settings(max_epochs=100, patience=3, monitor=monitor)
     # Validation labels are the wrong way round, so that the better it trains, the worse it is.
-    result = train(network(), data(), (x, 1 - y), CLASSES, choice)
+    result = train(problem(valid=(x, 1 - y)), choice)
     assert result.stopped_early
     assert len(result.history) == result.best_epoch + 3
 
 
 def test_same_seed_same_bytes_and_no_global_state() -> None:
     before = torch.random.get_rng_state()
-    runs = [train(network(), data(), data(seed=1), CLASSES, settings(seed=s)) for s in (1, 1, 2)]
+    runs = [train(problem(), settings(seed=s)) for s in (1, 1, 2)]
     assert torch.equal(before, torch.random.get_rng_state())
     first, again, other = (run.model.state_dict() for run in runs)
     assert all(torch.equal(first[key], again[key]) for key in first)
@@ -112,34 +123,36 @@ def test_resumed_training_ends_with_the_same_bytes(stop_after: int, tmp_path: Pa
         if isinstance(event, EpochEnd) and event.epoch == stop_after:
             raise KilledError
 
-    arguments = (data(), data(seed=1), CLASSES, settings())
-    whole = train(network(norm=True), *arguments, policy=policy())
+    arguments = (problem(lambda seed: network(seed, norm=True)), settings())
+    whole = train(*arguments, policy=policy())
     file = tmp_path / "checkpoint.pt"
     with pytest.raises(KilledError):
-        train(network(norm=True), *arguments, policy=policy(), on_event=kill, checkpoint=file)
-    resumed = train(network(7, norm=True), *arguments, policy=policy(), checkpoint=file)
+        train(*arguments, policy=policy(), on_event=kill, checkpoint=file)
+    resumed = train(*arguments, policy=policy(), checkpoint=file)
     assert resumed.history == whole.history
     expected = whole.model.state_dict()
     assert all(torch.equal(expected[k], v) for k, v in resumed.model.state_dict().items())
-    again = train(network(8, norm=True), *arguments, policy=policy(), checkpoint=file)
+    again = train(*arguments, policy=policy(), checkpoint=file)
     assert again.history == whole.history
 
 
 def test_checkpoint_of_another_training(tmp_path: Path) -> None:
     file = tmp_path / "checkpoint.pt"
-    train(network(), data(), data(seed=1), CLASSES, settings(max_epochs=1), checkpoint=file)
-    with pytest.raises(TrainingError, match=r"another training: `lr` was 0.01, and is 0.02 now"):
-        train(
-            network(),
-            data(),
-            data(seed=1),
-            CLASSES,
-            settings(max_epochs=1, lr=0.02),
-            checkpoint=file,
-        )
+    train(problem(), settings(max_epochs=1), checkpoint=file)
+    with pytest.raises(TrainingError, match=r"`lr` was 0.01, and is 0.02 now"):
+        train(problem(), settings(max_epochs=1, lr=0.02), checkpoint=file)
+    for name, other, policy_now in (
+        ("data", problem(valid=data(seed=2)), None),
+        ("data", problem(train=data(seed=2)), None),
+        ("model", problem(lambda seed: network(seed + 1)), None),
+        ("policy", problem(), policy()),
+        ("policy", problem(), policy_of(MASKED)),
+    ):
+        with pytest.raises(TrainingError, match=f"another training run: `{name}` was"):
+            train(other, settings(max_epochs=1), policy=policy_now, checkpoint=file)
     file.write_bytes(b"nonsense")
-    with pytest.raises(TrainingError, match="not a checkpoint of a training"):
-        train(network(), data(), data(seed=1), CLASSES, settings(), checkpoint=file)
+    with pytest.raises(TrainingError, match="not a checkpoint"):
+        train(problem(), settings(), checkpoint=file)
 
 
 def test_killed_process_resumes_to_the_same_bytes(tmp_path: Path) -> None:
@@ -156,7 +169,7 @@ def count(module, inputs):
     if steps[0] == int(sys.argv[2]):
         os._exit(9)
 model.register_forward_pre_hook(count)
-result = train(model, data(), data(seed=1), CLASSES, settings(), checkpoint=file)
+result = train(problem(lambda seed: model), settings(), checkpoint=file)
 print([event.valid_loss for event in result.history])
 """
 
@@ -179,7 +192,7 @@ def test_class_weights_make_rare_classes_count() -> None:
         model[1].weight.zero_()
         model[1].bias.zero_()
     once = settings(max_epochs=1, batch_size=110, lr=1e-6, class_weights=True)
-    train(model, (x, y), (x, y), CLASSES, once)
+    train(problem(lambda seed: model, (x, y), (x, y)), once)
     assert model[1].bias.grad.abs().max() < 1e-6
 
 
@@ -227,9 +240,7 @@ def test_an_operation_does_not_stand_for_a_class(
         is_classwise = True
         __call__ = staticmethod(lifted)
 
-    result = train(
-        network(), data(), data(seed=1), CLASSES, settings(copies=copies), policy=Lift()
-    )
+    result = train(problem(), settings(copies=copies), policy=Lift())
     best = max(event.valid_balanced_accuracy for event in result.history)
     assert least <= best <= most
 
@@ -241,7 +252,7 @@ def test_policy_is_applied_in_training_only() -> None:
         seen.append(len(x))
         return x, y
 
-    train(network(), data(), data(seed=1), CLASSES, settings(max_epochs=2), policy=watch)
+    train(problem(), settings(max_epochs=2), policy=watch)
     assert seen == [16] * 8
 
 
@@ -257,9 +268,9 @@ def test_nan_names_step_and_operation() -> None:
     with pytest.raises(
         TrainingError, match=r"became nan in epoch 1, step 1: window 0 .* not finite after breaks"
     ):
-        train(network(), data(), data(seed=1), CLASSES, settings(), policy=broken)
+        train(problem(), settings(), policy=broken)
     with pytest.raises(TrainingError, match=r"window 16 of the batch is not finite after breaks"):
-        train(network(), data(), data(seed=1), CLASSES, settings(copies=1), policy=broken)
+        train(problem(), settings(copies=1), policy=broken)
 
 
 def test_a_model_that_gives_nan_is_not_said_to_diverge() -> None:
@@ -267,12 +278,12 @@ def test_a_model_that_gives_nan_is_not_said_to_diverge() -> None:
     with torch.no_grad():
         next(model.parameters()).fill_(torch.nan)
     with pytest.raises(TrainingError, match=r"NaN or infinite logits .* before any training"):
-        train(model, data(), data(seed=1), CLASSES, settings())
+        train(problem(lambda seed: model), settings())
 
 
 def test_diverging_training_says_so() -> None:
     with pytest.raises(TrainingError, match="the training itself diverged; try a smaller `lr`"):
-        train(network(), data(), data(seed=1), CLASSES, settings(lr=1e30))
+        train(problem(), settings(lr=1e30))
 
 
 @pytest.mark.parametrize(
@@ -285,4 +296,4 @@ def test_diverging_training_says_so() -> None:
 def test_model_of_wrong_shape(model: nn.Module, match: str) -> None:
     model.register_parameter("unused", nn.Parameter(torch.zeros(1)))
     with pytest.raises(ModelError, match=match):
-        train(model, data(), data(seed=1), CLASSES, settings())
+        train(problem(lambda seed: model), settings())

@@ -4,71 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from torch import nn
 
-from cadda.api.prepare import (
-    Device,
-    augmentation_for,
-    check_fits,
-    check_pair,
-    description_of,
-    model_for,
-    pick_device,
-)
+from cadda.api.prepare import Device, PolicyLike, check_fits, prepare_training
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
-from cadda.models.serialization import ModelDescription, save_model
 from cadda.operations.pool import OperationPool
-from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec.model import PolicySpec
 from cadda.training import (
-    EpochEnd,
+    Fitted,
     Scores,
     TrainingEvent,
     TrainingSettings,
     predict_logits,
     score,
 )
-from cadda.training import train as train_model
-from cadda.training.augmenter import Augmentation
 
-__all__ = ["Fitted", "evaluate", "fit"]
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A trained model and how it came about.
-
-    Parameters
-    ----------
-    model : nn.Module
-        The model with the weights that were best on validation, in evaluation mode.
-    history : list of EpochEnd
-        Losses and validation accuracy of each epoch.
-    best_epoch : int
-        Epoch of the weights, from 1.
-    description : ModelDescription
-        What the model is for.
-    """
-
-    model: nn.Module
-    history: list[EpochEnd]
-    best_epoch: int
-    description: ModelDescription
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as safetensors, with its description inside.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to write.
-        """
-        save_model(self.model, self.description, path)
+__all__ = ["evaluate", "fit"]
 
 
 def fit(
@@ -76,7 +30,7 @@ def fit(
     valid: Windows,
     *,
     model: ModelSource = "chambon2018",
-    policy: PolicySpec | PolicySchedule | Augmentation | str | os.PathLike[str] | None = None,
+    policy: PolicyLike = None,
     pool: OperationPool | None = None,
     max_epochs: int = 300,
     patience: int = 30,
@@ -107,7 +61,7 @@ def fit(
         Augmentation: a spec, a schedule of them, a file with either, or anything that maps (x, y)
         to augmented (x, y).
     pool : OperationPool | None
-        The operations of a policy that has some of your own; None takes cadda's for ``train``.
+        Operations of the policy, where some are your own; None takes those of cadda.
     max_epochs : int
         Most epochs.
     patience : int
@@ -135,14 +89,15 @@ def fit(
     on_event : callable | None
         Called with an event after every epoch and at the end.
     checkpoint : path-like | None
-        File to save to after every epoch, and to go on from if it is there.
+        File to write after every epoch, and to continue from if it exists. It must be of the same
+        windows, model, policy and settings; a callable as policy is compared by its qualified
+        name only.
 
     Returns
     -------
     Fitted
         The trained model and its history.
     """
-    check_pair(train, valid)
     settings = TrainingSettings(
         max_epochs=max_epochs,
         patience=patience,
@@ -155,18 +110,12 @@ def fit(
         monitor=monitor,
         seed=seed,
     )
-    made = model_for(model, train, seed=seed).to(pick_device(device))
-    result = train_model(
-        made,
-        (train.x, train.y),
-        (valid.x, valid.y),
-        train.class_names,
-        settings,
-        policy=augmentation_for(policy, train, pool),
-        on_event=on_event,
-        checkpoint=None if checkpoint is None else Path(checkpoint),
+    trainer = prepare_training(
+        train, valid, settings, model=model, policy=policy, pool=pool, device=device
     )
-    return Fitted(result.model, result.history, result.best_epoch, description_of(model, train))
+    return trainer.run(
+        on_event=on_event, checkpoint=None if checkpoint is None else Path(checkpoint)
+    )
 
 
 def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:

@@ -1,54 +1,50 @@
-"""What a training needs of given windows: device, model, augmentation, and that they fit."""
+"""From windows to problems and training runs; checks that parts and models go together."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from cadda.api.pool import pool_for_policy
+from cadda.api.pool import operation_pool
 from cadda.data.channels import same_channels
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
 from cadda.exceptions import ModelError
+from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource, make_model
 from cadda.models.serialization import ModelDescription
-from cadda.operations.pool import OperationPool
+from cadda.operations.catalogue import CATALOGUE, paper_operations
+from cadda.operations.pool import OperationPool, image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
 from cadda.policies.spec.model import PolicySpec
+from cadda.training import Problem, Samples, Trainer, TrainingSettings
 from cadda.training.augmenter import Augmentation
 
 __all__ = [
     "Device",
-    "augmentation_for",
+    "PolicyLike",
     "check_fits",
     "check_pair",
-    "check_scale",
-    "description_of",
+    "make_problem",
     "model_for",
     "pick_device",
+    "prepare_training",
 ]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
 def pick_device(device: Device) -> torch.device:
-    """Choose where to compute.
-
-    Parameters
-    ----------
-    device : 'auto' | 'cpu' | 'cuda' | 'mps'
-        What is wanted; auto takes a GPU if there is one.
-
-    Returns
-    -------
-    torch.device
-        The device.
-    """
+    """Return the device to compute on; ``"auto"`` takes a GPU if there is one."""
     if device not in ("auto", "cpu", "cuda", "mps"):
         raise ValueError(f"`device` must be 'auto', 'cpu', 'cuda' or 'mps', got {device!r}.")
     if device == "cuda" and not torch.cuda.is_available():
@@ -62,73 +58,151 @@ def pick_device(device: Device) -> torch.device:
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
-def model_for(source: ModelSource, windows: Windows, *, seed: int) -> nn.Module:
-    """Make an untrained model for given windows.
+def make_problem(
+    train: Windows,
+    valid: Windows,
+    *,
+    model: ModelSource,
+    operations: Sequence[str] | OperationPool | None = None,
+    device: Device = "auto",
+) -> Problem:
+    """Make what training, searches and screenings work on, from windows of two sets of subjects.
 
-    Parameters
-    ----------
-    source : str | nn.Module | callable
-        See `fit`.
-    windows : Windows
-        What it will classify.
-    seed : int
-        Seed of its weights.
-
-    Returns
-    -------
-    nn.Module
-        A new model.
+    `operations` are names, ``["paper"]`` for those of the paper, or a pool; None takes all that
+    are applicable to the montage.
     """
+    check_pair(train, valid)
+    source = _PoolSource(
+        operations,
+        train.sfreq,
+        train.ch_names,
+        train.positions,
+        scale=float(train.x[: len(train) : max(1, len(train) // 64)].std()),
+    )
+    shape = (train.n_channels, train.n_times, train.n_classes, train.sfreq)
+    is_image = source.is_image
+    return Problem(
+        train=Samples(train.x, train.y, tuple(train.subject)),
+        valid=Samples(valid.x, valid.y, tuple(valid.subject)),
+        description=ModelDescription(
+            model=model if isinstance(model, str) else "custom",
+            n_channels=train.n_channels,
+            n_times=train.n_times,
+            sfreq=train.sfreq,
+            ch_names=train.ch_names,
+            class_names=train.class_names,
+        ),
+        make_pool=source.make_pool,
+        make_model=lambda seed: _model_of_shape(model, shape, seed),
+        make_critic=lambda seed: make_critic(shape[:2], shape[2], seed, images=is_image),
+        device=pick_device(device),
+    )
+
+
+def model_for(source: ModelSource, windows: Windows, *, seed: int) -> nn.Module:
+    """Make an untrained model for windows."""
+    shape = (windows.n_channels, windows.n_times, windows.n_classes, windows.sfreq)
+    return _model_of_shape(source, shape, seed)
+
+
+def _model_of_shape(
+    source: ModelSource, shape: tuple[int, int, int, float], seed: int
+) -> nn.Module:
+    n_channels, n_times, n_classes, sfreq = shape
     return make_model(
         source,
-        n_channels=windows.n_channels,
-        n_times=windows.n_times,
-        n_classes=windows.n_classes,
-        sfreq=windows.sfreq,
+        n_channels=n_channels,
+        n_times=n_times,
+        n_classes=n_classes,
+        sfreq=sfreq,
         seed=seed,
     )
 
 
-def augmentation_for(
-    policy: PolicySpec | PolicySchedule | Augmentation | str | os.PathLike[str] | None,
-    windows: Windows,
+@dataclass(frozen=True, eq=False)
+class _PoolSource:
+    """What a pool is made of: names of operations and a montage, without the windows."""
+
+    operations: Sequence[str] | OperationPool | None
+    sfreq: float
+    ch_names: tuple[str, ...]
+    positions: NDArray[np.float64] | None
+    scale: float
+
+    @property
+    def is_image(self) -> bool:
+        """Whether all operations are for images, which have no unit."""
+        if not isinstance(self.operations, OperationPool):
+            return False
+        return _are_image_operations(self.operations.names)
+
+    def make_pool(self) -> OperationPool:
+        if not self.is_image:
+            self._check_scale()
+        if isinstance(self.operations, OperationPool):
+            return self.operations
+        if isinstance(self.operations, str):
+            raise TypeError(
+                f"`operations` must be a list of names, got the text {self.operations!r}."
+            )
+        pool = operation_pool(sfreq=self.sfreq, ch_names=self.ch_names, positions=self.positions)
+        if self.operations is None:
+            return pool
+        if list(self.operations) == ["paper"]:
+            return pool.select(paper_operations(pool.names))
+        try:
+            return pool.select(self.operations)
+        except KeyError as error:
+            raise ValueError(f"`operations`: {error.args[0]}") from error
+
+    def _check_scale(self) -> None:
+        """Warn of windows whose unit changes what noise of 0.2 standard deviations means."""
+        if not 0.05 < self.scale < 20:
+            warnings.warn(
+                f"the windows have a standard deviation of {self.scale:.2g}, but operations are "
+                "meant for about 1; use windows.standardised().",
+                stacklevel=3,
+            )
+
+
+def _are_image_operations(names: Iterable[str]) -> bool:
+    return {CATALOGUE[name].domain for name in names if name in CATALOGUE} == {"image"}
+
+
+PolicyLike: TypeAlias = PolicySpec | PolicySchedule | Augmentation | str | os.PathLike[str] | None
+
+
+def prepare_training(
+    train: Windows,
+    valid: Windows,
+    settings: TrainingSettings,
+    *,
+    model: ModelSource,
+    policy: PolicyLike = None,
     pool: OperationPool | None = None,
-) -> Augmentation | None:
-    """Turn what a user gave as a policy into something that augments batches.
-
-    Parameters
-    ----------
-    policy : PolicySpec | PolicySchedule | Policy | path-like | callable | None
-        See `fit`.
-    windows : Windows
-        What it will augment.
-    pool : OperationPool | None
-        See `fit`.
-
-    Returns
-    -------
-    Policy | callable | None
-        What `train` takes.
-    """
+    device: Device = "auto",
+) -> Trainer:
+    """Make a training run, ready to start; whatever is wrong with the arguments raises here."""
     known = () if pool is None else pool.names
     spec = load_policy(policy, known=known) if isinstance(policy, str | os.PathLike) else policy
-    if pool is not None and not isinstance(spec, PolicySpec | PolicySchedule):
-        raise TypeError(
-            "`pool` must come with a `policy` that is a PolicySpec, a PolicySchedule or a file, "
-            f"got {type(policy).__name__}."
-        )
-    if isinstance(spec, Policy):
-        _check_classes(spec.spec, windows)
-    if not isinstance(spec, PolicySpec | PolicySchedule):
-        return spec
     last = spec.last if isinstance(spec, PolicySchedule) else spec
-    _check_classes(last, windows)
-    check_scale(windows)
-    return build_policy(spec, pool or pool_for_policy(last, windows))
+    if (
+        pool is None
+        and isinstance(last, PolicySpec)
+        and _are_image_operations(last.operations_used)
+    ):
+        pool = image_pool()
+    problem = make_problem(train, valid, model=model, operations=pool, device=device)
+    for given in (last, spec.spec if isinstance(spec, Policy) else None):
+        if isinstance(given, PolicySpec):
+            _check_classes(given, train)
+    if isinstance(spec, PolicySpec | PolicySchedule):
+        return Trainer(problem, settings, build_policy(spec, problem.pool))
+    return Trainer(problem, settings, spec)
 
 
 def _check_classes(spec: PolicySpec, windows: Windows) -> None:
-    """Refuse a class-wise policy for other classes, or for the same in another order."""
+    """Raise if a class-wise policy is for other classes, or for the same in another order."""
     if spec.is_classwise and spec.class_names != windows.class_names:
         raise ValueError(
             f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
@@ -136,33 +210,8 @@ def _check_classes(spec: PolicySpec, windows: Windows) -> None:
         )
 
 
-def check_scale(windows: Windows) -> None:
-    """Warn of windows whose unit makes noise of 0.2 standard deviations mean something else.
-
-    Parameters
-    ----------
-    windows : Windows
-        What will be augmented.
-    """
-    scale = float(windows.x[: len(windows) : max(1, len(windows) // 64)].std())
-    if not 0.05 < scale < 20:
-        warnings.warn(
-            f"the windows have a standard deviation of {scale:.2g}, but operations are meant for "
-            "about 1; use windows.standardised().",
-            stacklevel=3,
-        )
-
-
 def check_pair(train: Windows, valid: Windows) -> None:
-    """Refuse training and validation windows that share subjects or are not of one kind.
-
-    Parameters
-    ----------
-    train : Windows
-        What to learn from.
-    valid : Windows
-        What to judge by.
-    """
+    """Raise if training and validation windows share subjects or differ in channels or classes."""
     for name, part in (("train", train), ("valid", valid)):
         if not isinstance(part, Windows):
             raise TypeError(f"`{name}` must be cadda.Windows, got {type(part).__name__}.")
@@ -173,44 +222,11 @@ def check_pair(train: Windows, valid: Windows) -> None:
             raise ValueError(f"`train` and `valid` must have the same `{name}`, got {a} and {b}.")
 
 
-def description_of(model: ModelSource, windows: Windows) -> ModelDescription:
-    """Say what a model trained on given windows is for.
-
-    Parameters
-    ----------
-    model : str | nn.Module | callable
-        See `fit`.
-    windows : Windows
-        What it was trained on.
-
-    Returns
-    -------
-    ModelDescription
-        What a model file says.
-    """
-    return ModelDescription(
-        model=model if isinstance(model, str) else "custom",
-        n_channels=windows.n_channels,
-        n_times=windows.n_times,
-        sfreq=windows.sfreq,
-        ch_names=windows.ch_names,
-        class_names=windows.class_names,
-    )
-
-
 def check_fits(description: ModelDescription, windows: Windows) -> None:
-    """Refuse windows that a model was not made for; channels are compared as people write them.
-
-    Parameters
-    ----------
-    description : ModelDescription
-        What the model is for.
-    windows : Windows
-        What it shall classify.
-    """
+    """Raise if windows differ from those that a model was made for, spelling of channels aside."""
     for name, way_out in (
-        ("ch_names", "choose with --channels"),
-        ("class_names", "choose with --classes"),
+        ("ch_names", "choose them with `channels`"),
+        ("class_names", "choose them with `classes`"),
         ("sfreq", "resample them"),
         ("n_times", "read windows of that length"),
     ):

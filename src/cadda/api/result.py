@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cadda._internal.files import replace_atomically
-from cadda.api.fit import Fitted
-from cadda.api.prepare import description_of, model_for
-from cadda.data.windows import Windows
-from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.reporting.figures.policy import plot_evolution, plot_operation_use
 from cadda.runs.folder import RunFolder
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
-from cadda.searchers.retraining import Trained
+from cadda.searchers.retraining import Retraining
 from cadda.searchers.runner import Driver
+from cadda.training import Fitted
 
 __all__ = ["SearchResult", "result_of", "write_result"]
 
@@ -49,37 +46,8 @@ class SearchResult:
     baseline: Fitted | None
 
 
-def result_of(
-    driver: Driver, train: Windows, model: ModelSource, provenance: Provenance
-) -> SearchResult:
-    """Give what a search has found.
-
-    Parameters
-    ----------
-    driver : Driver
-        The search, which has run.
-    train : Windows
-        What it worked on.
-    model : str | nn.Module | callable
-        See `cadda.fit`.
-    provenance : Provenance
-        Where the policy comes from.
-
-    Returns
-    -------
-    SearchResult
-        The policy and how it was found.
-    """
-
-    def fitted(trained: Trained | None) -> Fitted | None:
-        if trained is None:
-            return None
-        network = model_for(model, train, seed=0)
-        network.load_state_dict(trained.weights)
-        return Fitted(
-            network.eval(), trained.history, trained.best_epoch, description_of(model, train)
-        )
-
+def result_of(driver: Driver, provenance: Provenance) -> SearchResult:
+    """Return the result of a search that has run."""
     best = driver.retrainings.best()
     plain = driver.retrainings.done.get(0)
     provenance = provenance.model_copy(update={"scores": _scores(best, plain)})
@@ -95,17 +63,17 @@ def result_of(
         schedule=schedule,
         history=driver.history,
         seconds=driver.seconds,
-        fitted=fitted(best),
-        baseline=fitted(plain),
+        fitted=None if best is None else best.fitted,
+        baseline=None if plain is None else plain.fitted,
     )
 
 
-def _scores(best: Trained | None, plain: Trained | None) -> dict[str, float]:
+def _scores(best: Retraining | None, plain: Retraining | None) -> dict[str, float]:
     """Give what trainings with the policy and without augmentation reached on validation."""
     scores = {}
-    for suffix, trained in (("", best), ("_without_augmentation", plain)):
-        if trained is not None:
-            end = trained.history[trained.best_epoch - 1]
+    for suffix, retraining in (("", best), ("_without_augmentation", plain)):
+        if retraining is not None:
+            end = retraining.fitted.best
             scores[f"valid_loss{suffix}"] = end.valid_loss
             scores[f"valid_balanced_accuracy{suffix}"] = end.valid_balanced_accuracy
     return scores

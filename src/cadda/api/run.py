@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cadda._internal.files import write_text_atomically
-from cadda.api.fit import Fitted, evaluate, fit
-from cadda.api.prepare import Device, augmentation_for, check_fits, model_for, pick_device
+from cadda.api.fit import evaluate
+from cadda.api.prepare import Device, check_fits, prepare_training
 from cadda.api.search import SearchResult, search
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
@@ -20,7 +20,7 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.runs.records import leave_records, predict_labels
 from cadda.tracking.jsonl import JsonlSink, both
-from cadda.training import Scores, TrainingEvent, TrainingSettings, score
+from cadda.training import Fitted, Scores, TrainingEvent, TrainingSettings, score
 
 __all__ = [
     "SearchOutcome",
@@ -97,10 +97,10 @@ def train_in_folder(
     train_part, valid_part, test_part = windows.split(**split)
     parts = {"train": train_part, "valid": valid_part, "test": test_part}
     # A mistake in these shall leave no folder behind.
-    model_for(settings["model"], train_part, seed=0)
-    augmentation_for(policy, train_part)
-    TrainingSettings(**{key: value for key, value in settings.items() if key != "model"})
-    pick_device(device)
+    own = TrainingSettings(**{key: value for key, value in settings.items() if key != "model"})
+    trainer = prepare_training(
+        train_part, valid_part, own, model=settings["model"], policy=policy, device=device
+    )
     run = RunFolder(folder, "training")
     run.begin(
         {
@@ -114,15 +114,7 @@ def train_in_folder(
     )
     if policy is not None:
         policy.save(run.policy)
-    fitted = fit(
-        train_part,
-        valid_part,
-        policy=policy,
-        device=device,
-        on_event=both(JsonlSink(run.events), on_event),
-        checkpoint=run.checkpoint,
-        **settings,
-    )
+    fitted = trainer.run(on_event=both(JsonlSink(run.events), on_event), checkpoint=run.checkpoint)
     fitted.save(run.model)
     predicted = predict_labels(fitted.model, test_part)
     last = policy.last if isinstance(policy, PolicySchedule) else policy

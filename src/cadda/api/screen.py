@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from cadda._version import __version__
-from cadda.api.prepare import Device
-from cadda.api.search import make_task
+from cadda.api.prepare import Device, make_problem
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
@@ -88,13 +87,13 @@ def screen(
         raise ValueError(f"`level` must be between 0 and 1, got {level}.")
     if by not in ("auto", "subject", "window"):
         raise ValueError(f"`by` must be 'auto', 'subject' or 'window', got {by!r}.")
-    task = make_task(train, valid, model=model, operations=operations, device=device)
+    problem = make_problem(train, valid, model=model, operations=operations, device=device)
     _check_classes(train, valid)
     learned_from, learned_name = _clusters(train, by)
     judged_by, judged_name = _clusters(valid, by)
     controls = destructive_controls(train.sfreq)
     trials, accuracy = collect_trials(
-        task, controls, chosen, valid_cluster=judged_by, on_event=on_event
+        problem, controls, chosen, valid_cluster=judged_by, on_event=on_event
     )
     if accuracy < chosen.min_accuracy:
         warnings.warn(
@@ -109,7 +108,7 @@ def screen(
         table=judge(trials, train.class_names, share, learned_from, level=level),
         independent=(learned_name, judged_name),
         accuracy=accuracy,
-        left_out=dict(task.pool.left_out),
+        left_out=dict(problem.pool.left_out),
         settings={
             "model": model if isinstance(model, str) else "custom",
             "level": level,

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from cadda._internal.validation import check_positive
 from cadda._version import __version__
-from cadda.api.prepare import Device
-from cadda.api.problem import make_task
+from cadda.api.prepare import Device, make_problem
 from cadda.api.result import SearchResult, result_of, write_result
 from cadda.compute import Engine, check_engine, open_engine
 from cadda.data.windows import Windows
@@ -19,8 +18,8 @@ from cadda.exceptions import RunError
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import Provenance
-from cadda.runs.folder import RunFolder, digest_of
-from cadda.searchers.checks import check_stack, check_storage, check_task
+from cadda.runs.folder import RunFolder
+from cadda.searchers.checks import check_problem, check_stack, check_storage
 from cadda.searchers.events import SearchEvent, SearchStart
 from cadda.searchers.methods import Method, find_method
 from cadda.searchers.retraining import Plan
@@ -29,7 +28,7 @@ from cadda.searchers.warnings import idle_workers, only_warmup, rare_classes
 from cadda.tracking.jsonl import JsonlSink, both
 from cadda.training import TrainingEvent, TrainingSettings
 
-__all__ = ["SearchResult", "make_task", "search"]
+__all__ = ["SearchResult", "search"]
 
 N_EPOCHS = 50
 
@@ -124,9 +123,9 @@ def search(
     classwise = _is_classwise(classwise, chosen, method)
     complete = chosen.complete(settings, preset=preset, seed=seed)
     _check_engine(engine, chosen, method)
-    task = make_task(train, valid, model=model, operations=operations, device=device)
-    check_task(task, complete)
-    check_stack(task, complete.get("stack", 1))
+    problem = make_problem(train, valid, model=model, operations=operations, device=device)
+    check_problem(problem, complete)
+    check_stack(problem, complete.get("stack", 1))
     plan = Plan(
         n_epochs=chosen.check_budget(budget, complete),
         max_seconds=None if max_seconds is None else check_positive("max_seconds", max_seconds),
@@ -141,17 +140,21 @@ def search(
                 "method": method,
                 "classwise": classwise,
                 "model": model if isinstance(model, str) else "custom",
-                "operations": task.pool.names,
+                "operations": problem.pool.names,
                 "settings": complete,
                 "plan": asdict(plan),
                 "reading": reading,
-                "data": {"name": data, "train": digest_of(train), "valid": digest_of(valid)},
+                "data": {
+                    "name": data,
+                    "train": problem.train.digest,
+                    "valid": problem.valid.digest,
+                },
                 "split": {"train": train.subjects, "valid": valid.subjects},
             }
             _begin(folder, config, resume=resume)
         sink = None if folder is None else JsonlSink(folder.events)
         driver = chosen.driver(
-            task,
+            problem,
             complete,
             plan,
             workers,
@@ -166,7 +169,7 @@ def search(
         report(_start(method, chosen, complete, driver, workers, classwise=classwise))
         driver.run()
     provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
-    result = result_of(driver, train, model, provenance)
+    result = result_of(driver, provenance)
     if folder is not None:
         write_result(folder, result)
     return result
@@ -217,22 +220,22 @@ def _start(
     *,
     classwise: bool,
 ) -> SearchStart:
-    task = driver.task
+    problem = driver.problem
     warnings: tuple[str, ...] = ()
     if chosen.by_trials:
         warnings = idle_workers(engine.n_workers, settings)
     else:
         warnings = only_warmup(driver.n_epochs, settings)
     if classwise and not chosen.by_trials:
-        warnings += rare_classes(task.y_train, task.class_names, settings["batch_size"])
-    n_rows = len(task.class_names) if classwise else 1
+        warnings += rare_classes(problem.train.y, problem.class_names, settings["batch_size"])
+    n_rows = problem.n_classes if classwise else 1
     return SearchStart(
         method=method,
         classwise=classwise,
         n_epochs=driver.n_epochs,
         epoch=driver.epoch,
-        operations=task.pool.names,
-        class_names=task.class_names,
+        operations=problem.pool.names,
+        class_names=problem.class_names,
         log10_policies=chosen.log10_policies(driver, settings, n_rows),
         warnings=warnings,
         unit="trial" if chosen.by_trials else "epoch",

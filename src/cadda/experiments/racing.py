@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import process_time
 from typing import Any, Literal
 
-from cadda.api.problem import make_task
+from cadda.api.prepare import make_problem
 from cadda.compute import Engine, open_engine
 from cadda.experiments.study import Result
 from cadda.experiments.training import Fold, TrainingConfig, train_and_score, training_settings
@@ -195,12 +195,12 @@ def _driver(
     engine: Engine,
 ) -> Driver:
     method = find_method(contestant.method)
-    task = make_task(
+    problem = make_problem(
         fold.train, fold.valid, model=config.model, operations=operations, device="auto"
     )
     n_epochs = ENDLESS if course.unit == "seconds" else round(course.stops[-1])
     return method.driver(
-        task,
+        problem,
         contestant.complete(fold.seed),
         Plan(n_epochs, training=training_settings(config, fold)),
         engine,

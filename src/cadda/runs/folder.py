@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from cadda._internal.text import short_reason
 from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
+from cadda.training import Samples
 
 __all__ = ["RunFolder", "digest_of", "versions"]
 
@@ -191,20 +191,5 @@ def versions() -> dict[str, str]:
 
 
 def digest_of(windows: Windows) -> str:
-    """Give a number of the content of windows, so that a run is not continued on others.
-
-    Parameters
-    ----------
-    windows : Windows
-        The windows.
-
-    Returns
-    -------
-    str
-        SHA-256 of subjects, labels and values.
-    """
-    digest = hashlib.sha256("|".join(windows.subject).encode())
-    digest.update(windows.y.numpy().tobytes())
-    for chunk in torch.split(windows.x, 64):
-        digest.update(chunk.contiguous().numpy().data)
-    return digest.hexdigest()
+    """Return a SHA-256 of subjects, labels and values, so that no run is resumed on others."""
+    return Samples(windows.x, windows.y, tuple(windows.subject)).digest

@@ -43,14 +43,14 @@ from cadda.screening.inference import Trials
 from cadda.screening.label_rewards import label_rewards, sharpened_gradient
 from cadda.screening.settings import ScreeningProgress, ScreeningSettings
 from cadda.searchers.gradient.reward import Weights, best_sharpness, unrolled, weights_of
-from cadda.searchers.problem import SearchTask
 from cadda.training.predict import check_logits, predict_logits
+from cadda.training.problem import Problem
 
 __all__ = ["collect_trials"]
 
 
 def collect_trials(
-    task: SearchTask,
+    problem: Problem,
     controls: tuple[Operation, ...],
     settings: ScreeningSettings,
     *,
@@ -61,10 +61,10 @@ def collect_trials(
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         Windows, model and operations.
     controls : tuple of Operation
-        Operations that must not help, tried beside those of the task.
+        Operations that must not help, tried beside those of the problem.
     settings : ScreeningSettings
         How to screen.
     valid_cluster : Tensor
@@ -81,7 +81,9 @@ def collect_trials(
     accuracy : float
         Accuracy on the training windows in the epoch before the first round.
     """
-    screener = _Screener(task, controls, valid_cluster, settings, on_event or (lambda event: None))
+    screener = _Screener(
+        problem, controls, valid_cluster, settings, on_event or (lambda event: None)
+    )
     screener.warm_up()
     accuracy = screener.accuracy
     slot, window, label, number, reward, relabelled = (
@@ -118,20 +120,20 @@ class _Screener:
 
     def __init__(
         self,
-        task: SearchTask,
+        problem: Problem,
         controls: tuple[Operation, ...],
         valid_cluster: Tensor,
         settings: ScreeningSettings,
         report: Callable[[ScreeningProgress], None],
     ) -> None:
-        self.task, self.settings, self.report = task, settings, report
-        self.pool = OperationPool([*task.pool, *controls])
-        self.first_control = len(task.pool) * len(settings.magnitudes)
+        self.problem, self.settings, self.report = problem, settings, report
+        self.pool = OperationPool([*problem.pool, *controls])
+        self.first_control = len(problem.pool) * len(settings.magnitudes)
         self.seeds = Seeds(settings.seed)
-        counts = torch.bincount(task.y_train, minlength=len(task.class_names))
-        self.share = (counts / len(task.y_train)).to(task.device, task.x_train.dtype)
+        counts = torch.bincount(problem.train.y, minlength=problem.n_classes)
+        self.share = (counts / len(problem.train.y)).to(problem.device, problem.train.x.dtype)
         self.windows, self.slots = allot(
-            task.y_train,
+            problem.train.y,
             len(self.pool) * len(settings.magnitudes),
             n_rounds=settings.n_rounds,
             n_windows=settings.windows_per_round,
@@ -140,17 +142,17 @@ class _Screener:
         )
         part = cut_into_parts(
             valid_cluster,
-            task.y_valid,
+            problem.valid.y,
             min(settings.n_parts, settings.n_rounds),
             self.seeds.stream("parts"),
         )
         self.parts = [(part == i).nonzero().flatten() for i in range(int(part.max()) + 1)]
-        self.model = task.make_model(self.seeds.integer("model")).to(task.device)
+        self.model = problem.new_model(self.seeds.integer("model"))
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
         # In evaluation mode each window is judged by itself: no dropout, no batch statistics.
         self.mean_model = copy.deepcopy(self.model).eval()
-        self.n_steps = math.ceil(len(task.x_train) / settings.batch_size)
-        self.sharpness = torch.ones((), device=task.device)
+        self.n_steps = math.ceil(len(problem.train.x) / settings.batch_size)
+        self.sharpness = torch.ones((), device=problem.device)
         self.warmup, self.epoch, self.step, self.accuracy = settings.max_warmup, 0, 0, 0.0
 
     def warm_up(self) -> None:
@@ -175,7 +177,7 @@ class _Screener:
     def round(self, number: int) -> tuple[Tensor, ...]:
         """Try the planned operations on the planned windows, all with the same weights."""
         index, slots = self.windows[number], self.slots[number]
-        x, y = self.task.training_batch(index)
+        x, y = self.problem.training_batch(index)
         direction = self._direction(x, y, number)
         draws = self.seeds.stream("draws", device=x.device, round=number)
         (before, _), *after = (
@@ -191,17 +193,17 @@ class _Screener:
         """Go once through the training windows; yields the number of steps done."""
         self.epoch += 1
         stream = self.seeds.stream("order", epoch=self.epoch)
-        order = torch.randperm(len(self.task.x_train), generator=stream)
+        order = torch.randperm(len(self.problem.train.x), generator=stream)
         n_right = 0
         for step, index in enumerate(torch.split(order, self.settings.batch_size), 1):
-            n_right += self._train(*self.task.training_batch(index))
+            n_right += self._train(*self.problem.training_batch(index))
             yield step
         self.accuracy = n_right / len(order)
 
     def tell(self, n_rounds: int) -> None:
         """Report how far this is, an epoch counted as three passes of each of its windows."""
-        epoch, s = 3 * len(self.task.x_train), self.settings
-        n_valid = min(s.valid_batch_size, len(self.task.x_valid) // len(self.parts))
+        epoch, s = 3 * len(self.problem.train.x), self.settings
+        n_valid = min(s.valid_batch_size, len(self.problem.valid.x) // len(self.parts))
         per_round = self.windows.shape[1] * (2 * s.draws + 5) + 3 * n_valid
         self.report(
             ScreeningProgress(
@@ -218,7 +220,7 @@ class _Screener:
         self.step += 1
         self.model.train()
         with seeded(self.seeds.integer("dropout", step=self.step), x.device):
-            logits = check_logits(self.model(x), len(x), len(self.task.class_names))
+            logits = check_logits(self.model(x), len(x), self.problem.n_classes)
         loss = cross_entropy(logits, y)
         if not math.isfinite(loss.item()):
             raise TrainingError(
@@ -238,8 +240,8 @@ class _Screener:
         Parts count by their size, so that the mean over parts is the gradient of all windows.
         """
         if number % len(self.parts) == 0:
-            logits = predict_logits(self.mean_model, self.task.x_valid, len(self.task.class_names))
-            best = best_sharpness(logits, self.task.y_valid).to(x.device)
+            logits = predict_logits(self.mean_model, self.problem.valid.x, self.problem.n_classes)
+            best = best_sharpness(logits, self.problem.valid.y).to(x.device)
             self.sharpness = best.clamp(max=1.0)
         s, part = self.settings, self.parts[number % len(self.parts)]
         stream = self.seeds.stream("validation batch", round=number)
@@ -247,9 +249,9 @@ class _Screener:
         model, weights = self.mean_model, weights_of(self.mean_model)
         inner = sharpened_gradient(model, weights, x, y, torch.ones_like(self.sharpness))
         after = unrolled(weights, inner, s.unroll_lr)
-        batch = self.task.validation_batch(chosen)
+        batch = self.problem.validation_batch(chosen)
         outer = sharpened_gradient(model, after, *batch, self.sharpness)
-        weight = len(part) * len(self.parts) / len(self.task.x_valid)
+        weight = len(part) * len(self.parts) / len(self.problem.valid.x)
         return {name: weight * value for name, value in outer.items()}
 
     def _rewards(self, direction: Weights, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,57 +8,57 @@ from typing import Any
 import torch
 
 from cadda.exceptions import ModelError
-from cadda.searchers.problem import SearchTask
 from cadda.searchers.trials.optuna_store import open_storage, quiet_optuna
 from cadda.training.batched import can_stack
 from cadda.training.predict import check_logits
+from cadda.training.problem import Problem
 
-__all__ = ["check_stack", "check_storage", "check_task"]
+__all__ = ["check_problem", "check_stack", "check_storage"]
 
 
-def check_task(task: SearchTask, settings: Mapping[str, Any]) -> None:
+def check_problem(problem: Problem, settings: Mapping[str, Any]) -> None:
     """Refuse a search that cannot work, in one sentence.
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     settings : mapping of str to object
         Settings of the method.
     """
-    for name, y in (("train", task.y_train), ("valid", task.y_valid)):
-        counts = torch.bincount(y, minlength=len(task.class_names)).tolist()
-        for class_name, count in zip(task.class_names, counts, strict=True):
+    for name, y in (("train", problem.train.y), ("valid", problem.valid.y)):
+        counts = torch.bincount(y, minlength=problem.n_classes).tolist()
+        for class_name, count in zip(problem.class_names, counts, strict=True):
             if not count:
                 raise ValueError(
                     f"`{name}` must have windows of every class, but has none of {class_name!r}; "
                     "leave the class out, or split the subjects by another seed."
                 )
     for name in ("batch_size", "n_folds"):
-        if settings.get(name, 0) > len(task.x_train):
+        if settings.get(name, 0) > len(problem.train.x):
             raise ValueError(
-                f"`{name}` must be at most the number of training windows, {len(task.x_train)}, "
+                f"`{name}` must be at most the number of training windows, {len(problem.train)}, "
                 f"got {settings[name]}."
             )
-    if len(task.pool) < 2:
+    if len(problem.pool) < 2:
         raise ValueError(
             "`operations` must name at least two operations to choose from, got only "
-            f"{', '.join(task.pool.names)}."
+            f"{', '.join(problem.pool.names)}."
         )
-    _check_model(task)
+    _check_model(problem)
 
 
-def check_stack(task: SearchTask, stack: int) -> None:
+def check_stack(problem: Problem, stack: int) -> None:
     """Refuse to stack trainings of a model that cannot be stacked.
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     stack : int
         How many trainings are stepped together.
     """
-    if stack > 1 and not can_stack(task.make_model(0)):
+    if stack > 1 and not can_stack(problem.make_model(0)):
         raise ValueError(
             "`stack` must be 1 for a model with dropout or batch normalisation, which cannot be "
             f"stacked, got {stack}."
@@ -80,12 +80,12 @@ def check_storage(settings: Mapping[str, Any], *, resume: bool) -> None:
             open_storage(settings["storage"], settings["study_name"], resume=resume)
 
 
-def _check_model(task: SearchTask) -> None:
+def _check_model(problem: Problem) -> None:
     """Try a model on a few windows."""
-    n_windows = min(4, len(task.x_train))
-    x = task.x_train[:n_windows].to(task.device)
-    model = task.make_model(0).to(task.device).eval()
+    n_windows = min(4, len(problem.train.x))
+    x = problem.train.x[:n_windows].to(problem.device)
+    model = problem.new_model(0).eval()
     with torch.no_grad():
-        logits = check_logits(model(x), n_windows, len(task.class_names))
+        logits = check_logits(model(x), n_windows, problem.n_classes)
     if not bool(logits.isfinite().all()):
         raise ModelError("the model gives NaN or infinite logits before any training.")

@@ -13,7 +13,6 @@ from cadda.compute import Engine
 from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.gradient.settings import PAPER, BilevelSettings
-from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Plan
 from cadda.searchers.runner import Driver, SearchDriver
 from cadda.searchers.space import PolicySpace
@@ -21,6 +20,7 @@ from cadda.searchers.trials.optuna_search import StudySearch
 from cadda.searchers.trials.population import PopulationSearch
 from cadda.searchers.trials.runner import TrialDriver
 from cadda.searchers.trials.settings import PopulationSettings, TrialSettings
+from cadda.training.problem import Problem
 
 __all__ = ["METHODS", "Method", "find_method"]
 
@@ -36,7 +36,7 @@ class Method:
     settings : type
         Dataclass of its settings.
     make : callable
-        Makes what searches from a task, settings and ``classwise``, and for a method by trials
+        Makes what searches from a problem, settings and ``classwise``, and for a method by trials
         also from a plan and a folder.
     by_trials : bool
         Whether it tries one policy after the other, each by itself.
@@ -58,7 +58,7 @@ class Method:
 
     def driver(
         self,
-        task: SearchTask,
+        problem: Problem,
         settings: Mapping[str, Any],
         plan: Plan,
         engine: Engine,
@@ -72,7 +72,7 @@ class Method:
 
         Parameters
         ----------
-        task : SearchTask
+        problem : Problem
             What to search on.
         settings : mapping of str to object
             Result of `complete`.
@@ -97,11 +97,11 @@ class Method:
         chosen = self.settings(**settings)
         if self.by_trials:
             search = self.make(
-                task, chosen, classwise=classwise, plan=plan, folder=folder, resume=resume
+                problem, chosen, classwise=classwise, plan=plan, folder=folder, resume=resume
             )
-            return TrialDriver(task, search, plan, engine, folder=folder, **receivers)
-        searcher = self.make(task, chosen, classwise=classwise)
-        return SearchDriver(task, searcher, plan, folder=folder, **receivers)
+            return TrialDriver(problem, search, plan, engine, folder=folder, **receivers)
+        searcher = self.make(problem, chosen, classwise=classwise)
+        return SearchDriver(problem, searcher, plan, folder=folder, **receivers)
 
     def check_budget(self, budget: int, settings: Mapping[str, Any]) -> int:
         """Refuse a budget that is not enough for anything.
@@ -145,7 +145,7 @@ class Method:
         if isinstance(driver, TrialDriver):
             return driver.search.log10_policies
         shape = (settings["n_subpolicies"], settings["n_stages"], n_rows)
-        return PolicySpace(len(driver.task.pool), *shape).log10_size
+        return PolicySpace(len(driver.problem.pool), *shape).log10_size
 
     def complete(
         self, options: Mapping[str, Any], *, preset: str | None, seed: int

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
-
-from torch import Tensor
 
 from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import Retrained
-from cadda.searchers.problem import SearchTask
-from cadda.training import EpochEnd, TrainingEvent, TrainingSettings, train
+from cadda.training import EpochEnd, Fitted, Problem, TrainingEvent, TrainingSettings, train
+from cadda.training.checkpoint import State
 
-__all__ = ["Found", "Plan", "Retrainings", "Trained"]
+__all__ = ["Found", "Plan", "Retraining", "Retrainings"]
 
 Found = PolicySpec | PolicySchedule
 """What a search finds."""
@@ -47,71 +44,44 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """A model trained from scratch during a search.
+class Retraining:
+    """A model trained from scratch during a search."""
 
-    Parameters
-    ----------
-    epoch : int
-        Epoch or trial of the search that its policy is from; 0 is without augmentation.
-    policy : PolicySpec | PolicySchedule | None
-        The policy.
-    weights : dict of str to Tensor
-        State of the model.
-    history : list of EpochEnd
-        Its epochs.
-    best_epoch : int
-        Epoch of the weights.
-    """
-
-    epoch: int
+    epoch: int  # epoch or trial that the policy is from; 0 is without augmentation
     policy: Found | None
-    weights: dict[str, Tensor]
-    history: list[EpochEnd]
-    best_epoch: int
+    fitted: Fitted
 
     @property
     def valid_loss(self) -> float:
         """Loss on the validation windows."""
-        return self.history[self.best_epoch - 1].valid_loss
+        return self.fitted.best.valid_loss
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as tensors and plain values.
-
-        Returns
-        -------
-        dict
-            To be saved.
-        """
+    def state_dict(self) -> State:
+        """Return what `from_state` restores."""
         return {
             "epoch": self.epoch,
             "policy": None if self.policy is None else self.policy.to_json(),
-            "weights": self.weights,
-            "history": [asdict(event) for event in self.history],
-            "best_epoch": self.best_epoch,
+            "weights": self.fitted.model.state_dict(),
+            "history": [asdict(event) for event in self.fitted.history],
+            "best_epoch": self.fitted.best_epoch,
+            "stopped_early": self.fitted.stopped_early,
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Trained:
-        """Restore what was saved.
-
-        Parameters
-        ----------
-        data : dict
-            Result of `to_dict`.
-
-        Returns
-        -------
-        Trained
-            The same again.
-        """
+    def from_state(cls, state: State, problem: Problem) -> Retraining:
+        """Restore what `state_dict` returned."""
         policy: Found | None = None
-        if data["policy"] is not None:
-            content = json.loads(data["policy"])
+        if state["policy"] is not None:
+            content = json.loads(state["policy"])
             kind = PolicySchedule if "segments" in content else PolicySpec
             policy = kind.from_dict(content, known=None)
-        history = [EpochEnd(**event) for event in data["history"]]
-        return cls(data["epoch"], policy, data["weights"], history, data["best_epoch"])
+        model = problem.new_model(0)
+        model.load_state_dict(state["weights"])
+        history = [EpochEnd(**event) for event in state["history"]]
+        fitted = Fitted(
+            model.eval(), history, state["best_epoch"], state["stopped_early"], problem.description
+        )
+        return cls(state["epoch"], policy, fitted)
 
 
 class Retrainings:
@@ -119,7 +89,7 @@ class Retrainings:
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to train on.
     plan : Plan
         When and how.
@@ -131,13 +101,13 @@ class Retrainings:
 
     def __init__(
         self,
-        task: SearchTask,
+        problem: Problem,
         plan: Plan,
         folder: Path | None,
         on_training: Callable[[TrainingEvent], None],
     ) -> None:
-        self.task, self.plan, self.folder, self.on_training = task, plan, folder, on_training
-        self.done: dict[int, Trained] = {}
+        self.problem, self.plan, self.folder, self.on_training = problem, plan, folder, on_training
+        self.done: dict[int, Retraining] = {}
 
     def is_due(self, epoch: int, *, ends: bool) -> bool:
         """Say whether to retrain now.
@@ -158,12 +128,12 @@ class Retrainings:
         due = epoch in self.plan.retrain_at or (ends and last > epoch)
         return due and epoch not in self.done
 
-    def best(self) -> Trained | None:
+    def best(self) -> Retraining | None:
         """Give the retraining whose policy is the result, if there was any.
 
         Returns
         -------
-        Trained | None
+        Retraining | None
             The one with the lowest validation loss; training without augmentation is not one.
         """
         return min(
@@ -195,7 +165,7 @@ class Retrainings:
         best = self.best()
         is_best = bool(epoch) and (best is None or trained.valid_loss < best.valid_loss)
         self.done[epoch] = trained
-        last = trained.history[trained.best_epoch - 1]
+        last = trained.fitted.best
         return Retrained(
             epoch=epoch,
             valid_loss=last.valid_loss,
@@ -203,8 +173,8 @@ class Retrainings:
             is_best=is_best,
             search_seconds=search_seconds,
             seconds=perf_counter() - start,
-            train_losses=tuple(one.train_loss for one in trained.history),
-            valid_losses=tuple(one.valid_loss for one in trained.history),
+            train_losses=tuple(one.train_loss for one in trained.fitted.history),
+            valid_losses=tuple(one.valid_loss for one in trained.fitted.history),
         )
 
     def forget_checkpoint(self, epoch: int) -> None:
@@ -219,23 +189,18 @@ class Retrainings:
         if path is not None:
             path.unlink(missing_ok=True)
 
-    def _trained(self, epoch: int, policy: Found | None) -> Trained:
-        for one in self.done.values():
-            if one.policy == policy:
-                return Trained(epoch, policy, one.weights, one.history, one.best_epoch)
-        task, settings = self.task, self.plan.training
-        result = train(
-            task.make_model(settings.seed).to(task.device),
-            (task.x_train, task.y_train),
-            (task.x_valid, task.y_valid),
-            task.class_names,
-            settings,
-            policy=None if policy is None else build_policy(policy, task.pool),
+    def _trained(self, epoch: int, policy: Found | None) -> Retraining:
+        for earlier in self.done.values():
+            if earlier.policy == policy:
+                return replace(earlier, epoch=epoch)
+        fitted = train(
+            self.problem,
+            self.plan.training,
+            policy=None if policy is None else build_policy(policy, self.problem.pool),
             on_event=self.on_training,
             checkpoint=self._checkpoint(epoch),
         )
-        weights = {name: value.cpu() for name, value in result.model.state_dict().items()}
-        return Trained(epoch, policy, weights, result.history, result.best_epoch)
+        return Retraining(epoch, policy, fitted)
 
     def _checkpoint(self, epoch: int) -> Path | None:
         # Named after its epoch, so that one that was left behind is not taken for the next.

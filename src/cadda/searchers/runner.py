@@ -22,12 +22,12 @@ from cadda.searchers.events import (
     TrialEnd,
 )
 from cadda.searchers.gradient.base import Searcher
-from cadda.searchers.problem import SearchTask
-from cadda.searchers.retraining import Found, Plan, Retrainings, Trained
+from cadda.searchers.retraining import Found, Plan, Retraining, Retrainings
 from cadda.searchers.tables import tables_of
 from cadda.searchers.warnings import hints_of
 from cadda.training import TrainingEvent, predict_logits, score
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
+from cadda.training.problem import Problem
 
 __all__ = ["Driver", "SearchDriver"]
 
@@ -37,7 +37,7 @@ class Driver(ABC):
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     plan : Plan
         How long, and what else.
@@ -51,15 +51,15 @@ class Driver(ABC):
 
     def __init__(
         self,
-        task: SearchTask,
+        problem: Problem,
         plan: Plan,
         *,
         folder: Path | None = None,
         on_event: Callable[[SearchEvent], None] = lambda event: None,
         on_training: Callable[[TrainingEvent], None] = lambda event: None,
     ) -> None:
-        self.task, self.plan, self.on_event = task, plan, on_event
-        self.retrainings = Retrainings(task, plan, folder, on_training)
+        self.problem, self.plan, self.on_event = problem, plan, on_event
+        self.retrainings = Retrainings(problem, plan, folder, on_training)
         self.epoch, self.seconds = 0, 0.0
         self.history: list[SearchEpoch | TrialEnd | Retrained] = []
         self._checkpoint = None if folder is None else folder / "checkpoint.pt"
@@ -133,8 +133,9 @@ class Driver(ABC):
         self.epoch, self.seconds = saved["epoch"], saved["seconds"]
         kinds = {kind.__name__: kind for kind in (SearchEpoch, TrialEnd, Retrained)}
         self.history = [kinds[name](**values) for name, values in saved["history"]]
-        for one in map(Trained.from_dict, saved["trained"]):
-            self.retrainings.done[one.epoch] = one
+        for state in saved["retrainings"]:
+            retraining = Retraining.from_state(state, self.problem)
+            self.retrainings.done[retraining.epoch] = retraining
         return saved
 
     def _ends(self) -> bool:
@@ -156,10 +157,9 @@ class Driver(ABC):
 
     def _fingerprint(self) -> dict[str, Any]:
         return {
-            "operations": list(self.task.pool.names),
-            "class_names": list(self.task.class_names),
-            "n_training_windows": len(self.task.x_train),
-            "n_validation_windows": len(self.task.x_valid),
+            "operations": list(self.problem.pool.names),
+            "class_names": list(self.problem.class_names),
+            "data": self.problem.data_digest[:16],
         }
 
     def _save(self) -> None:
@@ -169,7 +169,7 @@ class Driver(ABC):
             "epoch": self.epoch,
             "seconds": self.seconds,
             "history": [(type(event).__name__, asdict(event)) for event in self.history],
-            "trained": [one.to_dict() for one in self.retrainings.done.values()],
+            "retrainings": [done.state_dict() for done in self.retrainings.done.values()],
         }
         save_checkpoint(self._checkpoint, state, self._fingerprint())
 
@@ -179,7 +179,7 @@ class SearchDriver(Driver):
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     searcher : Searcher
         How to search.
@@ -189,8 +189,8 @@ class SearchDriver(Driver):
         Other arguments of `Driver`.
     """
 
-    def __init__(self, task: SearchTask, searcher: Searcher, plan: Plan, **options: Any) -> None:
-        super().__init__(task, plan, **options)
+    def __init__(self, problem: Problem, searcher: Searcher, plan: Plan, **options: Any) -> None:
+        super().__init__(problem, plan, **options)
         self.searcher = searcher
         saved = self.restore()
         if saved:
@@ -210,15 +210,15 @@ class SearchDriver(Driver):
         return self._summary(steps)
 
     def _summary(self, steps: list[SearchStep]) -> SearchEpoch:
-        task, (table, tables) = self.task, tables_of(self.searcher.to_spec())
-        logits = predict_logits(self.searcher.model, task.x_valid, len(task.class_names))
+        problem, (table, tables) = self.problem, tables_of(self.searcher.to_spec())
+        logits = predict_logits(self.searcher.model, problem.valid.x, problem.n_classes)
         rewards = [one.reward for one in steps if one.reward is not None]
-        scores = score(task.y_valid, logits.argmax(1), task.class_names)
+        scores = score(problem.valid.y, logits.argmax(1), problem.class_names)
         return SearchEpoch(
             epoch=self.epoch,
             n_epochs=self.plan.n_epochs,
             train_loss=_mean([one.train_loss for one in steps]),
-            valid_loss=cross_entropy(logits, task.y_valid).item(),
+            valid_loss=cross_entropy(logits, problem.valid.y).item(),
             valid_balanced_accuracy=scores.balanced_accuracy,
             reward=_mean(rewards) if rewards else None,
             entropy=steps[-1].entropy,

@@ -1,20 +1,24 @@
-"""Fitting a model to windows and scoring it; a policy is only something to call."""
+"""Training a model on windows and scoring it; a policy is only something to call."""
 
 from __future__ import annotations
 
 from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
+from cadda.training.fitted import Fitted
 from cadda.training.metrics import Scores, score
 from cadda.training.predict import predict_logits
+from cadda.training.problem import Problem, Samples
 from cadda.training.settings import TrainingSettings
-from cadda.training.trainer import Trainer, TrainingResult, train
+from cadda.training.trainer import Trainer, train
 
 __all__ = [
     "EpochEnd",
+    "Fitted",
+    "Problem",
+    "Samples",
     "Scores",
     "Trainer",
     "TrainingEnd",
     "TrainingEvent",
-    "TrainingResult",
     "TrainingSettings",
     "predict_logits",
     "score",

@@ -1,8 +1,8 @@
-"""Many trainings of one small architecture at once, their weights stacked in one tensor each.
+"""Training many models of one small architecture at once, their weights stacked.
 
-A small network keeps a processor waiting for the next instruction more than it keeps it busy.
-Stepping M of them together costs little more than stepping one, and each is trained as it would be
-alone: with its own seed, order of windows, policy and early stopping.
+Most of the time that a small network takes is overhead. Stepping M of them together costs little
+more than stepping one, and each is trained as it would be alone: with its own seed, order of
+windows, policy and early stopping.
 """
 
 from __future__ import annotations
@@ -20,147 +20,89 @@ from torch.nn.functional import cross_entropy
 from cadda._internal.random import Seeds
 from cadda.exceptions import TrainingError
 from cadda.training.augmenter import Augmentation, Augmenter
-from cadda.training.events import EpochEnd
+from cadda.training.early_stopping import EarlyStopping
+from cadda.training.fitted import Fitted
 from cadda.training.metrics import score
-from cadda.training.predict import BATCH, check_logits, device_of
+from cadda.training.predict import BATCH, check_logits
+from cadda.training.problem import Problem
 from cadda.training.settings import TrainingSettings
-from cadda.training.trainer import Labelled, TrainingResult, class_weight_of
+from cadda.training.step import class_weights, descend, make_optimizer
 
 __all__ = ["can_stack", "train_stacked"]
 
 
 def can_stack(model: nn.Module) -> bool:
-    """Say whether trainings of a model can be stacked and give the same as one by one.
-
-    Parameters
-    ----------
-    model : nn.Module
-        The model.
-
-    Returns
-    -------
-    bool
-        False if it has random numbers or state of its own, such as dropout or batch normalisation.
-    """
-    draws = any(isinstance(one, nn.modules.dropout._DropoutNd) for one in model.modules())
+    """Return whether a model has neither random numbers nor buffers of its own."""
+    draws = any(isinstance(module, nn.modules.dropout._DropoutNd) for module in model.modules())
     return not draws and next(model.buffers(), None) is None
 
 
 def train_stacked(
-    models: Sequence[nn.Module],
-    training: Labelled,
-    validation: Labelled,
-    class_names: tuple[str, ...],
+    problem: Problem,
     settings: Sequence[TrainingSettings],
     policies: Sequence[Augmentation | None],
-) -> list[TrainingResult | TrainingError]:
-    """Train models of one architecture together, each as `train` would train it alone.
+) -> list[Fitted | TrainingError]:
+    """Train several models together, each as `train` would alone but for rounding.
 
-    Parameters
-    ----------
-    models : sequence of nn.Module
-        The models, for which `can_stack` holds; trained where they are.
-    training : tuple of Tensor
-        Windows and labels to learn from.
-    validation : tuple of Tensor
-        Windows and labels to stop by.
-    class_names : tuple of str
-        Names of the classes, in the order of the labels.
-    settings : sequence of TrainingSettings
-        How to train each of them; only seeds may differ.
-    policies : sequence of Policy | callable | None
-        Augmentation of each of them.
-
-    Returns
-    -------
-    list of TrainingResult and TrainingError
-        The models and their histories, equal to those of `train` but for rounding; an error in the
-        place of a training that diverged.
+    Settings may differ in their seeds only. A model whose training diverged is replaced by the
+    error.
     """
-    members = [_Member(*one) for one in zip(models, settings, policies, strict=True)]
+    members = [
+        _Member(problem, own, policy) for own, policy in zip(settings, policies, strict=True)
+    ]
     _check(members)
-    stack = _Stack(members, training, validation, class_names)
+    stack = _Stack(problem, members)
     while stack.members:
         stack.run_epoch()
-    return [member.result() for member in members]
+    return [
+        member.error or member.progress.finish(member.model, problem.description)
+        for member in members
+    ]
 
 
 class _Member:
-    """One of the trainings: what is its own."""
+    """One of the models, with what is its own."""
 
     def __init__(
-        self, model: nn.Module, settings: TrainingSettings, policy: Augmentation | None
+        self, problem: Problem, settings: TrainingSettings, policy: Augmentation | None
     ) -> None:
-        self.model, self.settings = model, settings
+        self.model, self.settings = problem.new_model(settings.seed), settings
         self.seeds = Seeds(settings.seed)
         self.augment = Augmenter(policy, settings.copies)
-        self.history: list[EpochEnd] = []
-        self.best_epoch, self.best_value = 0, math.inf
-        self.best_weights: dict[str, Tensor] = {}
+        self.progress = EarlyStopping(settings, self.model.state_dict())
         self.error: TrainingError | None = None
 
-    def goes_on(self) -> bool:
-        since_best = len(self.history) - self.best_epoch
-        has_patience = since_best < self.settings.patience
-        has_time = len(self.history) < self.settings.max_epochs
-        return self.error is None and has_time and has_patience
-
-    def note(self, event_values: tuple[float, float, float], weights: dict[str, Tensor]) -> None:
-        """Keep what came of an epoch, and the weights if they are the best so far."""
-        train_loss, valid_loss, accuracy = event_values
-        epoch = len(self.history) + 1
-        value = valid_loss if self.settings.monitor == "loss" else -accuracy
-        is_best = value < self.best_value
-        if is_best:
-            self.best_epoch, self.best_value, self.best_weights = epoch, value, weights
-        self.history.append(
-            EpochEnd(epoch, self.settings.max_epochs, train_loss, valid_loss, accuracy, is_best)
-        )
-
-    def result(self) -> TrainingResult | TrainingError:
-        if self.error is not None:
-            return self.error
-        self.model.load_state_dict(self.best_weights)
-        stopped_early = len(self.history) < self.settings.max_epochs
-        return TrainingResult(self.model.eval(), self.history, self.best_epoch, stopped_early)
+    @property
+    def should_continue(self) -> bool:
+        return self.error is None and self.progress.should_continue
 
 
 class _Stack:
-    """Those trainings that go on, and their weights."""
+    """The models that are still in training, and their weights."""
 
-    def __init__(
-        self,
-        members: list[_Member],
-        training: Labelled,
-        validation: Labelled,
-        class_names: tuple[str, ...],
-    ) -> None:
-        first = members[0]
-        self.members, self.skeleton, self.settings = members, first.model, first.settings
-        self.training, self.validation, self.class_names = training, validation, class_names
-        self.device = device_of(first.model)
-        self.weight = class_weight_of(training[1], len(class_names), first.settings, self.device)
+    def __init__(self, problem: Problem, members: list[_Member]) -> None:
+        self.problem, self.members, self.device = problem, members, problem.device
+        self.skeleton, self.settings = members[0].model, members[0].settings
+        self.weight = class_weights(problem.train.y, problem.n_classes, self.settings, self.device)
         self.parameters, _ = stack_module_state([member.model for member in members])
-        self.optimizer = self._optimizer()
+        self.optimizer = make_optimizer(self.parameters.values(), self.settings)
 
     def run_epoch(self) -> None:
-        """Train all for an epoch, validate, and let go of those that have come to their end."""
+        """Train all for an epoch, validate, and drop those that are done."""
         train_losses = self._train()
         valid_losses, accuracies = self._validate()
-        numbers = zip(train_losses, valid_losses, accuracies, strict=True)
-        for i, (member, values) in enumerate(zip(self.members, numbers, strict=True)):
+        values = zip(self.members, train_losses, valid_losses, accuracies, strict=True)
+        for i, (member, train_loss, valid_loss, accuracy) in enumerate(values):
             if member.error is None:
-                weights = {
-                    name: value[i].detach().clone() for name, value in self.parameters.items()
-                }
-                member.note(values, weights)
-        kept = [i for i, member in enumerate(self.members) if member.goes_on()]
+                weights = {name: value[i] for name, value in self.parameters.items()}
+                member.progress.update(train_loss, valid_loss, accuracy, weights)
+        kept = [i for i, member in enumerate(self.members) if member.should_continue]
         if len(kept) < len(self.members):
             self._keep(kept)
 
     def _train(self) -> list[float]:
-        x, y = self.training
-        epoch = len(self.members[0].history) + 1
+        x, y = self.problem.train.x, self.problem.train.y
+        epoch = len(self.members[0].progress.history) + 1
         orders, draws = [], []
         for member in self.members:
             member.augment.start_epoch(epoch)
@@ -171,8 +113,8 @@ class _Stack:
         index = torch.stack(orders)
         for step, chosen in enumerate(torch.split(index, self.settings.batch_size, dim=1), 1):
             batches = [
-                member.augment(x[one].to(self.device), y[one].to(self.device), stream)
-                for member, one, stream in zip(self.members, chosen, draws, strict=True)
+                member.augment(x[own].to(self.device), y[own].to(self.device), stream)
+                for member, own, stream in zip(self.members, chosen, draws, strict=True)
             ]
             losses = self._losses(
                 torch.stack([batch for batch, _ in batches]),
@@ -180,18 +122,16 @@ class _Stack:
             )
             totals += losses.detach().cpu().double() * chosen.shape[1]
             self._note_divergence(losses, batches, epoch, step)
-            self.optimizer.zero_grad()
             # Each loss depends on the weights of one member only, so the sum mixes nothing.
-            torch.autograd.backward(losses.sum())
-            self.optimizer.step()
+            descend(self.optimizer, losses.sum())
         return [float(value) for value in totals / len(x)]
 
     def _losses(self, x: Tensor, y: Tensor) -> Tensor:
         logits = self._logits(x, 0)
-        check_logits(logits[0], x.shape[1], len(self.class_names))
+        check_logits(logits[0], x.shape[1], self.problem.n_classes)
 
-        def loss(one_logits: Tensor, one_y: Tensor) -> Tensor:
-            return cross_entropy(one_logits, one_y, weight=self.weight)
+        def loss(own_logits: Tensor, own_y: Tensor) -> Tensor:
+            return cross_entropy(own_logits, own_y, weight=self.weight)
 
         losses: Tensor = vmap(loss)(logits, y)
         return losses
@@ -199,8 +139,8 @@ class _Stack:
     def _logits(self, x: Tensor, axis: int | None) -> Tensor:
         """Run all members on windows of their own (axis 0), or on the same (None)."""
 
-        def forward(parameters: dict[str, Tensor], one: Tensor) -> Any:
-            return functional_call(self.skeleton, parameters, (one,))
+        def forward(parameters: dict[str, Tensor], own_x: Tensor) -> Any:
+            return functional_call(self.skeleton, parameters, (own_x,))
 
         logits: Tensor = vmap(forward, in_dims=(0, axis))(self.parameters, x)
         return logits
@@ -217,18 +157,20 @@ class _Stack:
 
     @torch.no_grad()
     def _validate(self) -> tuple[list[float], list[float]]:
-        x, y = self.validation
-        batches = [self._logits(one.to(self.device), None).cpu() for one in torch.split(x, BATCH)]
+        x, y = self.problem.valid.x, self.problem.valid.y
+        batches = [
+            self._logits(part.to(self.device), None).cpu() for part in torch.split(x, BATCH)
+        ]
         weight = None if self.weight is None else self.weight.cpu()
         losses, accuracies = [], []
         for logits in torch.cat(batches, dim=1):
             losses.append(cross_entropy(logits, y, weight=weight).item())
-            scores = score(y, logits.argmax(1), self.class_names)
+            scores = score(y, logits.argmax(1), self.problem.class_names)
             accuracies.append(scores.balanced_accuracy)
         return losses, accuracies
 
     def _keep(self, kept: list[int]) -> None:
-        """Go on with some of the members, with their part of weights and of Adam's memory."""
+        """Continue with some of the members, with their part of weights and of Adam's state."""
         self.members = [self.members[i] for i in kept]
         if not kept:
             return
@@ -237,27 +179,19 @@ class _Stack:
             name: value.detach()[kept].clone().requires_grad_()
             for name, value in self.parameters.items()
         }
-        self.optimizer = self._optimizer()
+        self.optimizer = make_optimizer(self.parameters.values(), self.settings)
         for value, before in zip(self.parameters.values(), memory, strict=True):
             self.optimizer.state[value] = {
-                name: one if name == "step" else one[kept] for name, one in before.items()
+                name: part if name == "step" else part[kept] for name, part in before.items()
             }
-
-    def _optimizer(self) -> torch.optim.Adam:
-        return torch.optim.Adam(
-            self.parameters.values(),
-            lr=self.settings.lr,
-            betas=self.settings.betas,
-            weight_decay=self.settings.weight_decay,
-        )
 
 
 def _check(members: list[_Member]) -> None:
     for member in members:
         if not can_stack(member.model):
             raise ValueError(
-                "`models` must have neither dropout nor buffers such as those of batch "
-                "normalisation; train them one by one."
+                "`model` must have neither dropout nor buffers such as those of batch "
+                "normalisation to be stacked; train one model at a time."
             )
         if replace(member.settings, seed=0) != replace(members[0].settings, seed=0):
             raise ValueError("`settings` must be the same for all models, but for the seed.")

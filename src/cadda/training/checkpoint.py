@@ -1,63 +1,85 @@
-"""Saving the state of a training so that it can be killed at any moment."""
+"""Saving the state of a training run or a search, so that it can be killed at any moment."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
+from torch import nn
 
 from cadda._internal.files import replace_atomically
 from cadda.exceptions import TrainingError
+from cadda.policies.policy import Policy
+from cadda.policies.schedule import ScheduledPolicy
+from cadda.training.augmenter import Augmentation
 
-__all__ = ["load_checkpoint", "save_checkpoint"]
+__all__ = [
+    "Fingerprint",
+    "State",
+    "load_checkpoint",
+    "model_digest",
+    "policy_digest",
+    "save_checkpoint",
+]
+
+# State dicts of torch's modules and optimizers nest tensors and plain values of any type.
+State: TypeAlias = dict[str, Any]
+"""Tensors and plain values that `torch.save` writes and ``weights_only`` loading reads."""
+
+Fingerprint: TypeAlias = Mapping[str, object]
+"""What a checkpoint belongs to, by name: plain values, or digests of more."""
 
 
-def save_checkpoint(path: Path, state: dict[str, Any], fingerprint: dict[str, Any]) -> None:
-    """Write a checkpoint in one step.
-
-    Parameters
-    ----------
-    path : Path
-        Where to write.
-    state : dict
-        Tensors and plain values.
-    fingerprint : dict
-        What the training is; a checkpoint is only good for the same one.
-    """
+def save_checkpoint(path: Path, state: State, fingerprint: Fingerprint) -> None:
+    """Write a checkpoint in one step."""
     with replace_atomically(path) as temporary:
-        torch.save({"state": state, "fingerprint": fingerprint}, temporary)
+        torch.save({"state": state, "fingerprint": dict(fingerprint)}, temporary)
 
 
-def load_checkpoint(path: Path, fingerprint: dict[str, Any]) -> dict[str, Any]:
-    """Read a checkpoint; nothing in it is executed.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is.
-    fingerprint : dict
-        What the training is now.
-
-    Returns
-    -------
-    dict
-        The state that was saved.
-    """
+def load_checkpoint(path: Path, fingerprint: Fingerprint) -> State:
+    """Read a checkpoint of the same fingerprint; nothing in the file is executed."""
     try:
         content = torch.load(path, weights_only=True, map_location="cpu")
         state, saved = content["state"], content["fingerprint"]
     # torch raises anything from KeyError to UnpicklingError for a file that is not its own.
     except Exception as error:
         raise TrainingError(
-            f"{path} cannot be resumed from: it is not a checkpoint of a training "
+            f"{path} cannot be resumed from: it is not a checkpoint of cadda "
             f"({type(error).__name__})."
         ) from error
     for key, value in fingerprint.items():
         if saved.get(key) != value:
             raise TrainingError(
-                f"{path} belongs to another training: `{key}` was {saved.get(key)}, "
+                f"{path} belongs to another training run: `{key}` was {saved.get(key)}, "
                 f"and is {value} now; use another folder or the same settings."
             )
-    checked: dict[str, Any] = state
+    checked: State = state
     return checked
+
+
+def model_digest(model: nn.Module) -> str:
+    """Return a digest of structure and weights of a model."""
+    digest = hashlib.sha256(str(model).encode())
+    for name, value in model.state_dict().items():
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]
+
+
+def policy_digest(policy: Augmentation | None) -> str | None:
+    """Return a digest of what a policy applies; for any other callable, its qualified name."""
+    if policy is None:
+        return None
+    if isinstance(policy, Policy):
+        content = (
+            policy.granularity + policy.spec.model_copy(update={"provenance": None}).to_json()
+        )
+    elif isinstance(policy, ScheduledPolicy):
+        content = policy.schedule.to_json()
+    else:
+        named = policy if hasattr(policy, "__qualname__") else type(policy)
+        return f"{named.__module__}.{named.__qualname__}"
+    return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -19,7 +19,8 @@ from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
 from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.settings import BilevelSettings
-from cadda.searchers.problem import SearchTask
+from cadda.testing.problems import tensor_problem
+from cadda.training.problem import Problem
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
 CLASSES = ("up", "down")
@@ -50,25 +51,15 @@ def make_model(seed: int) -> nn.Module:
         )
 
 
-def task(make: Callable[[int], nn.Module] = make_model) -> SearchTask:
+def problem(make: Callable[[int], nn.Module] = make_model) -> Problem:
     (x, y), (x_valid, y_valid) = bumps(64, 0), bumps(64, 1)
-    return SearchTask(
-        x,
-        y,
-        x_valid,
-        y_valid,
-        CLASSES,
-        POOL,
-        make,
-        lambda seed: nn.Identity(),
-        torch.device("cpu"),
-    )
+    return tensor_problem((x, y), (x_valid, y_valid), CLASSES, make, pool=POOL)
 
 
 def searcher(*, classwise: bool = False, **changes: object) -> BilevelSearcher:
     values = {"warmup_epochs": 3, "policy_lr": 0.05, "n_stages": 1} | changes
     settings = BilevelSettings(**values)
-    return BilevelSearcher(task(), settings, classwise=classwise)
+    return BilevelSearcher(problem(), settings, classwise=classwise)
 
 
 def used(search: BilevelSearcher) -> NDArray[np.float64]:
@@ -174,7 +165,7 @@ def test_rewards_are_those_of_the_mean_weights_without_dropout() -> None:
     search.step()
     expected = {name: value + (met[-1][name] - value) / 3 for name, value in met[-2].items()}
     torch.testing.assert_close(search.mean_weights, expected)
-    x, y = search.task.training_batch(torch.arange(64))
+    x, y = search.problem.training_batch(torch.arange(64))
     gradient = {name: torch.zeros_like(value) for name, value in expected.items()}
     first, _ = search._rewards(gradient, x, x, y)
     search.seeds = Seeds(7)  # other masks, if there were any
@@ -190,7 +181,7 @@ def test_rewards_are_compared_with_those_of_the_windows_left_as_they_are(
     search = searcher(warmup_epochs=0, smoothing=smoothing, valid_memory=0.0)
     for _ in range(3):
         search.step()
-    x, y = search.task.training_batch(torch.arange(16))
+    x, y = search.problem.training_batch(torch.arange(16))
     gradient = {name: torch.zeros_like(value) for name, value in search.mean_weights.items()}
     expected, _ = search._rewards(gradient, x, x, y)
     for n_changed in (0, 5, 16):
@@ -216,7 +207,7 @@ def test_a_loss_that_is_not_a_number_stops_the_search() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.scale * torch.nan * x[:, 0, :2]
 
-    broken = task(lambda seed: Broken())
+    broken = problem(lambda seed: Broken())
     search = BilevelSearcher(broken, BilevelSettings(), classwise=False)
     with pytest.raises(TrainingError, match="became nan in step 1 of the search"):
         search.step()

@@ -17,7 +17,8 @@ from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.gradient.wasserstein import gradient_penalty, partners
-from cadda.searchers.problem import SearchTask
+from cadda.testing.problems import tensor_problem
+from cadda.training.problem import Problem
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
 TIME = torch.linspace(-1, 1, 40)
@@ -26,7 +27,7 @@ WIDE = torch.exp(-((TIME / 0.6) ** 2))
 LEFT = torch.exp(-(((TIME + 0.5) / 0.3) ** 2))
 
 
-def task(*patterns: Tensor, noise: float = 0.2, pool: OperationPool = POOL) -> SearchTask:
+def problem(*patterns: Tensor, noise: float = 0.2, pool: OperationPool = POOL) -> Problem:
     """Make windows of one pattern per class and white noise."""
     g = torch.Generator().manual_seed(len(patterns))
     y = torch.arange(128) % len(patterns)
@@ -34,20 +35,17 @@ def task(*patterns: Tensor, noise: float = 0.2, pool: OperationPool = POOL) -> S
     x = x + noise * torch.randn(x.shape, generator=g)
     names = tuple(f"class {i}" for i in range(len(patterns)))
     shape = tuple(x.shape[1:])
-    return SearchTask(
-        x_train=x,
-        y_train=y,
-        x_valid=x[:8],
-        y_valid=y[:8],
-        class_names=names,
+    return tensor_problem(
+        (x, y),
+        (x[:8], y[:8]),
+        names,
+        lambda seed: nn.Identity(),
         pool=pool,
-        make_model=lambda seed: nn.Identity(),
         make_critic=lambda seed: make_critic(shape, len(names), seed),
-        device=torch.device("cpu"),
     )
 
 
-def searcher(work: SearchTask, *, classwise: bool = False, **changes: object) -> FasterSearcher:
+def searcher(work: Problem, *, classwise: bool = False, **changes: object) -> FasterSearcher:
     quick: dict[str, object] = {"n_stages": 1, "policy_lr": 0.03, "warmup_epochs": 4}
     settings = FasterSettings(**(quick | changes))
     return FasterSearcher(work, settings, classwise=classwise)
@@ -122,7 +120,7 @@ def test_partners_are_others_of_the_same_class() -> None:
 def test_gradients_point_the_right_way(patterns: tuple[Tensor, ...], critic: nn.Module) -> None:
     """Turning or masking the bump lowers criticism, or makes the other class likelier."""
     pool = OperationPool([SignFlip(), TimeReverse(), TimeMask(40.0)])
-    search = searcher(task(*patterns, noise=0.0, pool=pool), warmup_epochs=0, batch_size=64)
+    search = searcher(problem(*patterns, noise=0.0, pool=pool), warmup_epochs=0, batch_size=64)
     search.critic = critic
     search.step()
     policy = search.policy
@@ -145,7 +143,7 @@ def test_gradients_point_the_right_way(patterns: tuple[Tensor, ...], critic: nn.
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_policy_moves_away_from_what_does_not_exist(seed: int, classwise: bool) -> None:
     """All bumps go up, so that none is turned; reversed time changes nothing."""
-    factor = change(searcher(task(BUMP, WIDE), classwise=classwise, seed=seed), 80)
+    factor = change(searcher(problem(BUMP, WIDE), classwise=classwise, seed=seed), 80)
     assert (factor[:, 0] < 0.4).all()
     assert (factor[:, 1] > 0.7).all()
 
@@ -153,7 +151,7 @@ def test_the_policy_moves_away_from_what_does_not_exist(seed: int, classwise: bo
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_classes_are_told_apart(seed: int) -> None:
     """Reversed time moves only the bump that is not in the middle."""
-    factor = change(searcher(task(BUMP, LEFT), classwise=True, seed=seed), 80)
+    factor = change(searcher(problem(BUMP, LEFT), classwise=True, seed=seed), 80)
     assert factor[0, 1] > 0.8
     assert factor[1, 1] < 0.5
     assert (factor[:, 0] < 0.5).all()
@@ -161,7 +159,7 @@ def test_classes_are_told_apart(seed: int) -> None:
 
 def test_only_a_critic_that_knows_the_class_sees_classes_swapped() -> None:
     """A turned bump of one class looks like the other class, which does exist."""
-    work = task(BUMP, -BUMP, pool=POOL.select(["sign_flip"]))
+    work = problem(BUMP, -BUMP, pool=POOL.select(["sign_flip"]))
     by_class = change(searcher(work, classwise=True, classification=0.0), 80)
     together = change(searcher(work, classification=0.0), 80)
     assert (by_class < 0.8).all()
@@ -171,18 +169,18 @@ def test_only_a_critic_that_knows_the_class_sees_classes_swapped() -> None:
 def test_images() -> None:
     """What is bright above must not be turned, only mirrored."""
     rows = torch.linspace(1, -1, 12)[:, None].expand(12, 12)
-    factor = change(searcher(task(rows, 2 * rows, pool=image_pool())), 50)
+    factor = change(searcher(problem(rows, 2 * rows, pool=image_pool())), 50)
     assert factor[0, 0] > 1
     assert (factor[0, 1:] < factor[0, 0] / 2).all()
 
 
 def test_one_choice_per_batch() -> None:
-    factor = change(searcher(task(BUMP, WIDE), classwise=True, granularity="batch"), 80)
+    factor = change(searcher(problem(BUMP, WIDE), classwise=True, granularity="batch"), 80)
     assert (factor[:, 0] < factor[:, 1:].min(1)).all()
 
 
 def test_only_the_critic_learns_during_warmup() -> None:
-    work = task(BUMP, WIDE)
+    work = problem(BUMP, WIDE)
     copy_of_windows = work.x_train.clone()
     search = searcher(work, warmup_epochs=1)
     policy, critic = copy.deepcopy((search.policy.state_dict(), search.critic.state_dict()))
@@ -198,7 +196,7 @@ def test_only_the_critic_learns_during_warmup() -> None:
 
 def test_what_a_step_says() -> None:
     """Augmented windows look worse than real ones, until the policy has moved."""
-    work = task(BUMP, WIDE)
+    work = problem(BUMP, WIDE)
     search = searcher(work, warmup_epochs=8)
     events = [search.step() for _ in range(130)]
     assert [event.step for event in events] == list(range(1, 131))
@@ -215,7 +213,7 @@ def test_what_a_step_says() -> None:
 
 
 def test_the_critic_may_learn_more_often() -> None:
-    search = searcher(task(BUMP, WIDE), critic_steps=3, warmup_epochs=0)
+    search = searcher(problem(BUMP, WIDE), critic_steps=3, warmup_epochs=0)
     for _ in range(4):
         search.step()
     steps = [
@@ -227,7 +225,7 @@ def test_the_critic_may_learn_more_often() -> None:
 
 @pytest.mark.parametrize("classwise", [False, True])
 def test_resumes_to_the_same_bytes(classwise: bool) -> None:
-    work = task(BUMP, WIDE)
+    work = problem(BUMP, WIDE)
     options: dict[str, object] = {"warmup_epochs": 1, "critic_steps": 2, "n_stages": 2}
     whole = searcher(work, classwise=classwise, **options)
     events = [whole.step() for _ in range(18)]
@@ -246,7 +244,7 @@ def test_resumes_to_the_same_bytes(classwise: bool) -> None:
 
 
 def test_the_seed_decides() -> None:
-    work = task(BUMP, WIDE)
+    work = problem(BUMP, WIDE)
     first, again, other = (
         [search.step() for _ in range(3)]
         for search in (searcher(work, seed=seed) for seed in (5, 5, 6))
@@ -256,7 +254,7 @@ def test_the_seed_decides() -> None:
 
 
 def test_a_critic_that_fails_is_named() -> None:
-    work = task(BUMP, WIDE)
+    work = problem(BUMP, WIDE)
     work.x_train[:] = float("nan")
     with pytest.raises(TrainingError, match="the loss of the critic became nan in step 1"):
         searcher(work).step()

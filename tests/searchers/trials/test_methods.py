@@ -15,7 +15,6 @@ from cadda.compute import SerialEngine
 from cadda.operations.pool import image_pool
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.methods import METHODS
-from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Plan
 from cadda.searchers.trials.encoding import PolicyEncoding
 from cadda.searchers.trials.evaluators import FoldJudge
@@ -23,7 +22,9 @@ from cadda.searchers.trials.optuna_search import StudySearch, make_folds
 from cadda.searchers.trials.population import PopulationSearch
 from cadda.searchers.trials.protocol import Outcome, Proposal, TrialSearch
 from cadda.testing.planted import CLASS_NAMES, planted_windows
+from cadda.testing.problems import tensor_problem
 from cadda.training import TrainingSettings
+from cadda.training.problem import Problem
 
 OPERATIONS = ("sign_flip", "time_reverse", "gaussian_noise", "time_mask", "frequency_shift")
 TRUTH = {"gaussian_noise": (0.8, 0.3), "time_mask": (0.4, 0.9)}
@@ -42,18 +43,14 @@ def network(seed: int) -> nn.Module:
         )
 
 
-def make_task(n_windows: int = 64) -> SearchTask:
+def make_problem(n_windows: int = 64) -> Problem:
     train, valid = (planted_windows(n_windows, varied=varied) for varied in (False, True))
-    return SearchTask(
-        x_train=train.x,
-        y_train=train.y,
-        x_valid=valid.x,
-        y_valid=valid.y,
-        class_names=train.class_names,
+    return tensor_problem(
+        (train.x, train.y),
+        (valid.x, valid.y),
+        train.class_names,
+        network,
         pool=operation_pool(train).select(OPERATIONS),
-        make_model=network,
-        make_critic=network,
-        device=torch.device("cpu"),
         subject=tuple(train.subject),
     )
 
@@ -71,7 +68,7 @@ def make_search(
     settings = kind.complete(own, preset=None, seed=own.pop("seed", 0))
     plan = Plan(n_trials, training=TrainingSettings(max_epochs=2))
     return kind.make(
-        make_task(),
+        make_problem(),
         kind.settings(**settings),
         classwise=classwise,
         plan=plan,
@@ -252,7 +249,7 @@ def direct_loss(judge: FoldJudge, transformed: torch.Tensor) -> float:
         for window in fold.held_out.tolist():
             with torch.no_grad():
                 logits = model(transformed[window][None])[0].double().numpy()
-            label = int(judge.task.y_train[window])
+            label = int(judge.problem.train.y[window])
             losses.append(np.log(np.exp(logits).sum()) - logits[label])
     assert len(losses) == len(transformed)
     return float(np.mean(losses))
@@ -261,11 +258,11 @@ def direct_loss(judge: FoldJudge, transformed: torch.Tensor) -> float:
 def test_fast_autoaugment_judges_augmented_windows_that_models_have_not_seen() -> None:
     search = make_search("fast_autoaugment", 5, n_folds=3)
     judge = search.judge(SerialEngine())
-    x, y = judge.task.x_train, judge.task.y_train
+    x, y = judge.problem.train.x, judge.problem.train.y
     for fold in judge.folds:
-        held_out = {judge.task.subject[i] for i in fold.held_out.tolist()}
+        held_out = {judge.problem.train.subject[i] for i in fold.held_out.tolist()}
         kept = set(range(len(x))) - set(fold.held_out.tolist())
-        assert held_out.isdisjoint(judge.task.subject[i] for i in kept)
+        assert held_out.isdisjoint(judge.problem.train.subject[i] for i in kept)
     for text, transformed in (
         ("sign_flip p=0", x),
         ("sign_flip p=1 > time_reverse p=1", -x.flip(-1)),
@@ -284,13 +281,13 @@ def test_fast_autoaugment_judges_augmented_windows_that_models_have_not_seen() -
 
 
 def test_folds_are_by_subject_where_there_are_enough() -> None:
-    task = make_task()
-    by_subject = make_folds(task, 4, seed=0)
-    assert all(len({task.subject[i] for i in fold.tolist()}) == 1 for fold in by_subject)
-    by_window = make_folds(task, 8, seed=0)
+    problem = make_problem()
+    by_subject = make_folds(problem, 4, seed=0)
+    assert all(len({problem.train.subject[i] for i in fold.tolist()}) == 1 for fold in by_subject)
+    by_window = make_folds(problem, 8, seed=0)
     assert sorted(int(i) for fold in by_window for i in fold) == list(range(64))
     for fold in by_window:
-        assert torch.bincount(task.y_train[fold]).tolist() == [2, 2, 2, 2]
+        assert torch.bincount(problem.train.y[fold]).tolist() == [2, 2, 2, 2]
 
 
 def test_operations_without_magnitude_have_none() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from cadda.policies.relaxed.base import RelaxedPolicy
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import SearchStep
-from cadda.searchers.problem import SearchTask
+from cadda.training.problem import Problem
 
 __all__ = ["Searcher"]
 
@@ -22,7 +22,7 @@ class Searcher(ABC):
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     policy : RelaxedPolicy
         What is learned.
@@ -33,10 +33,10 @@ class Searcher(ABC):
     """
 
     def __init__(
-        self, task: SearchTask, policy: RelaxedPolicy, model: nn.Module, batch_size: int
+        self, problem: Problem, policy: RelaxedPolicy, model: nn.Module, batch_size: int
     ) -> None:
-        self.task, self.policy, self.model = task, policy, model
-        self.steps_per_epoch = math.ceil(len(task.x_train) / batch_size)
+        self.problem, self.policy, self.model = problem, policy, model
+        self.steps_per_epoch = math.ceil(len(problem.train.x) / batch_size)
         self.step_number = 0
 
     @abstractmethod

@@ -25,17 +25,17 @@ from cadda.searchers.gradient.reward import (
     window_rewards,
 )
 from cadda.searchers.gradient.settings import BilevelSettings
-from cadda.searchers.problem import SearchTask
+from cadda.training.problem import Problem
 
 __all__ = ["BilevelSearcher", "make_policy"]
 
 
-def make_policy(task: SearchTask, settings: BilevelSettings, *, classwise: bool) -> RelaxedPolicy:
+def make_policy(problem: Problem, settings: BilevelSettings, *, classwise: bool) -> RelaxedPolicy:
     """Make the untrained policy of a search.
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         Gives operations and classes.
     settings : BilevelSettings
         Give its shape.
@@ -48,16 +48,16 @@ def make_policy(task: SearchTask, settings: BilevelSettings, *, classwise: bool)
         All operations equally likely, p = µ = 1/2.
     """
     common: dict[str, Any] = {
-        "class_names": task.class_names if classwise else None,
+        "class_names": problem.class_names if classwise else None,
         "n_stages": settings.n_stages,
         "granularity": settings.granularity,
         "gate_temperature": settings.gate_temperature,
         "choice_temperature": settings.choice_temperature,
     }
     if settings.sampling == "subpolicy":
-        return EnumeratedPolicy(task.pool, **common)
+        return EnumeratedPolicy(problem.pool, **common)
     kind = StagedPolicy if settings.sampling == "stage" else MixturePolicy
-    return kind(task.pool, n_subpolicies=settings.n_subpolicies, **common)
+    return kind(problem.pool, n_subpolicies=settings.n_subpolicies, **common)
 
 
 class BilevelSearcher(Searcher):
@@ -65,7 +65,7 @@ class BilevelSearcher(Searcher):
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     settings : BilevelSettings
         How to search; its sampling makes it ADDA or DADA.
@@ -73,11 +73,11 @@ class BilevelSearcher(Searcher):
         Whether each class gets a policy of its own, which makes ADDA CADDA.
     """
 
-    def __init__(self, task: SearchTask, settings: BilevelSettings, *, classwise: bool) -> None:
+    def __init__(self, problem: Problem, settings: BilevelSettings, *, classwise: bool) -> None:
         self.settings, self.seeds = settings, Seeds(settings.seed)
-        policy = make_policy(task, settings, classwise=classwise).to(task.device)
-        model = task.make_model(self.seeds.integer("model")).to(task.device)
-        super().__init__(task, policy, model, settings.batch_size)
+        policy = make_policy(problem, settings, classwise=classwise).to(problem.device)
+        model = problem.new_model(self.seeds.integer("model"))
+        super().__init__(problem, policy, model, settings.batch_size)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.model_lr, betas=settings.betas
         )
@@ -102,8 +102,8 @@ class BilevelSearcher(Searcher):
         """
         self.step_number += 1
         learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
-        x, y = self.task.training_batch(
-            self._indices("training batch", len(self.task.x_train), self.settings.batch_size)
+        x, y = self.problem.training_batch(
+            self._indices("training batch", len(self.problem.train.x), self.settings.batch_size)
         )
         draw = self.policy.draw(x, y, generator=self._stream("draws"))
         with torch.set_grad_enabled(learns):
@@ -124,7 +124,7 @@ class BilevelSearcher(Searcher):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self.direction, self.mean_weights = (
-            {key: value.to(self.task.device) for key, value in state[name].items()}
+            {key: value.to(self.problem.device) for key, value in state[name].items()}
             for name in ("direction", "mean_weights")
         )
 
@@ -200,8 +200,8 @@ class BilevelSearcher(Searcher):
             _, gradient = loss_gradient(
                 self.model, weights, augmented, y, noise_seed=self._seed("inner")
             )
-        valid = self.task.validation_batch(
-            self._indices("validation batch", len(self.task.x_valid), settings.n_valid)
+        valid = self.problem.validation_batch(
+            self._indices("validation batch", len(self.problem.valid.x), settings.n_valid)
         )
         _, fresh = loss_gradient(
             self.model,
@@ -220,7 +220,7 @@ class BilevelSearcher(Searcher):
         return torch.randperm(n, generator=self.seeds.stream(name, step=self.step_number))[:size]
 
     def _stream(self, name: str) -> torch.Generator:
-        return self.seeds.stream(name, device=self.task.device, step=self.step_number)
+        return self.seeds.stream(name, device=self.problem.device, step=self.step_number)
 
     def _seed(self, name: str) -> int:
         return self.seeds.integer(name, step=self.step_number)

@@ -47,7 +47,7 @@ from cadda.policies.relaxed.staged import MixturePolicy
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.gradient.wasserstein import Classifier, gradient_penalty, partners
-from cadda.searchers.problem import SearchTask
+from cadda.training.problem import Problem
 
 __all__ = ["FasterSearcher", "FasterSettings"]
 
@@ -112,7 +112,7 @@ class FasterSearcher(Searcher):
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on. Its ``make_critic`` makes, from a seed, a module without randomness of
         its own that maps windows, and labels if class-wise, to logits of the classes and one
         criticism per window. Validation windows are not used.
@@ -122,20 +122,20 @@ class FasterSearcher(Searcher):
         Whether to learn one policy per class.
     """
 
-    def __init__(self, task: SearchTask, settings: FasterSettings, *, classwise: bool) -> None:
+    def __init__(self, problem: Problem, settings: FasterSettings, *, classwise: bool) -> None:
         self.settings, self.classwise = settings, classwise
         self.seeds = Seeds(settings.seed)
         policy = MixturePolicy(
-            task.pool,
-            class_names=task.class_names if classwise else None,
+            problem.pool,
+            class_names=problem.class_names if classwise else None,
             n_subpolicies=settings.n_subpolicies,
             n_stages=settings.n_stages,
             granularity=settings.granularity,
             gate_temperature=settings.gate_temperature,
             choice_temperature=settings.choice_temperature,
-        ).to(task.device)
-        self.critic = task.make_critic(self.seeds.integer("critic")).to(task.device)
-        super().__init__(task, policy, Classifier(self.critic), settings.batch_size)
+        ).to(problem.device)
+        self.critic = problem.make_critic(self.seeds.integer("critic")).to(problem.device)
+        super().__init__(problem, policy, Classifier(self.critic), settings.batch_size)
         self.policy_optimizer = torch.optim.Adam(
             self.policy.parameters(), lr=settings.policy_lr, betas=BETAS
         )
@@ -157,7 +157,7 @@ class FasterSearcher(Searcher):
         for turn in range(last + 1):
             real, x, y = self._batches(turn)
             with torch.set_grad_enabled(learns and turn == last):
-                draws = self._stream("draws", turn, self.task.device)
+                draws = self._stream("draws", turn, self.problem.device)
                 augmented, _ = self.policy(x, y, generator=draws)
             loss, reward = self._train_critic(real, augmented.detach(), y, turn)
         if learns:
@@ -178,10 +178,12 @@ class FasterSearcher(Searcher):
     def _batches(self, turn: int) -> tuple[Tensor, Tensor, Tensor]:
         """Draw real windows, windows to augment, and the labels, which both have."""
         order = self._stream("training batch", turn)
-        index = torch.randperm(len(self.task.x_train), generator=order)[: self.settings.batch_size]
-        x, y = self.task.training_batch(index)
-        partner = partners(self.task.y_train.cpu(), index, self._stream("partners", turn))
-        return self.task.training_batch(partner)[0], x, y
+        index = torch.randperm(len(self.problem.train.x), generator=order)[
+            : self.settings.batch_size
+        ]
+        x, y = self.problem.training_batch(index)
+        partner = partners(self.problem.train.y.cpu(), index, self._stream("partners", turn))
+        return self.problem.training_batch(partner)[0], x, y
 
     def _train_critic(
         self, real: Tensor, augmented: Tensor, y: Tensor, turn: int

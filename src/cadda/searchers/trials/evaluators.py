@@ -11,10 +11,10 @@ from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds
 from cadda.policies.policy import Policy
-from cadda.searchers.problem import SearchTask
 from cadda.searchers.trials.protocol import Proposal, one_thread
 from cadda.training import Trainer, TrainingSettings, predict_logits, train
 from cadda.training.batched import train_stacked
+from cadda.training.problem import Problem
 
 __all__ = ["FoldJudge", "SegmentJudge", "TrainedFold", "TrainingJudge", "train_fold"]
 
@@ -28,13 +28,13 @@ class TrainingJudge:
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to train on.
     settings : TrainingSettings
         How to train.
     """
 
-    task: SearchTask
+    problem: Problem
     settings: TrainingSettings
 
     def __call__(self, proposal: Proposal) -> tuple[float, None]:
@@ -52,16 +52,8 @@ class TrainingJudge:
         state : None
             Nothing to go on from.
         """
-        task = self.task
-        result = train(
-            task.make_model(self.settings.seed).to(task.device),
-            (task.x_train, task.y_train),
-            (task.x_valid, task.y_valid),
-            task.class_names,
-            self.settings,
-            policy=Policy(proposal.policy, task.pool),
-        )
-        return result.history[result.best_epoch - 1].valid_loss, None
+        policy = Policy(proposal.policy, self.problem.pool)
+        return train(self.problem, self.settings, policy=policy).best.valid_loss, None
 
     def together(self, proposals: list[Proposal]) -> list[float | Exception]:
         """Judge several policies by trainings that are stepped together.
@@ -76,18 +68,14 @@ class TrainingJudge:
         list of float and Exception
             Validation loss of each, or why there is none.
         """
-        task, n_models = self.task, len(proposals)
         results = train_stacked(
-            [task.make_model(self.settings.seed).to(task.device) for _ in range(n_models)],
-            (task.x_train, task.y_train),
-            (task.x_valid, task.y_valid),
-            task.class_names,
-            [self.settings] * n_models,
-            [Policy(one.policy, task.pool) for one in proposals],
+            self.problem,
+            [self.settings] * len(proposals),
+            [Policy(proposal.policy, self.problem.pool) for proposal in proposals],
         )
         return [
-            one if isinstance(one, Exception) else one.history[one.best_epoch - 1].valid_loss
-            for one in results
+            result if isinstance(result, Exception) else result.best.valid_loss
+            for result in results
         ]
 
 
@@ -108,13 +96,13 @@ class TrainedFold:
 
 
 def train_fold(
-    task: SearchTask, settings: TrainingSettings, held_out: Tensor, seed: int
+    problem: Problem, settings: TrainingSettings, held_out: Tensor, seed: int
 ) -> TrainedFold:
     """Train a model without augmentation on all training windows but some.
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to train on. Validation windows tell when to stop.
     settings : TrainingSettings
         How to train.
@@ -128,17 +116,10 @@ def train_fold(
     TrainedFold
         The model.
     """
-    kept = torch.ones(len(task.x_train), dtype=torch.bool)
-    kept[held_out] = False
+    kept = replace(problem, train=problem.train.without(held_out))
     with one_thread():
-        result = train(
-            task.make_model(seed).to(task.device),
-            (task.x_train[kept], task.y_train[kept]),
-            (task.x_valid, task.y_valid),
-            task.class_names,
-            replace(settings, seed=seed),
-        )
-    weights = {name: value.cpu() for name, value in result.model.state_dict().items()}
+        fitted = train(kept, replace(settings, seed=seed))
+    weights = {name: value.cpu() for name, value in fitted.model.state_dict().items()}
     return TrainedFold(weights, held_out)
 
 
@@ -151,7 +132,7 @@ class FoldJudge:
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         Windows to augment.
     folds : tuple of TrainedFold
         The models.
@@ -159,7 +140,7 @@ class FoldJudge:
         Seed of the augmentation.
     """
 
-    task: SearchTask
+    problem: Problem
     folds: tuple[TrainedFold, ...]
     seed: int
 
@@ -178,15 +159,15 @@ class FoldJudge:
         state : None
             Nothing to go on from.
         """
-        task, total, count = self.task, 0.0, 0
-        policy = Policy(proposal.policy, task.pool)
-        model = task.make_model(0).to(task.device)
+        problem, total, count = self.problem, 0.0, 0
+        policy = Policy(proposal.policy, problem.pool)
+        model = problem.new_model(0)
         for number, fold in enumerate(self.folds):
             model.load_state_dict(fold.weights)
-            x, y = task.training_batch(fold.held_out)
-            draws = Seeds(self.seed).stream("held-out windows", device=task.device, fold=number)
+            x, y = problem.training_batch(fold.held_out)
+            draws = Seeds(self.seed).stream("held-out windows", device=problem.device, fold=number)
             augmented, _ = policy(x, y, generator=draws)
-            logits = predict_logits(model, augmented, len(task.class_names))
+            logits = predict_logits(model, augmented, problem.n_classes)
             total += float(cross_entropy(logits, y.cpu(), reduction="sum"))
             count += len(y)
         return total / count, None
@@ -198,7 +179,7 @@ class SegmentJudge:
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to train on.
     settings : TrainingSettings
         How to train.
@@ -206,7 +187,7 @@ class SegmentJudge:
         How long.
     """
 
-    task: SearchTask
+    problem: Problem
     settings: TrainingSettings
     n_epochs: int
 
@@ -225,14 +206,9 @@ class SegmentJudge:
         state : bytes
             What training can go on from.
         """
-        task, seed = self.task, proposal.seed or 0
+        problem, seed = self.problem, proposal.seed or 0
         trainer = Trainer(
-            task.make_model(seed).to(task.device),
-            (task.x_train, task.y_train),
-            (task.x_valid, task.y_valid),
-            task.class_names,
-            replace(self.settings, seed=seed),
-            Policy(proposal.policy, task.pool),
+            problem, replace(self.settings, seed=seed), Policy(proposal.policy, problem.pool)
         )
         if proposal.state is not None:
             trainer.restore(torch.load(io.BytesIO(proposal.state), weights_only=True))

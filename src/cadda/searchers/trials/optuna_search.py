@@ -12,7 +12,6 @@ from torch import Tensor
 from cadda._internal.random import Seeds
 from cadda.compute import Engine
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Plan
 from cadda.searchers.trials.encoding import GridEncoding, PolicyEncoding
 from cadda.searchers.trials.evaluators import FoldJudge, TrainedFold, TrainingJudge, train_fold
@@ -20,6 +19,7 @@ from cadda.searchers.trials.optuna_store import Sampling, StudyMemory
 from cadda.searchers.trials.protocol import Judge, Outcome, Proposal, TrialSearch
 from cadda.searchers.trials.settings import TrialSettings
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
+from cadda.training.problem import Problem
 
 __all__ = ["StudySearch", "make_folds"]
 
@@ -32,7 +32,7 @@ class StudySearch(TrialSearch):
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     settings : TrialSettings
         How to search.
@@ -48,7 +48,7 @@ class StudySearch(TrialSearch):
 
     def __init__(
         self,
-        task: SearchTask,
+        problem: Problem,
         settings: TrialSettings,
         *,
         classwise: bool,
@@ -56,9 +56,9 @@ class StudySearch(TrialSearch):
         folder: Path | None,
         resume: bool,
     ) -> None:
-        self.task, self.settings, self.plan, self.folder = task, settings, plan, folder
+        self.problem, self.settings, self.plan, self.folder = problem, settings, plan, folder
         self.seeds = Seeds(settings.seed)
-        self.encoding = _encoding(task, settings, classwise=classwise)
+        self.encoding = _encoding(problem, settings, classwise=classwise)
         file = None if folder is None else folder / "study.log"
         self._memory = StudyMemory(
             settings.storage or file,
@@ -97,8 +97,8 @@ class StudySearch(TrialSearch):
 
     def judge(self, engine: Engine) -> Judge:
         if self.settings.judge == "training":
-            return TrainingJudge(self.task, self.plan.training)
-        return FoldJudge(self.task, self._trained_folds(engine), self.seeds.integer("judge"))
+            return TrainingJudge(self.problem, self.plan.training)
+        return FoldJudge(self.problem, self._trained_folds(engine), self.seeds.integer("judge"))
 
     def needs(self, number: int) -> int:
         end_of_stack = (number // self.stack + 1) * self.stack
@@ -139,16 +139,16 @@ class StudySearch(TrialSearch):
         return self.encoding.cell(number, order)
 
     def _trained_folds(self, engine: Engine) -> tuple[TrainedFold, ...]:
-        folds = make_folds(self.task, self.settings.n_folds, seed=self.seeds.integer("folds"))
+        folds = make_folds(self.problem, self.settings.n_folds, seed=self.seeds.integer("folds"))
         path = None if self.folder is None else self.folder / "folds.pt"
-        fingerprint = {"n_folds": len(folds), "n_windows": len(self.task.x_train)}
+        fingerprint = {"n_folds": len(folds), "n_windows": len(self.problem.train.x)}
         if path is not None and path.exists():
             weights = load_checkpoint(path, fingerprint)["weights"]
             return tuple(map(TrainedFold, weights, folds))
-        task, training = engine.share(self.task), self.plan.training
+        problem, training = engine.share(self.problem), self.plan.training
         seeds = [self.seeds.integer("fold", fold=i) for i in range(len(folds))]
         futures = [
-            engine.submit(train_fold, task, training, held_out, seed)
+            engine.submit(train_fold, problem, training, held_out, seed)
             for held_out, seed in zip(folds, seeds, strict=True)
         ]
         trained = tuple(future.result() for future in futures)
@@ -158,20 +158,20 @@ class StudySearch(TrialSearch):
 
 
 def _encoding(
-    task: SearchTask, settings: TrialSettings, *, classwise: bool
+    problem: Problem, settings: TrialSettings, *, classwise: bool
 ) -> PolicyEncoding | GridEncoding:
-    class_names = task.class_names if classwise else None
+    class_names = problem.class_names if classwise else None
     if settings.sampler == "grid":
-        return GridEncoding(task.pool, class_names, settings.n_stages)
-    return PolicyEncoding(task.pool, class_names, settings.n_subpolicies, settings.n_stages)
+        return GridEncoding(problem.pool, class_names, settings.n_stages)
+    return PolicyEncoding(problem.pool, class_names, settings.n_subpolicies, settings.n_stages)
 
 
-def make_folds(task: SearchTask, n_folds: int, *, seed: int) -> list[Tensor]:
+def make_folds(problem: Problem, n_folds: int, *, seed: int) -> list[Tensor]:
     """Deal training windows out, by subject where there are enough subjects.
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     n_folds : int
         Number of folds.
@@ -184,8 +184,8 @@ def make_folds(task: SearchTask, n_folds: int, *, seed: int) -> list[Tensor]:
         Indices of the windows of each fold, of about as many windows each. With fewer subjects
         than folds, the windows of each class are dealt out.
     """
-    by_subject = len(set(task.subject)) >= n_folds
-    groups = task.subject if by_subject else tuple(map(str, range(len(task.x_train))))
+    by_subject = len(set(problem.train.subject)) >= n_folds
+    groups = problem.train.subject if by_subject else tuple(map(str, range(len(problem.train.x))))
     members: dict[str, list[int]] = defaultdict(list)
     for window, group in enumerate(groups):
         members[group].append(window)
@@ -193,7 +193,7 @@ def make_folds(task: SearchTask, n_folds: int, *, seed: int) -> list[Tensor]:
     generator = Seeds(seed).stream("folds")
     order = [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
     # The largest subjects first, single windows class by class: then folds come out even.
-    order.sort(key=lambda name: (-len(members[name]), int(task.y_train[members[name][0]])))
+    order.sort(key=lambda name: (-len(members[name]), int(problem.train.y[members[name][0]])))
     folds: list[list[int]] = [[] for _ in range(n_folds)]
     for name in order:
         min(folds, key=len).extend(members[name])

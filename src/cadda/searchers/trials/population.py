@@ -20,13 +20,13 @@ from cadda._internal.random import Seeds
 from cadda.compute import Engine
 from cadda.policies.schedule import PolicySchedule, Segment
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Found, Plan
 from cadda.searchers.trials.encoding import PolicyEncoding
 from cadda.searchers.trials.evaluators import SegmentJudge
 from cadda.searchers.trials.protocol import Judge, Outcome, Proposal, TrialSearch
 from cadda.searchers.trials.settings import PopulationSettings
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
+from cadda.training.problem import Problem
 
 __all__ = ["PopulationSearch"]
 
@@ -36,7 +36,7 @@ class PopulationSearch(TrialSearch):
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     settings : PopulationSettings
         How to search.
@@ -52,7 +52,7 @@ class PopulationSearch(TrialSearch):
 
     def __init__(
         self,
-        task: SearchTask,
+        problem: Problem,
         settings: PopulationSettings,
         *,
         classwise: bool,
@@ -60,11 +60,11 @@ class PopulationSearch(TrialSearch):
         folder: Path | None,
         resume: bool,
     ) -> None:
-        self.task, self.settings, self.plan = task, settings, plan
+        self.problem, self.settings, self.plan = problem, settings, plan
         self.seeds = Seeds(settings.seed)
         self.encoding = PolicyEncoding(
-            task.pool,
-            task.class_names if classwise else None,
+            problem.pool,
+            problem.class_names if classwise else None,
             settings.n_subpolicies,
             settings.n_stages,
         )
@@ -89,7 +89,7 @@ class PopulationSearch(TrialSearch):
         return self._past
 
     def judge(self, engine: Engine) -> Judge:
-        return SegmentJudge(self.task, self.plan.training, self.settings.segment_epochs)
+        return SegmentJudge(self.problem, self.plan.training, self.settings.segment_epochs)
 
     def needs(self, number: int) -> int:
         return number // self.settings.n_members * self.settings.n_members
@@ -167,5 +167,5 @@ class PopulationSearch(TrialSearch):
         return {
             "n_members": self.settings.n_members,
             "segment_epochs": self.settings.segment_epochs,
-            "operations": list(self.task.pool.names),
+            "operations": list(self.problem.pool.names),
         }

@@ -9,11 +9,11 @@ from typing import Any
 from cadda.compute import Engine
 from cadda.exceptions import RunError, TrainingError, WorkerError
 from cadda.searchers.events import TrialEnd
-from cadda.searchers.problem import SearchTask
 from cadda.searchers.retraining import Found, Plan
 from cadda.searchers.runner import Driver
 from cadda.searchers.tables import tables_of
 from cadda.searchers.trials.protocol import Outcome, TrialSearch, evaluate
+from cadda.training.problem import Problem
 
 __all__ = ["TrialDriver"]
 
@@ -26,7 +26,7 @@ class TrialDriver(Driver):
 
     Parameters
     ----------
-    task : SearchTask
+    problem : Problem
         What to search on.
     search : TrialSearch
         Proposes policies and remembers trials.
@@ -39,9 +39,9 @@ class TrialDriver(Driver):
     """
 
     def __init__(
-        self, task: SearchTask, search: TrialSearch, plan: Plan, engine: Engine, **options: Any
+        self, problem: Problem, search: TrialSearch, plan: Plan, engine: Engine, **options: Any
     ) -> None:
-        super().__init__(task, plan, **options)
+        super().__init__(problem, plan, **options)
         self.search, self.engine = search, engine
         self.restore()
         if self.epoch > len(search.past):

@@ -1,0 +1,87 @@
+"""When training stops, and which weights it keeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from torch import Tensor, nn
+
+from cadda.models.serialization import ModelDescription
+from cadda.training.checkpoint import State
+from cadda.training.events import EpochEnd
+from cadda.training.fitted import Fitted
+from cadda.training.settings import TrainingSettings
+
+__all__ = ["EarlyStopping"]
+
+
+class EarlyStopping:
+    """History of a training run, the weights of its best epoch, and the patience that is left."""
+
+    def __init__(self, settings: TrainingSettings, weights: Mapping[str, Tensor]) -> None:
+        self.settings = settings
+        self.history: list[EpochEnd] = []
+        self.best_epoch, self.best_value = 0, math.inf
+        self.best_weights = _copy(weights)
+
+    @property
+    def should_continue(self) -> bool:
+        """Whether there is an epoch left, and patience for it."""
+        epochs_since_best = len(self.history) - self.best_epoch
+        has_patience = epochs_since_best < self.settings.patience
+        return len(self.history) < self.settings.max_epochs and has_patience
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether there were fewer epochs than allowed."""
+        return len(self.history) < self.settings.max_epochs
+
+    def update(
+        self,
+        train_loss: float,
+        valid_loss: float,
+        valid_balanced_accuracy: float,
+        weights: Mapping[str, Tensor],
+    ) -> EpochEnd:
+        """Record an epoch, and copy the weights if they are the best so far."""
+        epoch = len(self.history) + 1
+        value = valid_loss if self.settings.monitor == "loss" else -valid_balanced_accuracy
+        is_best = value < self.best_value
+        if is_best:
+            self.best_epoch, self.best_value, self.best_weights = epoch, value, _copy(weights)
+        event = EpochEnd(
+            epoch,
+            self.settings.max_epochs,
+            train_loss,
+            valid_loss,
+            valid_balanced_accuracy,
+            is_best,
+        )
+        self.history.append(event)
+        return event
+
+    def finish(self, model: nn.Module, description: ModelDescription) -> Fitted:
+        """Return the model with the best weights."""
+        model.load_state_dict(self.best_weights)
+        return Fitted(model.eval(), self.history, self.best_epoch, self.stopped_early, description)
+
+    def state_dict(self) -> State:
+        """Return what `load_state_dict` restores."""
+        return {
+            "history": [asdict(event) for event in self.history],
+            "best_epoch": self.best_epoch,
+            "best_value": self.best_value,
+            "best_weights": self.best_weights,
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Restore what `state_dict` returned."""
+        self.history = [EpochEnd(**event) for event in state["history"]]
+        self.best_epoch, self.best_value = state["best_epoch"], state["best_value"]
+        self.best_weights = state["best_weights"]
+
+
+def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in weights.items()}

@@ -1,0 +1,93 @@
+"""What training, searches and screenings work on: tensors, operations and ways to make models."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from cadda.models.serialization import ModelDescription
+from cadda.operations.pool import OperationPool
+
+__all__ = ["Problem", "Samples"]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Windows of some subjects, with labels."""
+
+    x: Tensor  # (n_windows, n_channels, n_times)
+    y: Tensor  # (n_windows,)
+    subject: tuple[str, ...] = ()  # of each window; empty if unknown
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def without(self, index: Tensor) -> Samples:
+        """Return all windows but some."""
+        kept = torch.ones(len(self), dtype=torch.bool)
+        kept[index] = False
+        subject = tuple(name for name, keep in zip(self.subject, kept, strict=False) if keep)
+        return Samples(self.x[kept], self.y[kept], subject)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of subjects, labels and values."""
+        digest = hashlib.sha256("|".join(self.subject).encode())
+        digest.update(self.y.numpy().tobytes())
+        for chunk in torch.split(self.x, 64):
+            digest.update(chunk.contiguous().numpy().data)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Windows to train on, windows of other subjects to validate on, operations to choose from.
+
+    Made once per command, by `cadda.api.prepare.make_problem`, and passed on: pool and digests are
+    computed on first use and kept.
+    """
+
+    train: Samples
+    valid: Samples
+    description: ModelDescription
+    make_pool: Callable[[], OperationPool]  # training without augmentation needs no pool
+    make_model: Callable[[int], nn.Module]  # untrained, from a seed
+    make_critic: Callable[[int], nn.Module]  # the same, for methods that compare distributions
+    device: torch.device
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of the labels."""
+        return self.description.class_names
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @cached_property
+    def pool(self) -> OperationPool:
+        """Operations to choose from."""
+        return self.make_pool()
+
+    @property
+    def data_digest(self) -> str:
+        """SHA-256 of training and validation windows."""
+        return hashlib.sha256(f"{self.train.digest}|{self.valid.digest}".encode()).hexdigest()
+
+    def new_model(self, seed: int) -> nn.Module:
+        """Make an untrained model on the device."""
+        return self.make_model(seed).to(self.device)
+
+    def training_batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Return some training windows and their labels, on the device."""
+        return self.train.x[index].to(self.device), self.train.y[index].to(self.device)
+
+    def validation_batch(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Return some validation windows and their labels, on the device."""
+        return self.valid.x[index].to(self.device), self.valid.y[index].to(self.device)
