@@ -10,7 +10,7 @@ from torch import Tensor
 
 from cadda.api.pool import operation_pool
 from cadda.api.screen import screen
-from cadda.cli.pictures import MAGNITUDES, save_operations_picture
+from cadda.cli.display import MAGNITUDES, save_operations_picture
 from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
 from cadda.operations import image_pool
 from cadda.reporting.figures import plot_operation

@@ -187,18 +187,18 @@ def test_evaluate_refuses_who_was_seen(tmp_path: Path) -> None:
     with pytest.raises(
         LeakError, match="5 subjects have the names of subjects that were used to train this"
     ):
-        evaluate_run(tmp_path / "run", make(), unseen_only=False)
-    scores, n_subjects = evaluate_run(tmp_path / "run", make(), unseen_only=True)
+        evaluate_run(tmp_path / "run", make(), skip_seen=False)
+    scores, n_subjects = evaluate_run(tmp_path / "run", make(), skip_seen=True)
     assert n_subjects == 1
-    _, n_others = evaluate_run(tmp_path / "run", make(3, first=50), unseen_only=False)
+    _, n_others = evaluate_run(tmp_path / "run", make(3, first=50), skip_seen=False)
     assert n_others == 3
     assert scores.confusion.sum() == 12
     other = make(3, first=50)
     other.ch_names = ("O1", "O2")
     with pytest.raises(ModelError, match=r"the model is for the `ch_names` \('C3', 'C4'\), but"):
-        evaluate_run(tmp_path / "run", other, unseen_only=False)
+        evaluate_run(tmp_path / "run", other, skip_seen=False)
     with pytest.raises(RunError, match="is not the folder of a training"):
-        evaluate_run(tmp_path, make(), unseen_only=False)
+        evaluate_run(tmp_path, make(), skip_seen=False)
 
 
 def test_checkpoint_of_other_windows_or_policy_is_not_resumed(tmp_path: Path) -> None:

@@ -8,34 +8,30 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import run
+from commands import CADDA, run
 
 from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["operations"], ["doctor"], ["demo"], ["policy", "show"], ["report"]]
-)
-def test_help_has_an_example_and_needs_no_torch(arguments: list[str]) -> None:
+def test_help_needs_no_torch() -> None:
+    """Nor anything else that takes long to import."""
     script = (
         "import sys; from cadda.cli.app import app\n"
-        f"try: app({[*arguments, '--help']!r})\n"
+        "try: app(['--help'])\n"
         "except SystemExit as e: assert e.code == 0\n"
-        "heavy = {'torch', 'mne', 'matplotlib', 'numpy'} & set(sys.modules)\n"
+        "heavy = {'torch', 'mne', 'matplotlib', 'numpy', 'pydantic'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "cadda" in done.stdout
-    if arguments:
-        assert "Example" in done.stdout
 
 
-def test_version() -> None:
-    assert run("--version").stdout.startswith("cadda 0.")
+def test_the_command_is_installed() -> None:
+    done = subprocess.run([CADDA, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("cadda 0.")
 
 
 def test_operations_are_listed_with_units_and_references() -> None:
@@ -60,9 +56,9 @@ def test_operations_picture(tmp_path: Path) -> None:
 
 
 def test_demo_tells_the_whole_story(tmp_path: Path) -> None:
-    """In small: two epochs on five people. What it measures is what it has written down."""
+    """In small: two epochs on five subjects. What it measures is what it has written down."""
     out = tmp_path / "demo"
-    small = ("--people", "5", "--epochs", "2", "--training-epochs", "1")
+    small = ("--subjects", "5", "--epochs", "2", "--training-epochs", "1")
     text = run("demo", "--out", str(out), *small).stdout
     for file in (out / "operations.png", out / "run" / "report.html"):
         assert str(file) in text
@@ -76,7 +72,7 @@ def test_demo_tells_the_whole_story(tmp_path: Path) -> None:
 
 
 def test_doctor() -> None:
-    assert "All that cadda needs works." in run("doctor").stdout
+    assert "All required packages work." in run("doctor").stdout
     report = json.loads(run("doctor", "--json").stdout)
     assert report["healthy"] is True
     assert report["packages"]["torch"]

@@ -27,7 +27,7 @@ def searched(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "found"
     options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3", "--drop-bad"]
     shown = run("search", data, *options, *QUICK, "--out", out).stdout
-    assert shown.splitlines()[-1] == f"Open this next, in any browser: {out / 'report.html'}"
+    assert shown.splitlines()[-1] == f"Open the report in a browser: {out / 'report.html'}"
     return out
 
 
@@ -52,7 +52,7 @@ def test_search_writes_down_how_it_read_and_was_called(searched: Path, data: Pat
 def test_other_reading_is_not_the_same_run(searched: Path, data: Path) -> None:
     options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3"]
     refused = run("search", data, *options, *QUICK, "--out", searched, "--resume", code=2).stderr
-    assert "holds a search with another `reading.arguments.bad`" in refused.replace("\n", " ")
+    assert "holds a search with another `reading.arguments.on_bad`" in refused.replace("\n", " ")
 
 
 def test_an_older_run_gets_what_it_lacks(searched: Path, data: Path, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_open(searched: Path, tmp_path: Path) -> None:
     assert called.read_text().strip() == (searched / "report.html").as_uri()
     nowhere = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": "", "PATH": str(tmp_path)}
     said = open_report(searched, **nowhere)
-    assert said == "No browser was found here; open the file with one of your own.\n"
+    assert said == "No browser found; open the file manually.\n"
 
 
 def test_a_study_has_figures_instead(tmp_path: Path) -> None:

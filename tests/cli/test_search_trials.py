@@ -64,7 +64,7 @@ def test_killed_and_resumed(data: Path, tmp_path: Path, method: str) -> None:
 def test_mistakes_leave_no_folder(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     for arguments, message in (
-        (["--method", "random", "--engine", "threads:2"], "`engine` must be 'serial', 'proc"),
+        (["--method", "random", "--engine", "threads:2"], "`--engine` must be 'serial', 'proc"),
         (["--method", "cadda", "--engine", "processes:2"], "must be 'serial' for cadda"),
     ):
         assert message in run("search", data, "--out", out, *arguments, code=2).stderr

@@ -44,11 +44,11 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
         "sessions.json",
     ]
     refused = run("evaluate", out, data / "sleep.npz", code=2)
-    assert "leave them out with --unseen-only" in refused.stderr
-    scores = json.loads(run("evaluate", out, data / "sleep.npz", "--unseen-only", "--json").stdout)
+    assert "skip them with `--skip-seen`" in refused.stderr
+    scores = json.loads(run("evaluate", out, data / "sleep.npz", "--skip-seen", "--json").stdout)
     assert scores == json.loads((out / "scores.json").read_text())
     other = run(*arguments, code=2)
-    assert "holds a training with another `policy`" in other.stderr
+    assert "holds a training with another `--policy`" in other.stderr
 
 
 def test_reading_options(data: Path, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_reading_options(data: Path, tmp_path: Path) -> None:
     scores = json.loads((out / "scores.json").read_text())
     assert rare not in scores["f1_per_class"]
     evaluated = run(
-        "evaluate", out, tmp_path / "volts.npz", "--unseen-only", "--json", *options
+        "evaluate", out, tmp_path / "volts.npz", "--skip-seen", "--json", *options
     ).stdout
     assert json.loads(evaluated) == scores
 
@@ -98,8 +98,8 @@ def test_evaluate_on_another_data_set(data: Path, tmp_path: Path) -> None:
     )
     renamed.save(tmp_path / "other.npz")
     refused = run("evaluate", out, tmp_path / "other.npz", code=2).stderr
-    assert "say so with --other-people" in refused.replace("\n", " ")
-    said = run("evaluate", out, tmp_path / "other.npz", "--other-people", "--json").stdout
+    assert "`--different-subjects` if they are other people" in refused.replace("\n", " ")
+    said = run("evaluate", out, tmp_path / "other.npz", "--different-subjects", "--json").stdout
     assert sum(map(sum, json.loads(said)["confusion"])) == len(other)
 
 
@@ -153,7 +153,7 @@ def test_interrupted_training_goes_on(data: Path, tmp_path: Path) -> None:
     # It may have been quicker than the signal.
     assert process.returncode in (0, 130)
     if process.returncode == 130:
-        assert "the same command goes on" in said
+        assert "resume with the same command" in said
         assert "Traceback" not in said
     assert run(*arguments, out).stdout == whole
 

@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from cadda.cli import app as cli
-from cadda.cli.cache import cache
+from cadda.cli.data import cache
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -43,7 +43,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize("arguments", [[], ["info"], ["fetch"]])
 def test_help_has_an_example_and_needs_no_torch(arguments: list[str]) -> None:
     script = (
-        "import sys; from cadda.cli.data import data_app\n"
+        "import sys; from cadda.cli.data import app as data_app\n"
         f"try: data_app({[*arguments, '--help']!r})\n"
         "except SystemExit as e: assert e.code == 0\n"
         "heavy = {'torch', 'mne', 'matplotlib', 'numpy'} & set(sys.modules)\n"
@@ -73,7 +73,7 @@ def test_info_of_nights(tmp_path: Path, write_night: WriteNight, run: Run) -> No
     assert re.search(r" Fpz-Cz (19\.9|20\.0) µV", out)
     assert "windows with NaN or a flat channel: 0\n" in out
     assert "windows with a clipped channel: 0\n" in out
-    assert "left out: channel_symmetry, no channel has a partner" in out
+    assert "not applicable: channel_symmetry, no channel has a partner" in out
     assert err == ""
 
 
@@ -98,9 +98,9 @@ def test_info_counts_flaws(tmp_path: Path, run: Run) -> None:
     subjects = np.repeat([f"s{i}" for i in range(20)] + ["t", "u", "v", "w"], [1] * 20 + [5] * 4)
     np.savez(file, x=x, y=np.arange(40) % 2, subject=subjects, sfreq=100.0, ch_names=["C3", "C4"])
     out, _ = run("info", str(file))
-    assert "flat channel: 1, not counted above; read with on_bad='drop'" in out
+    assert "flat channel: 1, not counted above; drop them with --drop-bad" in out
     dropped, _ = run("info", str(file), "--drop-bad")
-    assert "windows with NaN or a flat channel: 1, left out\n" in dropped
+    assert "windows with NaN or a flat channel: 1, dropped\n" in dropped
     assert "39 windows" in dropped
     assert "windows with a clipped channel: 1\n" in out
     one, _ = run("info", str(file), "--channels", "C4", "--json")
@@ -192,11 +192,11 @@ def test_fetch_without_network(monkeypatch: pytest.MonkeyPatch, run: Run) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mass"], "the data must be sleep-physionet, got 'mass'"),
+        (["mass"], "`DATASET` must be sleep-physionet, got 'mass'"),
         (["sleep-physionet", "--subjects", "a-b"], "`--subjects` must be numbers such as 0-4,7"),
         (["sleep-physionet", "--subjects", "4-0"], "`--subjects` must be numbers such as 0-4,7"),
-        (["sleep-physionet", "--subjects", "90"], "`subjects` must be numbers from 0 to 82"),
-        (["sleep-physionet", "--recordings", "3"], "`recordings` must be 1, 2 or both, got [3]"),
+        (["sleep-physionet", "--subjects", "90"], "`--subjects` must be numbers from 0 to 82"),
+        (["sleep-physionet", "--recordings", "3"], "`--recordings` must be 1, 2 or both, got [3]"),
     ],
 )
 def test_fetch_refuses(run: Run, arguments: list[str], message: str) -> None:
@@ -249,7 +249,7 @@ def test_cache_with_many_and_damaged_entries(
     for entry in entries:
         (entry / "x.npy").write_bytes(b"cut off")
     shown = run_cache()
-    assert "damaged, not used" in shown
+    assert "damaged, ignored" in shown
     assert "and 2 more" in shown
     assert "SC4001" not in shown
 

@@ -211,7 +211,7 @@ def search_in_folder(
 
 
 def evaluate_run(
-    folder: Path, windows: Windows, *, unseen_only: bool, other_people: bool = False
+    folder: Path, windows: Windows, *, skip_seen: bool, different_subjects: bool = False
 ) -> tuple[Scores, int]:
     """Score the model of a run on subjects that it has not seen.
 
@@ -221,9 +221,9 @@ def evaluate_run(
         Folder of a training.
     windows : Windows
         What to score it on.
-    unseen_only : bool
+    skip_seen : bool
         Whether to leave out subjects of training and validation instead of refusing them.
-    other_people : bool
+    different_subjects : bool
         Whether subjects with the names of those are other people, as in another data set.
 
     Returns
@@ -237,13 +237,13 @@ def evaluate_run(
     split = run.read_config()["split"]
     model, description = load_model(run.model)
     check_fits(description, windows)
-    used = set() if other_people else {*split["train"], *split["valid"]}
+    used = set() if different_subjects else {*split["train"], *split["valid"]}
     seen = used & set(windows.subjects)
-    if seen and not unseen_only:
+    if seen and not skip_seen:
         raise LeakError(
             f"{len(seen)} subjects have the names of subjects that were used to train this model, "
-            f"such as {min(seen)!r}; leave them out with --unseen-only, or if they are other "
-            "people of another data set, say so with --other-people."
+            f"such as {min(seen)!r}; skip them with `skip_seen=True`, or pass "
+            "`different_subjects=True` if they are other people of another data set."
         )
     unseen = [subject for subject in windows.subjects if subject not in seen]
     if not unseen:

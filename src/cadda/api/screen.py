@@ -99,8 +99,8 @@ def screen(
         warnings.warn(
             f"the model knew {accuracy:.0%} of its training windows after {chosen.max_warmup} "
             f"epochs, less than {chosen.min_accuracy:.0%} (in Python `min_accuracy`): before it "
-            "overfits, little can help. Train longer with a higher `max_warmup` (--max-warmup), "
-            "or faster with a higher `lr` (--lr).",
+            "overfits, little can help. Train longer with a higher `max_warmup`, "
+            "or faster with a higher `lr`.",
             stacklevel=2,
         )
     share = torch.bincount(train.y, minlength=train.n_classes) / len(train)

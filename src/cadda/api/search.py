@@ -203,7 +203,7 @@ def _retrain_at(budget: int, every: int | None, *, baseline: bool) -> tuple[int,
 def _begin(folder: RunFolder, config: dict[str, Any], *, resume: bool) -> None:
     if folder.config.exists() and not resume:
         raise RunError(
-            f"{folder.folder} holds a search already; go on with it by `resume` (--resume), or "
+            f"{folder.folder} holds a search already; go on with it by `resume=True`, or "
             "choose another folder."
         )
     # A database that cannot be reached shall leave no folder behind either.

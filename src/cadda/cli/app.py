@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from cadda._version import __version__
 from cadda.cli import (
-    cache,
     compare,
     demo,
     doctor,
@@ -20,34 +18,34 @@ from cadda.cli import (
     report,
     screen,
     search,
-    simulate,
     train,
 )
-from cadda.cli.data import data_app
-from cadda.exceptions import CaddaError
+from cadda.cli.commands import add_command
+from cadda.cli.data import app as data_app
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="cadda",
-    help="Find the right data augmentation for EEG, class by class.",
-    epilog="Start with `cadda demo`, or see what can be applied with `cadda operations`.",
+    help="Find data augmentation for EEG, class by class.",
+    epilog="Start with `cadda demo`, or list the operations with `cadda operations`.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
-data_app.command("simulate")(simulate.simulate)
-data_app.command("cache")(cache.cache)
+add_command(app, demo.demo)
 app.add_typer(data_app, name="data")
-app.command("operations")(operations.operations)
-app.command("screen")(screen.screen)
-app.command("search")(search.search)
-app.command("train")(train.train)
-app.command("compare")(compare.compare)
-app.command("evaluate")(evaluate.evaluate)
-app.command("report")(report.report)
-app.command("doctor")(doctor.doctor)
+for command in (
+    operations.operations,
+    screen.screen,
+    search.search,
+    train.train,
+    compare.compare,
+    evaluate.evaluate,
+    report.report,
+    doctor.doctor,
+):
+    add_command(app, command)
 app.add_typer(policy.app, name="policy")
 app.add_typer(experiment.app, name="experiment")
 
@@ -67,20 +65,9 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Find the right data augmentation for EEG, class by class."""
+    """Find data augmentation for EEG, class by class."""
 
 
 def main() -> None:
-    """Run the command line: exit code 0 if all went well, 2 for a mistake of the user."""
-    try:
-        app()
-    except (CaddaError, ValueError, TypeError, OSError) as error:
-        typer.echo(f"cadda: {_in_words(error)}", err=True)
-        sys.exit(2)
-
-
-def _in_words(error: Exception) -> str:
-    """Give the text of an error; those of the system without their numbers."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename} cannot be used: {error.strerror}."
-    return str(error)
+    """Run the command line: exit code 0 for success, 2 for a wrong argument, option or file."""
+    app()

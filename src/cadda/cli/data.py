@@ -1,4 +1,4 @@
-"""`cadda data`: look at data, fetch them; other files add commands to it."""
+"""`cadda data`: describe, fetch and simulate data, and the cache of preprocessed windows."""
 
 from __future__ import annotations
 
@@ -9,48 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cadda.cli.progress import progress_bar
-from cadda.cli.reading import Channels, Classes, Data, DropBad, MinWindows, Subject, names_in
+from cadda.cli.commands import add_command
+from cadda.cli.display import progress_bar
+from cadda.cli.options import AsJson, Data, Engine, SelectionOptions, parse_names
+from cadda.cli.simulate import simulate
 
 if TYPE_CHECKING:
+    from cadda.data.io.cache import CacheEntry
     from cadda.data.quality import Quality
     from cadda.data.windows import Windows
 
-__all__ = ["data_app"]
+__all__ = ["app"]
 
-data_app = typer.Typer(
-    help="Look at data, fetch or simulate them.",
-    epilog="Examples: cadda data info night-epo.fif.gz · cadda data simulate sleep.npz · "
-    "cadda data fetch sleep-physionet --subjects 0-4",
-    no_args_is_help=True,
-)
-
-MOST_SUBJECTS = 20
+MAX_SUBJECTS, MAX_ENTRIES = 20, 20
+"""Rows of the tables of subjects and of cached recordings."""
 
 
-@data_app.callback()
-def root() -> None:
-    """Look at data, fetch or simulate them."""
-
-
-@data_app.command()
 def info(
-    data: Data,
-    subject: Subject = None,
-    channels: Channels = None,
-    classes: Classes = None,
-    min_windows: MinWindows = 1,
-    drop_bad: DropBad = False,
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="Where nights are preprocessed, once for all commands: serial, processes:N or "
-            "dask:ADDRESS."
-        ),
-    ] = "serial",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    data: Data, select: SelectionOptions, *, engine: Engine = "serial", as_json: AsJson = False
 ) -> None:
-    """Say what is in data: windows per class and subject, flaws, what can be applied.
+    """Describe data: windows per class and subject, quality, applicable operations.
+
+    Recordings are preprocessed once and cached for all other commands.
 
     Examples: cadda data info sleep-epo.fif.gz · cadda data info ~/mne_data/physionet-sleep-data
     """
@@ -58,10 +38,10 @@ def info(
 
     with progress_bar("Reading") as on_progress:
         options = ReadOptions(
-            subject,
-            names_in(channels),
-            names_in(classes),
-            min_windows=min_windows,
+            select.subject,
+            parse_names(select.channels),
+            parse_names(select.classes),
+            min_windows=1 if select.min_windows is None else select.min_windows,
             engine=engine,
             on_progress=on_progress,
         )
@@ -70,31 +50,30 @@ def info(
     if as_json:
         typer.echo(json.dumps({"data": str(data), **report}, indent=1, ensure_ascii=False))
     else:
-        _print_report(windows, report, drop_bad=drop_bad)
+        _print_report(windows, report, drop_bad=select.drop_bad)
 
 
-@data_app.command()
 def fetch(
-    dataset: Annotated[str, typer.Argument(help="Which data: sleep-physionet.")],
-    subjects: Annotated[str, typer.Option(help="Numbers of subjects, such as 0-4,7.")] = "0-4",
-    recordings: Annotated[str, typer.Option(help="Nights of each, such as 1,2.")] = "1,2",
+    dataset: Annotated[str, typer.Argument(help="Name of the data set: sleep-physionet.")],
+    subjects: Annotated[str, typer.Option(help="Numbers of the subjects, such as 0-4,7.")] = "0-4",
+    recordings: Annotated[str, typer.Option(help="Nights per subject, such as 1,2.")] = "1,2",
     folder: Annotated[
-        Path | None, typer.Option(help="Where to put them; without it, where MNE keeps data.")
+        Path | None, typer.Option(help="Folder to download to; default: MNE's data folder.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Fetch public recordings, about 50 MB per night; goes on where it stopped.
+    """Download public recordings, about 50 MB per night; existing files are kept.
 
     Example: cadda data fetch sleep-physionet --subjects 0-4 --recordings 1,2
     """
     from cadda.data.datasets.sleep_physionet import fetch_sleep_physionet
 
     if dataset != "sleep-physionet":
-        raise ValueError(f"the data must be sleep-physionet, got {dataset!r}.")
-    wanted = _numbers("--subjects", subjects)
+        raise ValueError(f"`dataset` must be sleep-physionet, got {dataset!r}.")
+    numbers = _numbers("subjects", subjects)
     with progress_bar("Fetching") as on_progress:
         pairs = fetch_sleep_physionet(
-            wanted, _numbers("--recordings", recordings), folder=folder, on_progress=on_progress
+            numbers, _numbers("recordings", recordings), folder=folder, on_progress=on_progress
         )
     where = pairs[0][0].parent
     if as_json:
@@ -104,13 +83,58 @@ def fetch(
     typer.echo(f'Next: cadda data info "{where}"')
 
 
-def _numbers(option: str, text: str) -> list[int]:
-    """Read numbers such as ``0-4,7``."""
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Delete all entries.")] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Delete entries that are damaged or differ from the content of their recording.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the cache of preprocessed windows, verify it, or clear it.
+
+    Recordings are filtered once and cached, in the folder given by the environment variable
+    CADDA_CACHE if it is set. Changed recordings are detected by size and modification time;
+    --verify compares their content. Entries are only deleted by these options.
+
+    Examples: cadda data cache · cadda data cache --clear
+    """
+    from cadda.data.io.cache import cache_entries, cache_folder, clear_cache, remove_outdated
+
+    if clear and verify:
+        raise ValueError("`--clear` deletes everything; use it without `--verify`.")
+    removing = clear or verify
+    entries = clear_cache() if clear else remove_outdated() if verify else cache_entries()
+    total = sum(entry.n_bytes for entry in entries)
+    if as_json:
+        report = {
+            "folder": str(cache_folder()),
+            "bytes": total,
+            "removed": removing,
+            "entries": [_entry_record(entry) for entry in entries],
+        }
+        typer.echo(json.dumps(report, indent=1))
+        return
+    count = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, {_size(total)}"
+    if removing:
+        typer.echo(f"Removed {count}, from {cache_folder()}")
+        return
+    typer.echo(f"{cache_folder()}: {count}")
+    if entries:
+        _print_entries(entries)
+        typer.echo("Delete them with: cadda data cache --clear")
+
+
+def _numbers(argument: str, text: str) -> list[int]:
+    """Return the numbers in a text such as ``0-4,7``."""
     numbers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdigit() or (dash and (not last.isdigit() or int(last) < int(first))):
-            raise ValueError(f"`{option}` must be numbers such as 0-4,7, got {text!r}.")
+            raise ValueError(f"`{argument}` must be numbers such as 0-4,7, got {text!r}.")
         numbers.extend(range(int(first), int(last or first) + 1))
     return numbers
 
@@ -153,10 +177,10 @@ def _print_report(windows: Windows, report: dict[str, Any], *, drop_bad: bool) -
     for column in table.columns[1:]:
         column.justify = "right"
     subjects = list(report["subjects"].items())
-    for subject, counts in subjects[:MOST_SUBJECTS]:
+    for subject, counts in subjects[:MAX_SUBJECTS]:
         table.add_row(escape(subject), *map(str, counts.values()), str(sum(counts.values())))
-    if len(subjects) > MOST_SUBJECTS:
-        table.add_row(f"and {len(subjects) - MOST_SUBJECTS} more")
+    if len(subjects) > MAX_SUBJECTS:
+        table.add_row(f"and {len(subjects) - MAX_SUBJECTS} more")
     table.add_section()
     counts = report["classes"].values()
     table.add_row("all", *map(str, counts), str(sum(counts)))
@@ -166,17 +190,74 @@ def _print_report(windows: Windows, report: dict[str, Any], *, drop_bad: bool) -
 
 
 def _lines(report: dict[str, Any], *, drop_bad: bool) -> Iterator[str]:
-    strengths = (f"{name} {_amplitude(value)}" for name, value in report["amplitude"].items())
-    yield f"amplitude (standard deviation within a window): {', '.join(strengths)}"
-    refused = ", not counted above; read with on_bad='drop' or --drop-bad"
-    hint = ", left out" if drop_bad else refused
+    amplitudes = (f"{name} {_amplitude(value)}" for name, value in report["amplitude"].items())
+    yield f"amplitude (standard deviation within a window): {', '.join(amplitudes)}"
+    hint = ", dropped" if drop_bad else ", not counted above; drop them with --drop-bad"
     yield f"windows with NaN or a flat channel: {report['n_bad']}{hint if report['n_bad'] else ''}"
     yield f"windows with a clipped channel: {report['n_clipped']}"
     yield f"operations ({len(report['operations'])}): {', '.join(report['operations'])}"
     for name, reason in report["left_out"].items():
-        yield f"left out: {name}, {reason}"
+        yield f"not applicable: {name}, {reason}"
 
 
 def _amplitude(value: float) -> str:
-    """Say a number in µV if it is in volts, as in recordings; what is near 1 has no unit."""
+    """Return an amplitude in µV if it is in volts; standardised signals have no unit."""
     return f"{1e6 * value:.1f} µV" if value < 0.05 else f"{value:.2g}"
+
+
+def _entry_record(entry: CacheEntry) -> dict[str, object]:
+    return {
+        "key": entry.key,
+        "bytes": entry.n_bytes,
+        "made": entry.made.isoformat(timespec="seconds"),
+        "kind": entry.kind,
+        "windows": entry.n_windows,
+        "recordings": [recording.name for recording in entry.recordings],
+    }
+
+
+def _print_entries(entries: list[CacheEntry]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("made", "size", "kind", "windows", "recordings")
+    for i in (1, 3):
+        table.columns[i].justify = "right"
+    for entry in entries[:MAX_ENTRIES]:
+        made = entry.made.strftime("%Y-%m-%d %H:%M")
+        kind = entry.kind or "damaged, ignored"
+        windows = str(entry.n_windows) if entry.kind else "–"
+        table.add_row(made, _size(entry.n_bytes), kind, windows, escape(_recordings(entry)))
+    if len(entries) > MAX_ENTRIES:
+        table.add_row(f"and {len(entries) - MAX_ENTRIES} more")
+    Console(highlight=False).print(table)
+
+
+def _recordings(entry: CacheEntry) -> str:
+    names = [recording.name for recording in entry.recordings]
+    return ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _size(n_bytes: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} bytes"
+
+
+app = typer.Typer(
+    help="Describe, fetch or simulate data.",
+    epilog="Examples: cadda data info night-epo.fif.gz · cadda data simulate sleep.npz · "
+    "cadda data fetch sleep-physionet --subjects 0-4",
+    no_args_is_help=True,
+)
+
+
+@app.callback()
+def root() -> None:
+    """Describe, fetch or simulate data."""
+
+
+for command in (info, fetch, simulate, cache):
+    add_command(app, command)

@@ -1,4 +1,4 @@
-"""`cadda demo`: the main job on built-in simulated recordings."""
+"""`cadda demo`: search, training and comparison on simulated recordings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cadda.cli.command_line import command_line
+from cadda.cli.commands import command_line
 
 __all__ = ["demo"]
 
@@ -16,19 +16,23 @@ PATIENCE = 30
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for what comes out.")] = Path("demo"),
-    people: Annotated[int, typer.Option(help="Number of simulated people.", min=5)] = 14,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
+    n_subjects: Annotated[
+        int, typer.Option("--subjects", help="Number of simulated subjects.", min=5)
+    ] = 14,
     epochs: Annotated[int, typer.Option(help="Epochs of the search.", min=1)] = 20,
-    training_epochs: Annotated[int, typer.Option(help="Most epochs of a training.", min=1)] = 200,
+    training_epochs: Annotated[
+        int, typer.Option(help="Maximum number of epochs of each training run.", min=1)
+    ] = 200,
 ) -> None:
-    """Find augmentation for simulated sleep: search, train with and without, compare.
+    """Find augmentation for simulated sleep: search, train with and without it, compare.
 
     Takes two to four minutes on two cores.
 
     Example: cadda demo --out demo
     """
     from cadda.api.run import search_in_folder
-    from cadda.cli.pictures import save_operations_picture
+    from cadda.cli.display import save_operations_picture
     from cadda.cli.search import print_outcome
     from cadda.data.simulation.nights import simulate_sleep
     from cadda.runs.report import write_report
@@ -37,14 +41,14 @@ def demo(
     from cadda.training import TrainingSettings
 
     typer.echo(
-        f"Simulating the sleep of {people} people: two channels, five stages, each person "
-        "with rhythms and noise of their own …"
+        f"Simulating the sleep of {n_subjects} subjects: two channels, five stages, individual "
+        "rhythms and noise …"
     )
-    arguments: dict[str, Any] = {"n_subjects": people, "n_windows": N_WINDOWS, "seed": 0}
+    arguments: dict[str, Any] = {"n_subjects": n_subjects, "n_windows": N_WINDOWS, "seed": 0}
     windows = simulate_sleep(**arguments)
     typer.echo(
-        "CADDA now looks for augmentation, stage by stage of sleep, that makes a small network "
-        "read other people's sleep better …"
+        "Searching with CADDA for the augmentation of each sleep stage with which a small network "
+        "generalises best to other subjects …"
     )
     run = out / "run"
     with (
@@ -71,8 +75,8 @@ def demo(
         )
     report = write_report(run)
     print_outcome(outcome, run)
-    typer.echo(f"{report.sentence} It is one split of simulated data; judge by several.")
+    typer.echo(f"{report.sentence} This is one split of simulated data, not a benchmark.")
     picture = save_operations_picture(out / "operations.png")
-    typer.echo(f"What every operation does: {picture}")
+    typer.echo(f"Picture of all operations: {picture}")
     typer.echo("Your own recordings: `cadda search night-epo.fif.gz --out run`")
-    typer.echo(f"Open this next, in any browser: {report.path}")
+    typer.echo(f"Open the report in a browser: {report.path}")

@@ -1,20 +1,22 @@
-"""`cadda doctor`: what is installed, what works, and why something does not."""
+"""`cadda doctor`: versions, devices, and why a package does not work."""
 
 from __future__ import annotations
 
 import json
 import platform
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from cadda.cli.options import AsJson
 
 if TYPE_CHECKING:
     from cadda._internal.optional import Probe
 
 __all__ = ["doctor"]
 
-CORE = (
+REQUIRED = (
     "torch",
     "numpy",
     "mne",
@@ -31,17 +33,7 @@ CORE = (
 
 @dataclass(frozen=True)
 class OptionalPackage:
-    """A package that cadda works without.
-
-    Parameters
-    ----------
-    name : str
-        Name that it is imported by.
-    purpose : str
-        What it is for.
-    install : str
-        How to get it.
-    """
+    """A package that cadda works without: its import name, purpose and installation."""
 
     name: str
     purpose: str
@@ -73,21 +65,19 @@ OPTIONAL = (
 )
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show versions, devices and optional packages: what for, why one fails, how to get it.
+def doctor(as_json: AsJson = False) -> None:
+    """Show versions, devices and optional packages, with the reason if one does not work.
 
     Example: cadda doctor
 
-    Exit code 1 if a package that cadda needs does not work.
+    Exit code 1 if a required package does not work.
     """
     from cadda._internal.optional import probe
     from cadda._version import __version__
 
-    core = [probe(name) for name in CORE]
-    optional = [(one, probe(one.name)) for one in OPTIONAL]
-    healthy = all(one.problem is None for one in core)
+    required = [probe(name) for name in REQUIRED]
+    optional = [(package, probe(package.name)) for package in OPTIONAL]
+    healthy = all(package.problem is None for package in required)
     devices = _devices() if healthy else []
     if as_json:
         report = {
@@ -95,8 +85,10 @@ def doctor(
             "python": platform.python_version(),
             "system": platform.platform(),
             "devices": devices,
-            "packages": {one.name: one.version or one.problem for one in core},
-            "optional": {one.name: asdict(one) | asdict(found) for one, found in optional},
+            "packages": {package.name: package.version or package.problem for package in required},
+            "optional": {
+                package.name: asdict(package) | asdict(probed) for package, probed in optional
+            },
             "healthy": healthy,
         }
         typer.echo(json.dumps(report, indent=1))
@@ -105,24 +97,24 @@ def doctor(
             f"cadda {__version__}, Python {platform.python_version()}, {platform.platform()}"
         )
         typer.echo(f"devices: {', '.join(devices) or 'unknown'}")
-        typer.echo("needed:")
-        for one in core:
-            typer.echo(_line(one))
+        typer.echo("required:")
+        for probed in required:
+            typer.echo(_line(probed))
         typer.echo("optional:")
-        for package, found in optional:
-            typer.echo(f"{_line(found)}; for {package.purpose}")
-            if found.problem is not None:
+        for package, probed in optional:
+            typer.echo(f"{_line(probed)}; for {package.purpose}")
+            if probed.problem is not None:
                 typer.echo(f"{'':18}{package.install}")
         typer.echo(
-            "All that cadda needs works." if healthy else "Something that cadda needs fails."
+            "All required packages work." if healthy else "A required package does not work."
         )
     if not healthy:
         raise typer.Exit(1)
 
 
-def _line(found: Probe) -> str:
-    mark = "ok " if found.problem is None else "-- "
-    return f"  {mark}{found.name:12} {found.version or found.problem}"
+def _line(probed: Probe) -> str:
+    mark = "ok " if probed.problem is None else "-- "
+    return f"  {mark}{probed.name:12} {probed.version or probed.problem}"
 
 
 def _devices() -> list[str]:

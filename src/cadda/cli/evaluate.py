@@ -8,60 +8,38 @@ from typing import Annotated
 
 import typer
 
-from cadda.cli.reading import (
-    Channels,
-    Classes,
-    Data,
-    DropBad,
-    MinWindows,
-    Standardise,
-    Subject,
-    read,
-    reading_of,
-)
+from cadda.cli.options import AsJson, Data, ReadingOptions, read
 
 __all__ = ["evaluate"]
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="Folder of a training.")],
+    run: Annotated[Path, typer.Argument(help="Folder of a training run or a search.")],
     data: Data,
-    subject: Subject = None,
-    channels: Channels = None,
-    classes: Classes = None,
-    min_windows: MinWindows = None,
-    standardise: Standardise = "auto",
-    drop_bad: DropBad = False,
-    unseen_only: Annotated[
-        bool, typer.Option("--unseen-only", help="Leave out subjects that the model has seen.")
+    read_options: ReadingOptions,
+    *,
+    skip_seen: Annotated[
+        bool, typer.Option("--skip-seen", help="Skip subjects that the model was trained on.")
     ] = False,
-    other_people: Annotated[
+    different_subjects: Annotated[
         bool,
         typer.Option(
-            "--other-people", help="Subjects of the same names are other people than in training."
+            "--different-subjects",
+            help="Subjects with the same names as in training are different people.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Score a trained model on windows of subjects that it has not seen.
+    """Score a trained model on windows of unseen subjects.
 
     Example: cadda evaluate run other-epo.fif.gz
     """
     from cadda.api.run import evaluate_run
-    from cadda.cli.tables import print_scores
+    from cadda.cli.display import print_scores
 
-    reading = reading_of(
-        data,
-        subject,
-        channels,
-        classes,
-        drop_bad=drop_bad,
-        min_windows=min_windows,
-        standardise=standardise,
-    )
-    windows = read(reading)
+    windows = read(read_options.reading(data))
     scores, n_subjects = evaluate_run(
-        run, windows, unseen_only=unseen_only, other_people=other_people
+        run, windows, skip_seen=skip_seen, different_subjects=different_subjects
     )
     if as_json:
         typer.echo(json.dumps(scores.to_dict()))

@@ -1,4 +1,4 @@
-"""`cadda experiment`: the studies of the paper, planned, run, resumed and drawn."""
+"""`cadda experiment`: the studies of the paper, plan, run, resume, draw."""
 
 from __future__ import annotations
 
@@ -8,32 +8,24 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from cadda.cli.commands import add_command
 from cadda.cli.experiment_display import print_plan, print_progress, print_studies
-from cadda.cli.reading import (
-    Channels,
-    Classes,
-    DropBad,
-    MinWindows,
-    Standardise,
-    Subject,
-    reading_of,
-)
-from cadda.cli.settings import parse_settings
+from cadda.cli.options import AsJson, Engine, ReadingOptions, parse_settings
 from cadda.cli.study_runs import counts, prepare_study, run_study, show_study
 
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="The studies of the paper: plan, run, resume, draw.",
+    help="Plan, run, resume and draw the studies of the paper.",
     epilog="Examples: cadda experiment list · cadda experiment plan manual · "
     "cadda experiment run manual --engine processes:2 · cadda experiment figure manual",
     no_args_is_help=True,
 )
 
-Name = Annotated[str, typer.Argument(help="Name of the study; `cadda experiment list` has all.")]
+Name = Annotated[str, typer.Argument(help="Name of the study; see `cadda experiment list`.")]
 Scale = Annotated[
     Literal["quick", "cpu", "paper"],
-    typer.Option(help="Sizes to start from: a minute, half an hour on two cores, the paper's."),
+    typer.Option(help="Size: a minute, half an hour on two cores, or the paper's."),
 ]
 Config = Annotated[
     Path | None, typer.Option(help="TOML file with settings, such as config.toml of another run.")
@@ -42,17 +34,13 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="A setting, such as n_folds=3; `plan` shows all. May be repeated."),
 ]
-Data = Annotated[str, typer.Option(help="simulated, simulated-mass, or what other commands read.")]
-Model = Annotated[
-    str | None, typer.Option(help="chambon2018, shallow, lenet1 or braindecode:NAME.")
+Data = Annotated[
+    str, typer.Option(help="simulated, simulated-mass, or a path as in the other commands.")
 ]
+Model = Annotated[str | None, typer.Option(help="Model to train: {models}.")]
 Out = Annotated[
     Path | None, typer.Option(help="Folder of the study.", show_default="experiments/NAME")
 ]
-Engine = Annotated[
-    str, typer.Option(help="Where jobs are done: serial, processes:N or dask:ADDRESS.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback()
@@ -60,9 +48,8 @@ def root() -> None:
     """Plan, run, resume and draw the studies of the paper."""
 
 
-@app.command("list")
 def list_studies(as_json: AsJson = False) -> None:
-    """Say which studies there are.
+    """List the studies.
 
     Example: cadda experiment list
     """
@@ -76,38 +63,25 @@ def list_studies(as_json: AsJson = False) -> None:
         print_studies(STUDIES)
 
 
-@app.command()
 def plan(
     name: Name,
+    read_options: ReadingOptions,
+    *,
     scale: Scale = "cpu",
     config: Config = None,
     settings: Settings = None,
     data: Data = "simulated",
-    subject: Subject = None,
-    channels: Channels = None,
-    classes: Classes = None,
-    min_windows: MinWindows = None,
-    standardise: Standardise = "auto",
-    drop_bad: DropBad = False,
     model: Model = None,
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what would be done, what of it is done already, and how long the rest takes.
+    """Show settings and jobs of a study, and the time that is left.
 
     Example: cadda experiment plan frequency-shift --set class_name=N3
     """
     from cadda.experiments.folder import StudyFolder
 
-    reading = reading_of(
-        Path(data),
-        subject,
-        channels,
-        classes,
-        drop_bad=drop_bad,
-        min_windows=min_windows,
-        standardise=standardise,
-    )
+    reading = read_options.reading(Path(data))
     changes = _changes(config, settings, model)
     work, made = prepare_study(name, scale, changes, data, reading)
     lines = StudyFolder(_folder(name, out)).results.read()
@@ -119,54 +93,40 @@ def plan(
     print_plan(made, progress, work.config)
     n_others = sum("result" in line for line in lines) - len(progress.records)
     if n_others:
-        typer.echo(f"{n_others} other results there are of other settings, data or studies.")
+        typer.echo(f"The folder also has {n_others} results of other settings, data or studies.")
 
 
-@app.command()
 def run(
     name: Name,
+    read_options: ReadingOptions,
+    *,
     scale: Scale = "cpu",
     config: Config = None,
     settings: Settings = None,
     data: Data = "simulated",
-    subject: Subject = None,
-    channels: Channels = None,
-    classes: Classes = None,
-    min_windows: MinWindows = None,
-    standardise: Standardise = "auto",
-    drop_bad: DropBad = False,
     model: Model = None,
     out: Out = None,
     engine: Engine = "serial",
     as_json: AsJson = False,
 ) -> None:
-    """Do all jobs of a study that are not done yet, then draw its figure.
+    """Run the missing jobs of a study, then draw its figure.
 
-    It can be stopped at any moment: the same command goes on, and repeats at most the jobs that
-    were under way. Results of other settings or data in the same folder are left as they are.
+    An interrupted study is resumed by the same command, which repeats at most the jobs that were
+    running. Results of other settings or data in the same folder are kept.
 
     Example: cadda experiment run frequency-shift --engine processes:2
     """
     from cadda.compute import check_engine
 
     check_engine(engine)
-    reading = reading_of(
-        Path(data),
-        subject,
-        channels,
-        classes,
-        drop_bad=drop_bad,
-        min_windows=min_windows,
-        standardise=standardise,
-    )
+    reading = read_options.reading(Path(data))
     changes = _changes(config, settings, model)
     work, made = prepare_study(name, scale, changes, data, reading)
     run_study(work, made, _folder(name, out), engine, as_json=as_json)
 
 
-@app.command()
 def status(name: Name, out: Out = None, as_json: AsJson = False) -> None:
-    """Say how far a study is, from its folder alone, also while it runs.
+    """Show the progress of a study from its folder, also while it runs.
 
     Example: cadda experiment status frequency-shift
     """
@@ -183,9 +143,8 @@ def status(name: Name, out: Out = None, as_json: AsJson = False) -> None:
         print_progress(made, progress)
 
 
-@app.command()
 def figure(name: Name, out: Out = None, as_json: AsJson = False) -> None:
-    """Draw the figure of a study and print its numbers, from its folder alone.
+    """Draw the figure of a study and print its results, from its folder.
 
     Example: cadda experiment figure frequency-shift
     """
@@ -199,7 +158,7 @@ def figure(name: Name, out: Out = None, as_json: AsJson = False) -> None:
 
 
 def _changes(config: Path | None, settings: list[str] | None, model: str | None) -> dict[str, Any]:
-    """Put the settings together that the user wants otherwise."""
+    """Return the settings that differ from the scale's."""
     from cadda.experiments.config import read_toml
 
     changes = {} if config is None else read_toml(config)
@@ -209,3 +168,8 @@ def _changes(config: Path | None, settings: list[str] | None, model: str | None)
 
 def _folder(name: str, out: Path | None) -> Path:
     return Path("experiments") / name if out is None else out
+
+
+add_command(app, list_studies, "list")
+for command in (plan, run, status, figure):
+    add_command(app, command)

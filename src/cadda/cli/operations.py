@@ -1,4 +1,4 @@
-"""`cadda operations`: what can be applied, and what a magnitude means."""
+"""`cadda operations`: names, magnitudes in physical units, references."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from cadda.cli.options import AsJson, parse_names
 
 __all__ = ["operations"]
 
@@ -18,16 +20,16 @@ def operations(
     channels: Annotated[
         str | None,
         typer.Option(
-            help="Channels of a montage, separated by commas: say what makes sense there."
+            help="Channels of a montage, separated by commas, to see what applies to it."
         ),
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(help="Draw them before and after into this file (png, svg, pdf)."),
+        typer.Option(help="Picture of all operations, before and after (png, svg, pdf)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """List the operations: domain, what magnitude 1 means, and who proposed them.
+    """List the operations with their domain, the meaning of magnitude 1, and references.
 
     Examples: cadda operations · cadda operations --channels "EEG Fpz-Cz,EEG Pz-Oz" ·
     cadda operations --picture operations.png
@@ -48,18 +50,18 @@ def operations(
     else:
         _print_table(left_out)
     if picture is not None:
-        from cadda.cli.pictures import save_operations_picture
+        from cadda.cli.display import save_operations_picture
 
         typer.echo(f"Picture: {save_operations_picture(picture)}", err=as_json)
 
 
 def _left_out(channels: str | None) -> dict[str, str]:
-    if channels is None:
+    names = parse_names(channels)
+    if names is None:
         return {}
     from cadda.api.pool import operation_pool
 
-    names = [name.strip() for name in channels.split(",")]
-    # Which operations make sense does not depend on the sampling rate.
+    # Which operations apply does not depend on the sampling rate.
     return operation_pool(sfreq=100.0, ch_names=names).left_out
 
 
@@ -82,6 +84,6 @@ def _print_table(left_out: dict[str, str]) -> None:
     console = Console(highlight=False)
     console.print(table)
     for name, reason in left_out.items():
-        console.print(f"left out: [bold]{name}[/bold], {reason}")
+        console.print(f"not applicable: [bold]{name}[/bold], {reason}")
     for short, full in REFERENCES.items():
         console.print(f"{number[short]}  {full}", style="dim", markup=False)

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cadda.cli.commands import add_command
+from cadda.cli.options import AsJson
+
 if TYPE_CHECKING:
     from cadda.policies.schedule import PolicySchedule
     from cadda.policies.spec.model import PolicySpec
@@ -21,10 +24,9 @@ def root() -> None:
     """Look at policy files."""
 
 
-@app.command()
 def show(
     file: Annotated[Path, typer.Argument(help="Policy file, JSON or the short text form.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the validated JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a policy in physical units.
 
@@ -82,3 +84,6 @@ def _print_policy(spec: PolicySpec) -> None:
             stages = ["\n".join(describe_stage(stage)) for stage in one.stages]
             table.add_row(f"{one.weight / total:.0%}", *stages)
         console.print(table)
+
+
+add_command(app, show)

@@ -1,4 +1,4 @@
-"""`cadda report`: a run on one page."""
+"""`cadda report`: a run as one HTML page."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import Annotated
 
 import typer
 
+from cadda.cli.options import AsJson
+
 __all__ = ["report"]
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="Folder of a search or of a training.")],
-    open_it: Annotated[
-        bool, typer.Option("--open", help="Open it in a browser, if there is one.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the path as JSON.")] = False,
+    run: Annotated[Path, typer.Argument(help="Folder of a search or a training run.")],
+    open_it: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Write all that came of a run as one page, report.html in its folder.
+    """Write the report of a run, report.html in its folder.
 
-    The page needs nothing beside itself: result, data, policy, curves, windows before and after,
-    scores and provenance, to be opened in any browser, sent or printed. `cadda search` writes it
-    by itself.
+    The page is self-contained: result, data, policy, curves, example windows, scores and
+    provenance. `cadda search` writes it automatically.
 
     Example: cadda report run --open
     """
@@ -38,4 +37,4 @@ def _open(path: Path) -> None:
     import webbrowser
 
     if not webbrowser.open(path.as_uri()):
-        typer.echo("No browser was found here; open the file with one of your own.", err=True)
+        typer.echo("No browser found; open the file manually.", err=True)

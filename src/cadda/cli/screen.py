@@ -1,4 +1,4 @@
-"""`cadda screen`: which operations help, hurt, or cannot be told, before any search."""
+"""`cadda screen`: which operations help or hurt, before any search."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cadda.cli.reading import (
-    Channels,
-    Classes,
+from cadda.cli.commands import name_options
+from cadda.cli.options import (
+    AsJson,
+    BatchSize,
     Data,
-    DropBad,
-    MinWindows,
-    Standardise,
-    Subject,
-    names_in,
+    Device,
+    LearningRate,
+    Model,
+    Operations,
+    ReadingOptions,
+    Seed,
+    SplitOptions,
+    parse_names,
     read,
-    reading_of,
 )
 from cadda.exceptions import RunError
 
@@ -36,50 +39,38 @@ TABLE, PICTURE = "screening.json", "screening.png"
 
 def screen(
     data: Data,
+    read_options: ReadingOptions,
+    split: SplitOptions,
+    *,
     out: Annotated[Path, typer.Option(help="Folder for screening.json and screening.png.")],
-    model: Annotated[
-        str, typer.Option(help="chambon2018, shallow, lenet1 or braindecode:NAME.")
-    ] = "chambon2018",
-    operations: Annotated[
-        str | None,
-        typer.Option(help="Operations to try, separated by commas, or `paper`; none: all."),
-    ] = None,
-    subject: Subject = None,
-    channels: Channels = None,
-    classes: Classes = None,
-    min_windows: MinWindows = None,
-    standardise: Standardise = "auto",
-    drop_bad: DropBad = False,
-    valid: Annotated[float, typer.Option(help="Fraction of subjects for validation.")] = 0.2,
-    test: Annotated[
-        float, typer.Option(help="Fraction of subjects to leave for testing, not looked at.")
-    ] = 0.2,
-    rounds: Annotated[int, typer.Option(help="How often rewards are computed.", min=2)] = 80,
-    epochs: Annotated[
-        int, typer.Option(help="Epochs that the rounds are spread over.", min=1)
+    model: Model = "chambon2018",
+    operations: Operations = None,
+    n_rounds: Annotated[
+        int, typer.Option("--rounds", help="How often rewards are computed.", min=2)
+    ] = 80,
+    n_epochs: Annotated[
+        int, typer.Option("--epochs", help="Epochs over which the rounds are spread.", min=1)
     ] = 30,
     max_warmup: Annotated[
-        int, typer.Option(help="Most epochs before the first round.", min=0)
+        int, typer.Option(help="Maximum number of epochs before the first round.", min=0)
     ] = 60,
-    batch_size: Annotated[int, typer.Option(help="Windows per step.", min=1)] = 16,
-    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
+    batch_size: BatchSize = 16,
+    lr: LearningRate = 1e-3,
     level: Annotated[
-        float, typer.Option(help="Probability of any wrong verdict over all operations.")
+        float, typer.Option(help="Family-wise error rate over all operations.")
     ] = 0.05,
     by: Annotated[
         Literal["auto", "subject", "window"],
-        typer.Option(help="What counts as independent; auto: subjects where at least eight."),
+        typer.Option(help="Independent unit of the test; auto: subjects if at least eight."),
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    device: Annotated[
-        Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
-    ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seed: Seed = 0,
+    device: Device = "auto",
+    as_json: AsJson = False,
 ) -> None:
-    """Say which operations help, hurt, or cannot be told, class by class, from one training.
+    """Estimate which operations help or hurt, class by class, from one training run.
 
     Subjects are split as by `cadda train` and `cadda search` with the same seed; the test subjects
-    are not looked at.
+    are not used.
 
     Example: cadda screen night-epo.fif.gz --out screening
     """
@@ -88,18 +79,9 @@ def screen(
     from cadda.reporting.figures.screening import plot_screening
     from cadda.tracking import ScreeningDisplay
 
-    _refuse_earlier(out)
-    reading = reading_of(
-        data,
-        subject,
-        channels,
-        classes,
-        drop_bad=drop_bad,
-        min_windows=min_windows,
-        standardise=standardise,
-    )
-    windows = read(reading)
-    train_part, valid_part, _ = windows.split(valid=valid, test=test, seed=seed)
+    _check_out(out)
+    windows = read(read_options.reading(data))
+    train_part, valid_part, _ = windows.split(valid=split.valid, test=split.test, seed=seed)
     folder = make_folder(out)
     if not as_json:
         typer.echo(f"Train: {train_part}\nValidate: {valid_part}")
@@ -107,46 +89,46 @@ def screen(
         warnings.catch_warnings(record=True, action="always", category=UserWarning) as notes,
         ScreeningDisplay() as display,
     ):
-        found = run(
+        screening = run(
             train_part,
             valid_part,
             model=model,
-            operations=names_in(operations),
+            operations=parse_names(operations),
             level=level,
             by=by,
             seed=seed,
             device=device,
             on_event=display,
-            n_rounds=rounds,
-            n_epochs=epochs,
+            n_rounds=n_rounds,
+            n_epochs=n_epochs,
             max_warmup=max_warmup,
             batch_size=batch_size,
             lr=lr,
         )
     for note in notes:
-        typer.echo(f"Note: {note.message}", err=True)
-    found.save(folder / TABLE)
+        typer.echo(f"Note: {name_options(str(note.message))}", err=True)
+    screening.save(folder / TABLE)
     with replace_atomically(folder / PICTURE) as temporary:
-        plot_screening(found.table).savefig(temporary, format="png", dpi=150)
+        plot_screening(screening.table).savefig(temporary, format="png", dpi=150)
     if as_json:
         typer.echo(json.dumps(json.loads((folder / TABLE).read_text("utf-8"))))
         return
-    _print(found)
+    _print(screening)
     typer.echo(f"Table and picture: {folder.resolve()}")
 
 
-def _refuse_earlier(out: Path) -> None:
-    """Keep what an earlier screening left in the folder."""
+def _check_out(out: Path) -> None:
+    """Raise if the folder has an earlier screening."""
     there = [name for name in (TABLE, PICTURE) if (out / name).exists()]
     if there:
         raise RunError(
-            f"--out must not hold an earlier screening, but {str(out)!r} has "
-            f"{' and '.join(there)}; choose another folder with --out, or delete this one."
+            f"`out` already contains a screening: {str(out)!r} has {' and '.join(there)}; choose "
+            "another folder, or delete this one."
         )
 
 
-def _print(found: Screening) -> None:
-    """Print the table over all magnitudes, and the result in words."""
+def _print(screening: Screening) -> None:
+    """Print the table over all magnitudes, and its summary."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -162,28 +144,28 @@ def _print(found: Screening) -> None:
         caption_justify="left",
     )
     table.add_column("operation", no_wrap=True)
-    for name in ("all classes", *found.class_names):
+    for name in ("all classes", *screening.class_names):
         table.add_column(escape(name), justify="right", no_wrap=True)
     rows: dict[str, list[ScreeningRow]] = {}
-    for row in found.table:
+    for row in screening.table:
         if row.magnitude is None:
             rows.setdefault(row.operation, []).append(row)
-    controls = found.named("control")
+    controls = screening.named("control")
     for name, (whole, *classes) in rows.items():
         if name in controls[:1]:
             table.add_section()
         first = _cell(whole, f"{whole.reward:+.3f} ±{whole.standard_error:.3f}")
         table.add_row(name, first, *(_cell(row, f"{row.in_errors:+.1f}") for row in classes))
     console.print(table)
-    learned, judging = found.independent
+    learned, tested = screening.independent
     console.print(
-        f"{found.summary()} Learned from {learned}, judged by {judging}; training accuracy "
-        f"{found.accuracy:.2f} at first.",
+        f"{screening.summary()} Trained on {learned}, tested on {tested}; training accuracy "
+        f"{screening.accuracy:.2f} at the start.",
         markup=False,
     )
-    console.print(found.explanation(), markup=False)
-    for name, reason in found.left_out.items():
-        console.print(f"Not tried: {name}, {reason}.", markup=False)
+    console.print(screening.explanation(), markup=False)
+    for name, reason in screening.left_out.items():
+        console.print(f"Not applicable: {name}, {reason}.", markup=False)
 
 
 def _cell(row: ScreeningRow, text: str) -> str:

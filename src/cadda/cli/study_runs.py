@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from cadda.cli.display import progress_bar
 from cadda.cli.experiment_display import print_progress, print_table
-from cadda.cli.progress import progress_bar
-from cadda.cli.reading import read
+from cadda.cli.options import read
 
 if TYPE_CHECKING:
     from cadda.data.windows import Windows
@@ -39,7 +39,7 @@ def prepare_study(
     data : str
         Name of a simulation, or a path.
     reading : mapping
-        How to read, see `cadda.cli.reading.reading_of`.
+        How to read, see `cadda.cli.options.reading_of`.
 
     Returns
     -------

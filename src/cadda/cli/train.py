@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from cadda.cli.command_line import command_line
-from cadda.cli.reading import (
-    Channels,
-    Classes,
+from cadda.cli.commands import command_line
+from cadda.cli.options import (
+    AsJson,
+    BatchSize,
     Data,
-    DropBad,
-    MinWindows,
-    Standardise,
-    Subject,
+    Device,
+    EarlyStopping,
+    LearningRate,
+    Model,
+    ReadingOptions,
+    Seed,
+    SplitOptions,
     read,
-    reading_of,
 )
 
 __all__ = ["train"]
@@ -26,84 +29,67 @@ __all__ = ["train"]
 
 def train(
     data: Data,
+    read_options: ReadingOptions,
+    split: SplitOptions,
+    training: EarlyStopping,
+    *,
     out: Annotated[Path, typer.Option(help="Folder for the model and its scores.")],
     policy: Annotated[
         Path | None,
-        typer.Option(help="Policy or schedule to augment with; none: no augmentation."),
+        typer.Option(help="Policy or schedule file; default: no augmentation."),
     ] = None,
-    model: Annotated[
-        str, typer.Option(help="chambon2018, shallow, lenet1 or braindecode:NAME.")
-    ] = "chambon2018",
-    subject: Subject = None,
-    channels: Channels = None,
-    classes: Classes = None,
-    min_windows: MinWindows = None,
-    standardise: Standardise = "auto",
-    drop_bad: DropBad = False,
-    valid: Annotated[float, typer.Option(help="Fraction of subjects for validation.")] = 0.2,
-    test: Annotated[float, typer.Option(help="Fraction of subjects for testing.")] = 0.2,
-    max_epochs: Annotated[int, typer.Option(help="Most epochs.", min=1)] = 300,
-    patience: Annotated[int, typer.Option(help="Epochs without improvement.", min=1)] = 30,
-    batch_size: Annotated[int, typer.Option(help="Windows per step.", min=1)] = 16,
-    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
-    class_weights: Annotated[bool, typer.Option(help="Let rare classes count more.")] = False,
+    model: Model = "chambon2018",
+    batch_size: BatchSize = 16,
+    lr: LearningRate = 1e-3,
+    class_weights: Annotated[
+        bool, typer.Option(help="Weight the loss by inverse class frequency.")
+    ] = False,
     copies: Annotated[
         int | None,
         typer.Option(
-            help="Augmented copies beside each window; 0 replaces it. Without: 1 for class-wise "
-            "policies.",
+            help="Augmented copies added to each window; 0 replaces the window. Default: 1 for "
+            "class-wise policies, 0 otherwise.",
             min=0,
         ),
     ] = None,
     monitor: Annotated[
         Literal["loss", "balanced_accuracy"],
-        typer.Option(help="What validation looks at to stop and to keep the best weights."),
+        typer.Option(help="Validation metric for early stopping and for the best weights."),
     ] = "loss",
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    device: Annotated[
-        Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to train.")
-    ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    seed: Seed = 0,
+    device: Device = "auto",
+    as_json: AsJson = False,
 ) -> None:
     """Train a model on some subjects and test it on others.
 
-    Calling it again with the same folder goes on with an interrupted training.
+    The same command with the same folder resumes an interrupted training run.
 
     Example: cadda train night-epo.fif.gz --policy policy.json --out run
     """
     from cadda.api.run import train_in_folder
-    from cadda.cli.tables import print_scores, subjects_in_words
+    from cadda.cli.display import count_test_subjects, print_scores
     from cadda.policies.schedule import load_policy
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
 
     spec = None if policy is None else load_policy(policy)
-    reading = reading_of(
-        data,
-        subject,
-        channels,
-        classes,
-        drop_bad=drop_bad,
-        min_windows=min_windows,
-        standardise=standardise,
-    )
+    reading = read_options.reading(data)
     try:
         with recorded_session(out, "training", command_line()):
             windows = read(reading)
             if not as_json:
                 typer.echo(repr(windows))
-            with TrainingDisplay(patience) as display:
+            with TrainingDisplay(training.patience) as display:
                 outcome = train_in_folder(
                     windows,
                     out,
                     data=str(data),
                     policy=spec,
-                    valid=valid,
-                    test=test,
+                    valid=split.valid,
+                    test=split.test,
                     settings={
                         "model": model,
-                        "max_epochs": max_epochs,
-                        "patience": patience,
+                        **asdict(training),
                         "batch_size": batch_size,
                         "lr": lr,
                         "class_weights": class_weights,
@@ -117,13 +103,13 @@ def train(
                 )
     except KeyboardInterrupt:
         typer.echo(
-            "Interrupted. Every finished epoch is saved: the same command goes on.", err=True
+            "Interrupted. Every finished epoch is saved: resume with the same command.", err=True
         )
         raise
     if as_json:
         typer.echo(json.dumps(outcome.scores.to_dict()))
         return
-    subjects = subjects_in_words(outcome.n_test_subjects)
+    subjects = count_test_subjects(outcome.n_test_subjects)
     print_scores(outcome.scores, f"{subjects}, epoch {outcome.fitted.best_epoch}")
     typer.echo(f"Model, scores and events: {out.resolve()}")
-    typer.echo(f"Next: `cadda report {out}` shows all of it on one page.")
+    typer.echo(f"Next: `cadda report {out}` writes a report as one HTML page.")

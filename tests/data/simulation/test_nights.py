@@ -412,15 +412,14 @@ def test_command_replaces_nothing_by_itself(tmp_path: Path) -> None:
     few = ("--subjects", "1", "--windows", "10")
     run(str(file), *few)
     before = file.read_bytes()
-    assert "`OUT` must not exist yet, got" in refusal(str(file), *few, "--seed", "1")
+    assert "`out` already exists" in refusal(str(file), *few, "--seed", "1")
     assert file.read_bytes() == before
     assert run(str(file), *few, "--seed", "1", "--overwrite")[0] == 0
     assert file.read_bytes() != before
     pytest.importorskip("edfio")
     run(str(tmp_path / "nights"), *few, "--format", "edf")
     said = refusal(str(tmp_path), *few, "--format", "edf")
-    assert "`OUT` must not hold recordings yet" in said
-    assert "has 2 EDF files; choose another folder, or replace" in said
+    assert "`out` already contains 2 EDF files" in said
 
 
 @pytest.mark.parametrize("file_format", ["npz", "edf"])
@@ -436,7 +435,7 @@ def test_command_wants_an_ending(tmp_path: Path) -> None:
     app.command()(simulate)
     result = CliRunner().invoke(app, [str(tmp_path / "sleep")])
     assert isinstance(result.exception, ValueError)
-    assert "`OUT` must end in .npz" in str(result.exception)
+    assert "`out` must end in .npz" in str(result.exception)
 
 
 def test_picture_of_two_recordings(tmp_path: Path) -> None:

@@ -1,0 +1,157 @@
+"""How commands are registered, and how their errors are shown: in the words of their options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+
+from cadda.exceptions import CaddaError
+
+__all__ = ["Command", "add_command", "command_line", "name_options"]
+
+ARGUMENT = re.compile(r"`(\w+)(?:=([^`]+))?`")
+"""An argument of the library in a message, such as `max_warmup`, `resume=True` or `lr=0.01`."""
+
+FLAGS = {"`on_bad='drop'`": "`--drop-bad`"}
+"""Values of arguments that have a flag of another name."""
+
+
+class Command(TyperCommand):
+    """A command whose errors end in one sentence and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:  # typer's context, from another module in old versions
+        """Run the command; errors of the library name options instead of arguments."""
+        token = _running.set(self)
+        try:
+            return super().invoke(ctx)
+        except (CaddaError, ValueError, TypeError, OSError) as error:
+            typer.echo(f"cadda: {name_options(_sentence(error))}", err=True)
+            raise typer.Exit(2) from error
+        finally:
+            _running.reset(token)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; names of methods and models come from the registries."""
+        for parameter in self.params:
+            text = getattr(parameter, "help", None) or ""
+            for mark, names in REGISTRIES.items():
+                if mark in text:
+                    parameter.help = text.replace(mark, names())  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
+
+_running: ContextVar[Command | None] = ContextVar("running", default=None)
+
+
+def add_command(app: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
+    """Add a command; parameters that are dataclasses of options become those options."""
+    app.command(name or command.__name__, cls=Command)(_without_groups(command))
+
+
+def name_options(text: str) -> str:
+    """Return a message with the options of the running command instead of arguments.
+
+    Arguments are in backticks: `max_warmup` becomes `--max-warmup`, `resume=True` becomes
+    `--resume`. What is not an option of the command stays as it is.
+    """
+    command = _running.get()
+    if command is None:
+        return text
+    parameters = {parameter.name: parameter for parameter in command.params}
+
+    def replace(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        if match[0] in FLAGS:
+            return FLAGS[match[0]]
+        if name not in parameters or value == "None":
+            return match[0]
+        return f"`{_as_typed(parameters[name], value)}`"
+
+    return ARGUMENT.sub(replace, text)
+
+
+def command_line(*, without: str | None = None) -> str:
+    """Return the command as it can be typed again, without an option."""
+    return shlex.join(["cadda", *(word for word in sys.argv[1:] if word != without)])
+
+
+def _method_names() -> str:
+    from cadda.searchers.methods import METHODS
+
+    return _enumerate(METHODS)
+
+
+def _model_names() -> str:
+    from cadda.models.registry import MODELS
+
+    return _enumerate([*MODELS, "braindecode:NAME"])
+
+
+REGISTRIES = {"{methods}": _method_names, "{models}": _model_names}
+"""Marks in help texts; importing the registries takes seconds, so only help does."""
+
+
+def _enumerate(names: Any) -> str:
+    *first, last = names
+    return f"{', '.join(first)} or {last}"
+
+
+def _as_typed(parameter: Any, value: str | None) -> str:
+    """Return an option with its value as on the command line."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.name).upper()
+    option = str(parameter.opts[0])
+    if value is None or value == "True":
+        return option
+    if value == "False" and parameter.secondary_opts:
+        return str(parameter.secondary_opts[0])
+    return f"{option} {value.strip(chr(39) + chr(34))}"
+
+
+def _sentence(error: Exception) -> str:
+    """Return the text of an error; those of the system without their numbers."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"cannot use {error.filename}: {error.strerror}."
+    return str(error)
+
+
+def _without_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with the fields of its option groups as parameters."""
+    groups: dict[str, type[Any]] = {}
+    parameters: list[Parameter] = []
+    for parameter in signature(command, eval_str=True).parameters.values():
+        kind = parameter.annotation
+        if not (isinstance(kind, type) and is_dataclass(kind)):
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        groups[parameter.name] = kind
+        types = get_type_hints(kind, include_extras=True)
+        parameters += [
+            Parameter(
+                field.name,
+                Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=types[field.name],
+            )
+            for field in fields(kind)
+        ]
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        for name, kind in groups.items():
+            options[name] = kind(**{field.name: options.pop(field.name) for field in fields(kind)})
+        command(**options)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

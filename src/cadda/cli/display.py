@@ -1,0 +1,113 @@
+"""Progress bars, tables of scores and pictures that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cadda.training import Scores
+
+__all__ = [
+    "count_test_subjects",
+    "print_comparison",
+    "print_scores",
+    "progress_bar",
+    "save_operations_picture",
+]
+
+# At full strength these would leave nothing to see.
+MAGNITUDES = {"channel_dropout": 0.5, "channel_shuffle": 0.7, "frequency_shift": 0.6}
+
+
+@contextmanager
+def progress_bar(action: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a progress bar in a terminal, nothing elsewhere.
+
+    Yields a function to be called with the number done, the total and the name of the next.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(action, total=None, visible=False)
+
+        def show(done: int, total: int, name: str) -> None:
+            bar.update(
+                task, completed=done, total=total, description=f"{action} {name}", visible=True
+            )
+
+        yield show
+
+
+def print_scores(scores: Scores, title: str) -> None:
+    """Print the scores of one model with its confusion matrix."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]balanced accuracy {scores.balanced_accuracy:.3f}[/bold], macro F1 "
+        f"{scores.macro_f1:.3f}, kappa {scores.kappa:.3f} ({title})"
+    )
+    names = list(scores.f1_per_class)
+    table = Table(title="rows: true class, columns: predicted class", title_justify="left")
+    table.add_column("class")
+    table.add_column("F1", justify="right")
+    for name in names:
+        table.add_column(escape(name), justify="right")
+    for name, row in zip(names, scores.confusion.tolist(), strict=True):
+        table.add_row(escape(name), f"{scores.f1_per_class[name]:.3f}", *map(str, row))
+    console.print(table)
+
+
+def print_comparison(columns: Mapping[str, Scores], title: str) -> None:
+    """Print the scores of several models side by side, one column each."""
+    from rich.console import Console
+    from rich.table import Table
+
+    models = list(columns.values())
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for name in columns:
+        table.add_column(name, justify="right")
+    rows = {
+        "balanced accuracy": [scores.balanced_accuracy for scores in models],
+        "macro F1": [scores.macro_f1 for scores in models],
+        "kappa": [scores.kappa for scores in models],
+        **{
+            f"F1 of {name}": [scores.f1_per_class[name] for scores in models]
+            for name in models[0].f1_per_class
+        },
+    }
+    for name, values in rows.items():
+        table.add_row(name, *(f"{value:.3f}" for value in values))
+    Console(highlight=False).print(table)
+
+
+def count_test_subjects(n_subjects: int) -> str:
+    """Return such as ``"2 test subjects"``."""
+    return f"{n_subjects} test subject{'s' if n_subjects != 1 else ''}"
+
+
+def save_operations_picture(path: Path) -> Path:
+    """Draw every operation on the built-in signal; return the absolute path of the picture."""
+    import torch
+
+    from cadda.api.pool import operation_pool
+    from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
+    from cadda.reporting.figures import plot_operations
+
+    pool = operation_pool(sfreq=EXAMPLE_SFREQ, ch_names=EXAMPLE_CHANNELS)
+    figure = plot_operations(pool, torch.from_numpy(example_window()), magnitudes=MAGNITUDES)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    return path.resolve()

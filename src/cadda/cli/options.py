@@ -1,0 +1,190 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cadda.cli.display import progress_bar
+
+if TYPE_CHECKING:
+    from cadda.data.windows import Windows
+
+__all__ = [
+    "AsJson",
+    "BatchSize",
+    "Data",
+    "Device",
+    "EarlyStopping",
+    "Engine",
+    "LearningRate",
+    "Model",
+    "Operations",
+    "ReadingOptions",
+    "Seed",
+    "SelectionOptions",
+    "SplitOptions",
+    "parse_names",
+    "parse_settings",
+    "read",
+]
+
+Data = Annotated[
+    Path,
+    typer.Argument(help="Epochs file, .npz file, mapping file, or folder of recordings."),
+]
+Model = Annotated[str, typer.Option(help="Model to train: {models}.")]
+Operations = Annotated[
+    str | None,
+    typer.Option(
+        help="Operations to use, separated by commas, or `paper` for the paper's; default: all "
+        "that apply to the montage."
+    ),
+]
+BatchSize = Annotated[int, typer.Option(help="Windows per training step.", min=1)]
+LearningRate = Annotated[float, typer.Option(help="Learning rate of Adam.")]
+Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same result.")]
+Device = Annotated[
+    Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Device to compute on.")
+]
+Engine = Annotated[
+    str,
+    typer.Option(help="Where to run jobs in parallel: serial, processes:N or dask:ADDRESS."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """What is read of the recordings."""
+
+    subject: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel="Recordings",
+            help="Metadata column of the epochs that names the subject.",
+        ),
+    ] = None
+    channels: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel="Recordings",
+            help="Channels to use, separated by commas; default: all.",
+        ),
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel="Recordings", help="Classes to use, separated by commas; default: all."
+        ),
+    ] = None
+    min_windows: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel="Recordings",
+            help="Drop classes with fewer windows; 0 keeps empty ones.",
+            min=0,
+        ),
+    ] = None
+    drop_bad: Annotated[
+        bool,
+        typer.Option(
+            "--drop-bad",
+            rich_help_panel="Recordings",
+            help="Drop windows with NaN or a flat channel.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class ReadingOptions(SelectionOptions):
+    """How recordings are read."""
+
+    standardise: Annotated[
+        Literal["auto", "window", "recording", "none"],
+        typer.Option(
+            rich_help_panel="Recordings",
+            help="Standardise each channel per window or per recording; auto: per window, except "
+            "windows saved by cadda.",
+        ),
+    ] = "auto"
+
+    def reading(self, source: Path) -> dict[str, Any]:
+        """Return the call that reads the windows, as plain data for the run folder."""
+        given = {
+            "source": str(source),
+            "subject": self.subject,
+            "channels": parse_names(self.channels),
+            "classes": parse_names(self.classes),
+            "min_windows": self.min_windows,
+        }
+        arguments = {name: value for name, value in given.items() if value is not None} | {
+            "standardise": None if self.standardise == "none" else self.standardise,
+            "on_bad": "drop" if self.drop_bad else "raise",
+        }
+        return {"function": "cadda.read_windows", "arguments": arguments}
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """Which share of the subjects is for what."""
+
+    valid: Annotated[
+        float,
+        typer.Option(rich_help_panel="Subjects", help="Fraction of subjects for validation."),
+    ] = 0.2
+    test: Annotated[
+        float, typer.Option(rich_help_panel="Subjects", help="Fraction of subjects for testing.")
+    ] = 0.2
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """How long a model is trained."""
+
+    max_epochs: Annotated[
+        int, typer.Option(rich_help_panel="Training", help="Maximum number of epochs.", min=1)
+    ] = 300
+    patience: Annotated[
+        int,
+        typer.Option(
+            rich_help_panel="Training",
+            help="Stop training after this many epochs without improvement.",
+            min=1,
+        ),
+    ] = 30
+
+
+def read(reading: Mapping[str, Any]) -> Windows:
+    """Read windows as `ReadingOptions.reading` describes, with a progress bar."""
+    from cadda.data.io.read import read_windows
+
+    # Windows in memory take no time, and a terminal cannot show two bars at once.
+    in_memory = not isinstance(reading["arguments"]["source"], str)
+    with nullcontext() if in_memory else progress_bar("Reading") as on_progress:
+        return read_windows(**reading["arguments"], on_progress=on_progress)
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """Return the names in a list separated by commas; None stays None."""
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def parse_settings(texts: list[str]) -> dict[str, Any]:
+    """Return the settings given as ``--set name=value``; values are JSON, or else text."""
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise ValueError(f"`--set` must be name=value, got {text!r}.")
+        try:
+            settings[name] = json.loads(value)
+        except json.JSONDecodeError:
+            settings[name] = value
+    return settings

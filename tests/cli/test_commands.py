@@ -1,0 +1,107 @@
+"""Errors and help in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+import typer
+from commands import run
+from typer.core import TyperGroup
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from cadda.cli.app import app
+from cadda.cli.commands import add_command, name_options
+from cadda.exceptions import DataError
+from cadda.models.registry import MODELS
+from cadda.searchers.methods import METHODS
+
+
+def commands(group: TyperGroup, *path: str) -> list[list[str]]:
+    """Return the path of every command, `["policy", "show"]` and so on."""
+    found = []
+    for name, command in group.commands.items():
+        inner = [*path, name]
+        found += commands(command, *inner) if isinstance(command, TyperGroup) else [inner]
+    return found
+
+
+COMMANDS = commands(get_command(app))
+
+
+@dataclass(frozen=True)
+class Group:
+    lr: Annotated[float, typer.Option(help="Learning rate.")] = 0.1
+    drop_bad: Annotated[bool, typer.Option("--drop-bad")] = False
+
+
+def message_of(error: Exception) -> str:
+    """Return what is printed when a command raises."""
+
+    def work(
+        source: Annotated[str, typer.Argument()],
+        group: Group,
+        *,
+        max_warmup: int = 3,
+        n_folds: Annotated[int, typer.Option("--folds")] = 5,
+        classwise: Annotated[bool | None, typer.Option("--classwise/--no-classwise")] = None,
+        resume: Annotated[bool, typer.Option("--resume")] = False,
+    ) -> None:
+        assert group == Group(lr=0.5)
+        raise error
+
+    small = typer.Typer(pretty_exceptions_enable=False)
+    add_command(small, work)
+    done = CliRunner().invoke(small, ["somewhere", "--lr", "0.5"])
+    assert done.exit_code == 2
+    assert not done.stdout
+    return done.stderr.strip()
+
+
+@pytest.mark.parametrize(
+    ("argument", "option"),
+    [
+        ("`max_warmup`", "`--max-warmup`"),
+        ("`n_folds`", "`--folds`"),
+        ("`lr`", "`--lr`"),
+        ("`lr=0.01`", "`--lr 0.01`"),
+        ("`resume=True`", "`--resume`"),
+        ("`classwise=False`", "`--no-classwise`"),
+        ("`on_bad='drop'`", "`--drop-bad`"),
+        ("`source`", "`SOURCE`"),
+        # These are no options of the command.
+        ("`sign_flip`", "`sign_flip`"),
+        ("`valid=0.3`", "`valid=0.3`"),
+        ("max_warmup", "max_warmup"),
+    ],
+)
+def test_errors_name_options(argument: str, option: str) -> None:
+    said = message_of(ValueError(f"{argument} must be 3, got 2."))
+    assert said == f"cadda: {option} must be 3, got 2."
+
+
+def test_errors_of_the_library_and_the_system_end_in_a_sentence() -> None:
+    assert message_of(DataError("no windows.")) == "cadda: no windows."
+    missing = FileNotFoundError(2, "No such file or directory", "a.fif")
+    assert message_of(missing) == "cadda: cannot use a.fif: No such file or directory."
+
+
+def test_messages_outside_a_command_stay_as_they_are() -> None:
+    assert name_options("`lr` must be positive") == "`lr` must be positive"
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_an_example_of_itself(path: list[str]) -> None:
+    shown = " ".join(run(*path, "--help").stdout.split())
+    assert re.search(rf"Examples?: cadda {' '.join(path)}\b", shown), shown
+
+
+def test_help_lists_what_the_registries_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    shown = run("search", "--help").stdout
+    for name in (*METHODS, *MODELS, "braindecode:NAME"):
+        assert name in shown
+    assert "{" not in run("compare", "--help").stdout.replace("{data}", "")
