@@ -154,7 +154,7 @@ def test_a_task_that_kills_every_worker_is_given_up() -> None:
     with open_engine("processes:2") as engine:
         fatal = engine.submit(lambda: os._exit(9))
         others = [engine.submit(lambda i=i: i) for i in range(4)]
-        with pytest.raises(WorkerError, match=r"3 workers died over the same task, .* code 9"):
+        with pytest.raises(WorkerError, match=r"3 workers died .* code 9"):
             fatal.result()
         assert [one.result() for one in others] == [0, 1, 2, 3]
 

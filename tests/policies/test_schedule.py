@@ -64,10 +64,10 @@ def test_files(tmp_path: Path) -> None:
     ("changes", "words"),
     [
         ({"version": 2}, "`version` must be 1, got 2"),
-        ({"segments": []}, "`segments` must hold at least one segment"),
-        ({"segments": [{"n_epochs": 0, "policy": {}}]}, "`policy` is missing"),
-        ({"segments": [{"policy": {}}]}, "`n_epochs` and `policy` in each item: KeyError"),
-        ({"segments": 3}, "`segments` must be a list"),
+        ({"segments": []}, "`segments` must have at least one item"),
+        ({"segments": [{"n_epochs": 1, "policy": {}}]}, r"policy` is missing"),
+        ({"segments": [{"policy": {}}]}, r"`segments\[0\].n_epochs` is missing"),
+        ({"segments": 3}, "`segments` must be a valid array, got 3"),
     ],
 )
 def test_what_is_wrong_is_said(changes: dict[str, Any], words: str, tmp_path: Path) -> None:
@@ -80,5 +80,5 @@ def test_what_is_wrong_is_said(changes: dict[str, Any], words: str, tmp_path: Pa
 
 
 def test_segments_have_epochs() -> None:
-    with pytest.raises(ValueError, match="`n_epochs` must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match="`n_epochs` must be at least 1, got 0"):
         Segment(0, SPECS[0])

@@ -11,17 +11,7 @@ __all__ = ["Probe", "probe"]
 
 @dataclass(frozen=True)
 class Probe:
-    """What came of importing one package.
-
-    Parameters
-    ----------
-    name : str
-        Name of the package.
-    version : str | None
-        Its version, None if it could not be imported.
-    problem : str | None
-        Why it could not be imported, None if it could.
-    """
+    """The version of a package, or the problem with importing it."""
 
     name: str
     version: str | None
@@ -29,18 +19,7 @@ class Probe:
 
 
 def probe(name: str) -> Probe:
-    """Try to import a package and say what came of it.
-
-    Parameters
-    ----------
-    name : str
-        Name of the package.
-
-    Returns
-    -------
-    Probe
-        Its version, or the reason why it fails.
-    """
+    """Try to import a package, and return its version or why that failed."""
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:

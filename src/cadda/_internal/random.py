@@ -21,11 +21,6 @@ class Seeds:
     A stream does not depend on which other streams were asked for, nor in which order, so the same
     work gets the same numbers in one process or in eight.
 
-    Parameters
-    ----------
-    seed : int
-        The seed that all streams come from.
-
     Examples
     --------
     >>> once, again = (Seeds(0).stream("draws", fold=2) for _ in range(2))
@@ -36,61 +31,22 @@ class Seeds:
     seed: int
 
     def integer(self, name: str, **indices: int) -> int:
-        """Give the 63-bit seed of one stream.
-
-        Parameters
-        ----------
-        name : str
-            What the stream is for.
-        **indices : int
-            Which one of several, such as ``fold=2``.
-
-        Returns
-        -------
-        int
-            A number in [0, 2**63).
-        """
+        """Return the seed of a stream, in [0, 2**63); indices are such as ``fold=2``."""
         key = json.dumps([self.seed, name, indices], sort_keys=True).encode()
         return int.from_bytes(hashlib.sha256(key).digest()[:8], "big") >> 1
 
     def stream(
         self, name: str, *, device: torch.device | str = "cpu", **indices: int
     ) -> Generator:
-        """Start one stream from its beginning.
-
-        Parameters
-        ----------
-        name : str
-            What the stream is for.
-        device : torch.device | str
-            Where the generator lives.
-        **indices : int
-            Which one of several, such as ``fold=2``.
-
-        Returns
-        -------
-        torch.Generator
-            A new generator.
-        """
+        """Return a new generator at the beginning of a stream."""
         return Generator(device=device).manual_seed(self.integer(name, **indices))
 
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Let modules that take no generator, such as dropout, draw the same numbers each time.
+    """Seed torch's global generators, for modules that take no generator, such as dropout.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of what is drawn inside.
-    device : torch.device
-        Where it is drawn.
-
-    Yields
-    ------
-    None
-        Afterwards, torch's global generators are as they were (but for that of MPS, which torch
-        cannot fork).
+    Afterwards they are as they were, except that of MPS, which torch cannot fork.
     """
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         # Not torch.manual_seed: without a GPU, every call of it keeps a traceback for later.
@@ -108,19 +64,8 @@ def uniform(
 ) -> Tensor:
     """Draw from U(0, 1), the open interval, with the dtype and on the device of ``like``.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the result.
-    like : Tensor
-        Gives dtype and device.
-    generator : torch.Generator | None
-        Source of randomness; None takes torch's global one.
-
-    Returns
-    -------
-    Tensor
-        Numbers that are never exactly 0 or 1, so that their logarithms are finite.
+    The numbers are never exactly 0 or 1, so that their logarithms are finite. Without a
+    ``generator`` they come from torch's global one.
     """
     device = like.device if generator is None else generator.device
     sample = torch.rand(shape, dtype=like.dtype, device=device, generator=generator)
@@ -131,22 +76,7 @@ def uniform(
 def normal(
     shape: tuple[int, ...] | torch.Size, like: Tensor, generator: Generator | None
 ) -> Tensor:
-    """Draw from N(0, 1) with the dtype and on the device of ``like``.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the result.
-    like : Tensor
-        Gives dtype and device.
-    generator : torch.Generator | None
-        Source of randomness; None takes torch's global one.
-
-    Returns
-    -------
-    Tensor
-        Independent normal numbers.
-    """
+    """Draw from N(0, 1) with the dtype and on the device of ``like``; see `uniform`."""
     device = like.device if generator is None else generator.device
     sample = torch.randn(shape, dtype=like.dtype, device=device, generator=generator)
     return sample.to(like.device)

@@ -7,72 +7,30 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["Engine", "SerialEngine"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class Engine(Executor):
-    """Something that does independent work, as a ``concurrent.futures.Executor`` does.
-
-    Leaving its context gives up what is not finished.
-
-    Parameters
-    ----------
-    n_workers : int
-        How many tasks are worked on at the same time.
-    """
+    """An executor of ``concurrent.futures``; leaving its context cancels unfinished tasks."""
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
 
     @abstractmethod
     def share(self, value: object) -> Any:
-        """Make a big value known to the workers, so that it reaches each of them once.
-
-        Parameters
-        ----------
-        value : object
-            Anything that can be pickled; functions and classes may be local.
-
-        Returns
-        -------
-        object
-            To be given to `submit` among the arguments; the function gets the value.
-        """
+        """Send a large value to the workers, once to each; pass the result to `submit`."""
 
     @abstractmethod
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a task done.
-
-        Parameters
-        ----------
-        function : callable
-            What to call.
-        *args : object
-            Its arguments.
-        **kwargs : object
-            Its named arguments.
-
-        Returns
-        -------
-        Future
-            Its result; `WorkerError` if workers died over it again and again.
-        """
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Submit a task; shared values among the arguments arrive as themselves."""
 
     def finished(self, futures: Sequence[Future[Any]]) -> Iterator[Future[Any]]:
-        """Wait for tasks, and give each as soon as it is done.
-
-        Parameters
-        ----------
-        futures : sequence of Future
-            What `submit` gave, all different.
-
-        Yields
-        ------
-        Future
-            A task that is done, or has failed.
-        """
+        """Yield each task as soon as it is done."""
         return as_completed(futures)
 
     def __exit__(
@@ -85,15 +43,15 @@ class Engine(Executor):
         self.shutdown(wait=False, cancel_futures=True)
 
 
-class _Later(Future[Any]):
-    """A task that is done when somebody asks for its result."""
+class _DeferredFuture(Future[T]):
+    """A task that runs when its result is requested."""
 
-    def __init__(self, task: Callable[[], Any]) -> None:
+    def __init__(self, task: Callable[[], T]) -> None:
         super().__init__()
         self._task = task
 
-    def result(self, timeout: float | None = None) -> Any:
-        """Do the task, unless it was done before."""
+    def result(self, timeout: float | None = None) -> T:
+        """Run the task, unless it ran before, and return its result."""
         if not self.done():
             try:
                 self.set_result(self._task())
@@ -102,7 +60,7 @@ class _Later(Future[Any]):
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Do the task, unless it was done before, and say whether it failed."""
+        """Run the task, unless it ran before, and return its error if it failed."""
         try:
             self.result(timeout)
         except Exception as error:
@@ -111,7 +69,7 @@ class _Later(Future[Any]):
 
 
 class SerialEngine(Engine):
-    """Does each task in this process, at the moment when its result is asked for."""
+    """Runs each task in this process, when its result is requested."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -119,8 +77,8 @@ class SerialEngine(Engine):
     def share(self, value: object) -> Any:
         return value
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return _Later(partial(function, *args, **kwargs))
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        return _DeferredFuture(partial(function, *args, **kwargs))
 
     def finished(self, futures: Sequence[Future[Any]]) -> Iterator[Future[Any]]:
         for future in futures:

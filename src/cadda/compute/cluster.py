@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cadda._internal.optional import probe
 from cadda.compute.base import Engine
@@ -18,20 +18,18 @@ __all__ = ["DaskEngine", "open_dask"]
 
 SECONDS_TO_CONNECT = 30
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Task(NamedTuple):
+    function: Callable[..., object]  # with any arguments, which Dask passes on
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+
 
 def open_dask(where: str) -> DaskEngine:
-    """Connect to a scheduler, or start one here.
-
-    Parameters
-    ----------
-    where : str
-        Address of a scheduler, or ``local:N`` for N workers on this machine.
-
-    Returns
-    -------
-    DaskEngine
-        Ready for work.
-    """
+    """Connect to a scheduler, or start one here."""
     problem = probe("distributed").problem
     if problem is not None:
         raise CaddaError(
@@ -66,7 +64,7 @@ def open_dask(where: str) -> DaskEngine:
 
 
 class _Scattered:
-    """A value on the workers, and here in case that all who have it are gone."""
+    """A value on the workers, kept here as well in case they all leave."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -74,14 +72,9 @@ class _Scattered:
 
 
 class DaskEngine(Engine):
-    """Works on the workers of a Dask cluster, which may come and go.
+    """Runs tasks on the workers of a Dask cluster, which may come and go.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Connection to the scheduler.
-    cluster : distributed.LocalCluster | None
-        The cluster, if it shall end with the engine.
+    A ``cluster`` is closed with the engine.
     """
 
     def __init__(self, client: Any, cluster: Any = None) -> None:
@@ -93,21 +86,13 @@ class DaskEngine(Engine):
         self._scatter(shared)
         return shared
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        answer: Future[Any] = Future()
-        self._begin(answer, (function, args, kwargs), ATTEMPTS)
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        answer: Future[T] = Future()
+        self._begin(answer, _Task(function, args, kwargs), ATTEMPTS)
         return answer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Let go of the cluster; end it if it was started here.
-
-        Parameters
-        ----------
-        wait : bool
-            Not used: tasks whose results nobody waits for are given up.
-        cancel_futures : bool
-            Not used either.
-        """
+        """Disconnect from the cluster; close it if it was started here."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
@@ -115,23 +100,24 @@ class DaskEngine(Engine):
     def _scatter(self, shared: _Scattered) -> None:
         shared.future = self._client.scatter(shared.value, broadcast=True, hash=False)
 
-    def _begin(self, answer: Future[Any], task: tuple[Any, ...], n_left: int) -> None:
-        function, args, kwargs = task
-        values = [one.future if isinstance(one, _Scattered) else one for one in args]
-        begun = self._client.submit(run_alone, function, *values, pure=False, **kwargs)
+    def _begin(self, answer: Future[Any], task: _Task, n_left: int) -> None:
+        values = [arg.future if isinstance(arg, _Scattered) else arg for arg in task.args]
+        begun = self._client.submit(run_alone, task.function, *values, pure=False, **task.kwargs)
         begun.add_done_callback(lambda done: self._end(done, answer, task, n_left - 1))
 
-    def _end(self, done: Any, answer: Future[Any], task: tuple[Any, ...], n_left: int) -> None:
-        """Pass a result on, or begin again if the shared values were lost with their workers."""
+    def _end(self, done: Any, answer: Future[Any], task: _Task, n_left: int) -> None:
+        """Pass a result on, or start again if shared values were lost with their workers."""
         try:
             answer.set_result(done.result())
         except CancelledError:
             if not n_left:
-                answer.set_exception(WorkerError(f"workers died {ATTEMPTS} times over a task."))
+                answer.set_exception(
+                    WorkerError(f"workers died {ATTEMPTS} times while running a task.")
+                )
                 return
-            for one in task[1]:
-                if isinstance(one, _Scattered):
-                    self._scatter(one)
+            for arg in task.args:
+                if isinstance(arg, _Scattered):
+                    self._scatter(arg)
             self._begin(answer, task, n_left)
         except Exception as error:
             killed = type(error).__name__ == "KilledWorker"

@@ -13,18 +13,7 @@ FORMS = "'serial', 'processes:N', 'dask:ADDRESS' or 'dask:local:N'"
 
 
 def check_engine(text: str) -> str:
-    """Refuse what does not name an engine.
-
-    Parameters
-    ----------
-    text : str
-        ``"serial"``, ``"processes:N"``, ``"dask:ADDRESS"`` or ``"dask:local:N"``.
-
-    Returns
-    -------
-    str
-        The same.
-    """
+    """Check the name of an engine, and return it."""
     counted = re.fullmatch(r"(processes|dask:local):(\d+)", text)
     if counted and int(counted[2]):
         return text
@@ -35,20 +24,7 @@ def check_engine(text: str) -> str:
 
 
 def open_engine(text: str) -> Engine:
-    """Start an engine; use it as a context, so that its workers end.
-
-    Parameters
-    ----------
-    text : str
-        ``"serial"`` works in this process; ``"processes:N"`` in N others; ``"dask:ADDRESS"`` on
-        the workers of a Dask scheduler, such as ``"dask:tcp://10.0.0.1:8786"``; ``"dask:local:N"``
-        on N Dask workers on this machine.
-
-    Returns
-    -------
-    Engine
-        Ready for work.
-    """
+    """Start an engine; use it as a context manager, so that its workers end."""
     kind, _, rest = check_engine(text).partition(":")
     if kind == "serial":
         return SerialEngine()

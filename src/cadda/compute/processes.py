@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import IO, Any, cast
+from typing import IO, Any, ParamSpec, TypeVar, cast
 
 import cloudpickle
 
@@ -23,22 +23,14 @@ from cadda.exceptions import WorkerError
 __all__ = ["ATTEMPTS", "ProcessEngine", "threads_per_worker"]
 
 ATTEMPTS = 3
-"""How often a task is begun; a worker that it was given to may be killed."""
+"""Attempts at a task whose workers die."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def threads_per_worker(n_workers: int) -> int:
-    """Divide the threads that this process may use among workers.
-
-    Parameters
-    ----------
-    n_workers : int
-        Number of workers.
-
-    Returns
-    -------
-    int
-        Threads for each, at least 1.
-    """
+    """Return the number of threads of each worker."""
     has_affinity = hasattr(os, "sched_getaffinity")
     n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
@@ -47,7 +39,7 @@ def threads_per_worker(n_workers: int) -> int:
 
 
 class _Worker:
-    """A Python process of its own that does tasks.
+    """A Python process that runs tasks.
 
     It is started anew and not forked, since forked threads and locks of torch can hang; it does
     not import the user's main module, so that scripts need no guard around their code.
@@ -65,12 +57,12 @@ class _Worker:
         self.answers = cast(IO[bytes], self.process.stdout)
 
     def do(self, task: bytes) -> bytes:
-        """Have a task done; `EOFError` or `OSError` if the worker died over it."""
+        """Run a task; raises `EOFError` or `OSError` if the worker dies."""
         write_frame(self.tasks, task)
         return read_frame(self.answers)
 
     def kill(self) -> int:
-        """End it at once, and say with which code it ended."""
+        """Kill the process, and return its exit code."""
         self.process.kill()
         code = self.process.wait()
         self.answers.close()
@@ -81,15 +73,10 @@ class _Worker:
 
 
 class ProcessEngine(Engine):
-    """Works in processes of its own, each with its share of the threads.
+    """Runs tasks in processes, each with its share of the threads.
 
-    A killed worker is replaced, and the task that it worked on is begun again: each process has
-    one task at a time, so that no other is concerned.
-
-    Parameters
-    ----------
-    n_workers : int
-        Number of processes.
+    A killed worker is replaced, and its task starts again. Each process has one task at a time,
+    so that no other task is affected.
     """
 
     def __init__(self, n_workers: int) -> None:
@@ -106,9 +93,9 @@ class ProcessEngine(Engine):
 
     @property
     def worker_ids(self) -> list[int]:
-        """Numbers of the processes that were started and have not ended."""
+        """Process ids of the running workers."""
         with self._lock:
-            return sorted(one.process.pid for one in self._workers)
+            return sorted(worker.process.pid for worker in self._workers)
 
     def share(self, value: object) -> Any:
         path = Path(self._folder.name) / f"{self._n_shared}.pickle"
@@ -116,19 +103,13 @@ class ProcessEngine(Engine):
         path.write_bytes(cloudpickle.dumps(value))
         return SharedFile(path)
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self._threads.submit(self._have_done, cloudpickle.dumps((function, args, kwargs)))
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        return self._threads.submit(
+            self._run_with_retries, cloudpickle.dumps((function, args, kwargs))
+        )
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
-        """End the workers.
-
-        Parameters
-        ----------
-        wait : bool
-            Whether to let them finish what was submitted; if not, they are killed.
-        cancel_futures : bool
-            Whether to give up tasks that have not begun.
-        """
+        """End the workers."""
         if not wait:
             self._kill_all()
         self._threads.shutdown(wait=True, cancel_futures=cancel_futures or not wait)
@@ -141,7 +122,7 @@ class ProcessEngine(Engine):
             while self._workers:
                 self._workers.pop().kill()
 
-    def _have_done(self, task: bytes) -> Any:
+    def _run_with_retries(self, task: bytes) -> Any:
         worker = self._idle.get()
         code = 0
         try:
@@ -150,7 +131,7 @@ class ProcessEngine(Engine):
                 try:
                     is_result, value = cloudpickle.loads(worker.do(task))
                 except (EOFError, OSError):
-                    code, worker = self._bury(worker), None
+                    code, worker = self._discard(worker), None
                     continue
                 if is_result:
                     return value
@@ -158,8 +139,8 @@ class ProcessEngine(Engine):
         finally:
             self._idle.put(worker)
         raise WorkerError(
-            f"{ATTEMPTS} workers died over the same task, the last one with exit code {code}; "
-            "there may be too little memory for so many workers."
+            f"{ATTEMPTS} workers died while running the same task, the last with exit code "
+            f"{code}; there may be too little memory for so many workers."
         )
 
     def _start(self) -> _Worker:
@@ -170,7 +151,7 @@ class ProcessEngine(Engine):
             self._workers.add(worker)
             return worker
 
-    def _bury(self, worker: _Worker) -> int:
+    def _discard(self, worker: _Worker) -> int:
         with self._lock:
             self._workers.discard(worker)
         return worker.kill()

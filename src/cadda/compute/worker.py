@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import IO, Any
+from typing import IO, Any, ParamSpec, TypeVar
 
 import cloudpickle
 
@@ -23,15 +23,12 @@ N_KEPT = 4
 
 _turn = Lock()
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class SharedFile:
-    """Stands for a value that lies in a file.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is.
-    """
+    """A value that workers load from a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -43,18 +40,7 @@ def _load(path: Path) -> Any:
 
 
 def read_frame(stream: IO[bytes]) -> bytes:
-    """Read one message.
-
-    Parameters
-    ----------
-    stream : file
-        Where it comes from.
-
-    Returns
-    -------
-    bytes
-        The message; `EOFError` if the other side is gone.
-    """
+    """Read one message."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         raise EOFError
@@ -66,46 +52,24 @@ def read_frame(stream: IO[bytes]) -> bytes:
 
 
 def write_frame(stream: IO[bytes], message: bytes) -> None:
-    """Write one message.
-
-    Parameters
-    ----------
-    stream : file
-        Where it goes to.
-    message : bytes
-        The message.
-    """
+    """Write one message."""
     stream.write(LENGTH.pack(len(message)))
     stream.write(message)
     stream.flush()
 
 
-def run_alone(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def run_alone(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function while no other task runs in this process.
 
-    Dropout draws from a generator that a whole process shares, so that trainings in two threads
+    Dropout draws from a generator that the whole process shares: two models trained in two threads
     would take random numbers from each other.
-
-    Parameters
-    ----------
-    function : callable
-        What to call.
-    *args : object
-        Its arguments.
-    **kwargs : object
-        Its named arguments.
-
-    Returns
-    -------
-    object
-        What it gives.
     """
     with _turn:
         return function(*args, **kwargs)
 
 
 def main() -> None:
-    """Do tasks from standard input, one after the other, until it is closed."""
+    """Run tasks from standard input, one after the other, until it is closed."""
     # The process that started this one decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
@@ -129,7 +93,7 @@ def _receive(stream: IO[bytes], tasks: SimpleQueue[bytes]) -> None:
 def _answer(task: bytes) -> bytes:
     try:
         function, args, kwargs = cloudpickle.loads(task)
-        values = [_load(one.path) if isinstance(one, SharedFile) else one for one in args]
+        values = [_load(arg.path) if isinstance(arg, SharedFile) else arg for arg in args]
         answer: bytes = cloudpickle.dumps((True, function(*values, **kwargs)))
         return answer
     except Exception as error:

@@ -43,49 +43,16 @@ class PooledConvolution(nn.Conv1d):
         self.margin = ((kernel - 1) // 2, kernel // 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Filter and pool signals.
-
-        Parameters
-        ----------
-        x : Tensor
-            Signals of shape (n, in_features, n_times).
-
-        Returns
-        -------
-        Tensor
-            Shape (n, n_filters, n_times // pool).
-        """
+        """Filter and pool signals."""
         return self.fused(x) if x.device.type == "cpu" else self.plain(x)
 
     def plain(self, x: Tensor) -> Tensor:
-        """Filter and pool one after the other; see `forward`.
-
-        Parameters
-        ----------
-        x : Tensor
-            Signals of shape (n, in_features, n_times).
-
-        Returns
-        -------
-        Tensor
-            Shape (n, n_filters, n_times // pool).
-        """
+        """Filter and pool one after the other; see `forward`."""
         filtered = functional.conv1d(functional.pad(x, self.margin), self.weight, self.bias)
         return functional.max_pool1d(functional.relu(filtered), self.pool)
 
     def fused(self, x: Tensor) -> Tensor:
-        """Filter and pool by one matrix product; see `forward`.
-
-        Parameters
-        ----------
-        x : Tensor
-            Signals of shape (n, in_features, n_times).
-
-        Returns
-        -------
-        Tensor
-            Shape (n, n_filters, n_times // pool).
-        """
+        """Filter and pool by one matrix product; see `forward`."""
         filters = self._shifted_filters()
         n_blocks = x.shape[-1] // self.pool + filters.shape[2] - 1
         before = self.margin[0]
@@ -99,7 +66,7 @@ class PooledConvolution(nn.Conv1d):
         return functional.relu(torch.cat(parts) + self.bias).mT
 
     def _shifted_filters(self) -> Tensor:
-        """Give each filter at all shifts, (pool, n_filters, n_blocks, pool · in_features).
+        """Return each filter at all shifts, (pool, n_filters, n_blocks, pool · in_features).
 
         A filter with zeros behind it, one more than fill the blocks, repeated and cut into rows
         that are one sample shorter than this period, moves on by one sample from row to row.

@@ -1,4 +1,4 @@
-"""The critic of Faster AutoAugment, which tells real windows from augmented ones."""
+"""The critic of Faster AutoAugment, which scores how real windows look."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Critic(nn.Module):
     about the gradient of each criticism in its own window. Windows of any length of at least one
     sample will do.
 
-    Given labels, the critic also judges whether a window is a real one *of its class*, by a
+    Given labels, the critic also scores whether a window is a real window *of its class*, by a
     projection of the features on a vector of that class. Criticism starts at 0 for all windows and
     classes: whoever follows its slope follows what was learned, not how the weights began.
 

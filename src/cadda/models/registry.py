@@ -34,29 +34,7 @@ MODELS: dict[str, ModelFactory] = {
 def make_model(
     source: ModelSource, *, n_channels: int, n_times: int, n_classes: int, sfreq: float, seed: int
 ) -> nn.Module:
-    """Make a model for given windows, with weights that only depend on the seed.
-
-    Parameters
-    ----------
-    source : str | nn.Module | callable
-        One of `MODELS`; ``braindecode:NAME`` where braindecode is installed; a module, which is
-        copied; or a function ``make_model(n_channels, n_times, n_classes)``.
-    n_channels : int
-        Number of channels.
-    n_times : int
-        Samples per window.
-    n_classes : int
-        Number of classes.
-    sfreq : float
-        Sampling rate in Hz, for models that ask for it.
-    seed : int
-        Seed of the initial weights; torch's global generator is left as it is.
-
-    Returns
-    -------
-    nn.Module
-        A new model that gives logits of shape (n_windows, n_classes).
-    """
+    """Make a model for given windows, with weights that only depend on the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if isinstance(source, nn.Module):

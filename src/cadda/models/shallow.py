@@ -69,7 +69,7 @@ class Shallow(nn.Module):
         return logits
 
     def _kernels(self) -> Tensor:
-        """Give both filters as one, (n_filters, n_channels, kernel).
+        """Return both filters as one, (n_filters, n_channels, kernel).
 
         Nothing stands between them, and to convolve once takes half the time.
         """

@@ -18,8 +18,8 @@ __all__ = ["Constant", "Operation"]
 class Operation(ABC):
     """A transformation of windows, x → O(x; µ), with its random numbers kept apart.
 
-    A subclass sets `name`, writes `apply` and, if it is random, `sample`; see the ones in
-    `cadda.operations.time` for the shortest examples. Users call `draw` and `transform`, or the
+    A subclass sets `name`, writes `apply` and, if it is random, `sample`; see
+    `cadda.operations.time` for short examples. Users call `draw` and `transform`, or the
     operation itself, which check their arguments first.
 
     Every operation works on a batch with one draw and one magnitude per window, keeps dtype and
@@ -81,7 +81,7 @@ class Operation(ABC):
         }
 
     def check(self, x: Tensor) -> None:
-        """Refuse windows that this operation cannot transform.
+        """Raise `ValueError` or `TypeError` for windows that cannot be transformed.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Operation(ABC):
     def __call__(
         self, x: Tensor, magnitude: Magnitude | None = None, *, generator: Generator | None = None
     ) -> Tensor:
-        """Draw and transform in one go; see `transform` for the arguments."""
+        """Draw and transform; see `transform` for the arguments."""
         return self.transform(x, magnitude, self.draw(x, generator=generator))
 
 
@@ -161,7 +161,7 @@ class Constant:
     Parameters
     ----------
     value : Tensor
-        The constant; floating-point ones should be given in float64.
+        The constant; in float64 if it is floating-point.
     """
 
     def __init__(self, value: Tensor) -> None:
@@ -169,7 +169,7 @@ class Constant:
         self._copies: dict[tuple[torch.dtype, torch.device], Tensor] = {}
 
     def like(self, x: Tensor) -> Tensor:
-        """Give the constant on the device of ``x`` and, if it is not integer, in its dtype.
+        """Return the constant on the device of ``x`` and, if it is not integer, in its dtype.
 
         Parameters
         ----------

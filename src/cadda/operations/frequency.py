@@ -11,8 +11,7 @@ from torch import Generator, Tensor
 from cadda._internal.random import uniform
 from cadda._internal.types import Draw
 from cadda.operations.base import Operation
-from cadda.signal.filters import stop_band
-from cadda.signal.spectral import rotate_phases, shift_frequencies
+from cadda.signal.spectral import rotate_phases, shift_frequencies, stop_band
 
 __all__ = ["Bandstop", "FTSurrogate", "FrequencyShift"]
 

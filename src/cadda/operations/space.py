@@ -75,7 +75,7 @@ class ChannelDropout(Operation):
 
 @dataclass(frozen=True)
 class ChannelShuffle(Operation):
-    """Select each channel with probability µ and permute the selected ones.
+    """Select each channel with probability µ and permute the selected channels.
 
     With s = 1 for a selected channel, the result is x + s (x_permuted − x), where s is hard in
     the forward pass and relaxed in the backward pass. So the derivative in µ compares a channel

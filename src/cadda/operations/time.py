@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from cadda._internal.random import normal, uniform
 from cadda._internal.types import Draw
 from cadda.operations.base import Operation
-from cadda.signal.masks import smooth_box
+from cadda.signal.relaxation import smooth_box
 
 __all__ = ["GaussianNoise", "TimeMask", "TimeReverse"]
 

@@ -43,7 +43,7 @@ class Group:
 
 
 def check_granularity(granularity: Granularity) -> Granularity:
-    """Refuse an unknown granularity.
+    """Raise `ValueError` for an unknown granularity.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ class Policy(nn.Module):
         place = (row[:, None], subpolicy[:, None], stage, operation)
         applied = uniform((len(x), n_stages), x, generator) < tables["probability"][place]
         choice = torch.where(applied, operation, len(self.pool))
-        groups = tuple(draw_groups(self.pool, x, one, generator) for one in choice.T)
+        groups = tuple(draw_groups(self.pool, x, operation, generator) for operation in choice.T)
         return PolicyDraw(groups, tables["magnitude"][place])
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
@@ -200,7 +200,7 @@ class Policy(nn.Module):
 
 
 def _check_fit(spec: PolicySpec, pool: OperationPool) -> None:
-    """Refuse a spec that asks for operations which the pool lacks or has with other settings."""
+    """Check that the pool has all operations of a spec, with the same settings."""
     for name in spec.operations_used:
         if name not in pool:
             try:
@@ -219,7 +219,7 @@ def _tables(spec: PolicySpec, pool: OperationPool) -> dict[str, Tensor]:
     """Lay a spec out as tensors over (class, subpolicy, stage, operation)."""
     policies = [spec.policy[row] for row in spec.rows]
     n_subpolicies = max(len(subpolicies) for subpolicies in policies)
-    n_stages = max(len(one.stages) for subpolicies in policies for one in subpolicies)
+    n_stages = max(len(sub.stages) for subpolicies in policies for sub in subpolicies)
     shape = (len(policies), n_subpolicies, n_stages, len(pool))
     subpolicy_weight = torch.zeros(shape[:2], dtype=torch.float64)
     weight, probability, magnitude = torch.zeros(3, *shape, dtype=torch.float64)
@@ -252,7 +252,7 @@ def _magnitude(entry: StageEntry, pool: OperationPool) -> float:
 
 
 def _cumulative(weight: Tensor) -> Tensor:
-    """Give the distribution function of weights; its end is exactly 1."""
+    """Compute the distribution function of weights; its end is exactly 1."""
     total = weight.cumsum(-1)
     return total / total[..., -1:]
 

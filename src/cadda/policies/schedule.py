@@ -4,46 +4,44 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.text import short_reason
+from cadda._internal.validation import Count, describe_error, validated_dataclass
 from cadda.exceptions import PolicyFileError
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
-from cadda.policies.spec.json import readable_json
+from cadda.policies.spec.fields import check_not_empty
+from cadda.policies.spec.json import check_known, readable_json
 from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["PolicySchedule", "ScheduledPolicy", "Segment", "build_policy", "load_policy"]
 
-FORMAT = "cadda-schedule"
-VERSION = 1
+FORMAT: Literal["cadda-schedule"] = "cadda-schedule"
 
 
-@dataclass(frozen=True)
+@validated_dataclass
 class Segment:
     """Some epochs with the same policy.
 
     Parameters
     ----------
     n_epochs : int
-        How many epochs.
+        Number of epochs.
     policy : PolicySpec
         What to apply in them.
     """
 
-    n_epochs: int
+    n_epochs: Count
     policy: PolicySpec
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.n_epochs, int) or self.n_epochs < 1:
-            raise ValueError(f"`n_epochs` must be an integer of at least 1, got {self.n_epochs}.")
 
-
-@dataclass(frozen=True)
+@validated_dataclass
 class PolicySchedule:
     """Policies one after the other; the last one stays until training ends.
 
@@ -60,11 +58,7 @@ class PolicySchedule:
     True
     """
 
-    segments: tuple[Segment, ...]
-
-    def __post_init__(self) -> None:
-        if not self.segments:
-            raise ValueError("`segments` must hold at least one segment, got none.")
+    segments: Annotated[tuple[Segment, ...], AfterValidator(check_not_empty)]
 
     @property
     def last(self) -> PolicySpec:
@@ -72,7 +66,7 @@ class PolicySchedule:
         return self.segments[-1].policy
 
     def at_epoch(self, epoch: int) -> PolicySpec:
-        """Give the policy of one epoch.
+        """Return the policy of an epoch.
 
         Parameters
         ----------
@@ -87,7 +81,7 @@ class PolicySchedule:
         return self.segments[self.segment_at(epoch)].policy
 
     def segment_at(self, epoch: int) -> int:
-        """Say which segment an epoch is in.
+        """Return the index of the segment that an epoch is in.
 
         Parameters
         ----------
@@ -97,30 +91,26 @@ class PolicySchedule:
         Returns
         -------
         int
-            Number of the segment, from 0.
+            Index of the segment, from 0.
         """
-        for number, segment in enumerate(self.segments):
+        for index, segment in enumerate(self.segments):
             epoch -= segment.n_epochs
             if epoch <= 0:
-                return number
+                return index
         return len(self.segments) - 1
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the schedule as plain data.
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the schedule as plain data.
 
         Returns
         -------
         dict
             Content of a schedule file.
         """
-        segments = [
-            {"n_epochs": one.n_epochs, "policy": one.policy.model_dump(mode="json")}
-            for one in self.segments
-        ]
-        return {"format": FORMAT, "version": VERSION, "segments": segments}
+        return _File(segments=self.segments).model_dump(mode="json")
 
     def to_json(self) -> str:
-        """Give the content of a schedule file.
+        """Return the content of a schedule file.
 
         Returns
         -------
@@ -130,7 +120,7 @@ class PolicySchedule:
         return readable_json(self.to_dict()) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the schedule as readable JSON, in one step.
+        """Write the schedule as readable JSON, atomically.
 
         Parameters
         ----------
@@ -141,13 +131,13 @@ class PolicySchedule:
 
     @classmethod
     def from_dict(
-        cls, data: dict[str, Any], *, known: Collection[str] | None = ()
+        cls, data: Mapping[str, JsonValue], *, known: Collection[str] | None = ()
     ) -> PolicySchedule:
         """Make a schedule from parsed JSON.
 
         Parameters
         ----------
-        data : dict
+        data : mapping
             Content of a schedule file.
         known : collection of str | None
             Names of operations that are allowed beside cadda's own; None allows any.
@@ -157,70 +147,42 @@ class PolicySchedule:
         PolicySchedule
             The validated schedule. Anything wrong raises `PolicyFileError`.
         """
-        if data.get("version") != VERSION:
-            raise PolicyFileError(f"`version` must be {VERSION}, got {data.get('version')!r}.")
         try:
-            return cls(
-                tuple(
-                    Segment(one["n_epochs"], PolicySpec.from_dict(one["policy"], known=known))
-                    for one in data["segments"]
-                )
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise PolicyFileError(
-                "`segments` must be a list with `n_epochs` and `policy` in each item: "
-                f"{type(error).__name__}, {error}"
-            ) from error
+            file = _File.model_validate_json(json.dumps(data))
+        except ValidationError as error:
+            text = describe_error(error, noun="field of a schedule file")
+            raise PolicyFileError(f"{text}.") from error
+        for i, segment in enumerate(file.segments):
+            check_known(segment.policy, known, ("segments", i, "policy"))
+        return cls(file.segments)
+
+
+class _File(BaseModel):
+    """Content of a schedule file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: Literal["cadda-schedule"] = FORMAT
+    version: Literal[1] = 1
+    segments: Annotated[tuple[Segment, ...], AfterValidator(check_not_empty)]
 
 
 class ScheduledPolicy:
-    """Runs a schedule: gives training the policy of each epoch.
-
-    Parameters
-    ----------
-    schedule : PolicySchedule
-        What to apply when.
-    pool : OperationPool
-        The operations, made for the windows that will come.
-    """
+    """Runs a schedule on windows, with the operations of a pool."""
 
     def __init__(self, schedule: PolicySchedule, pool: OperationPool) -> None:
         self.schedule = schedule
         self._policies = [Policy(segment.policy, pool) for segment in schedule.segments]
 
     def at_epoch(self, epoch: int) -> Policy:
-        """Give the policy of one epoch.
-
-        Parameters
-        ----------
-        epoch : int
-            Number of the epoch, from 1.
-
-        Returns
-        -------
-        Policy
-            What augments its batches.
-        """
+        """Return what augments the batches of an epoch, counted from 1."""
         return self._policies[self.schedule.segment_at(epoch)]
 
 
 def build_policy(
     policy: PolicySpec | PolicySchedule, pool: OperationPool
 ) -> Policy | ScheduledPolicy:
-    """Turn plain data into something that augments batches.
-
-    Parameters
-    ----------
-    policy : PolicySpec | PolicySchedule
-        What to apply.
-    pool : OperationPool
-        The operations, made for the windows that will come.
-
-    Returns
-    -------
-    Policy | ScheduledPolicy
-        What training takes.
-    """
+    """Return what training takes: a policy, or one that changes with the epochs."""
     if isinstance(policy, PolicySchedule):
         return ScheduledPolicy(policy, pool)
     return Policy(policy, pool)
@@ -229,20 +191,7 @@ def build_policy(
 def load_policy(
     path: str | os.PathLike[str], *, known: Collection[str] | None = ()
 ) -> PolicySpec | PolicySchedule:
-    """Read a file that holds a policy or a schedule of policies.
-
-    Parameters
-    ----------
-    path : path-like
-        A JSON file, or a policy in short form in a ``.txt`` file.
-    known : collection of str | None
-        Names of operations that are allowed beside cadda's own; None allows any.
-
-    Returns
-    -------
-    PolicySpec | PolicySchedule
-        What the file says it holds; anything wrong raises `PolicyFileError`.
-    """
+    """Read a file that has a policy, in JSON or as short form in ``.txt``, or a schedule."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):

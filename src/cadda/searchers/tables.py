@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.summary import PolicySummary, summarise
+from cadda.policies.spec.tables import PolicySummary, summarise
 from cadda.searchers.events import Table
 
 __all__ = ["tables_of"]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cadda.policies.spec.summary import PolicySummary
+from cadda.policies.spec.tables import PolicySummary
 from cadda.searchers.events import SearchStep
 
 __all__ = ["hints_of", "idle_workers", "only_warmup", "rare_classes"]

@@ -1,4 +1,4 @@
-"""Discrete random choices that let gradients through, computed from given uniform numbers.
+"""Hard choices and edges that let gradients through.
 
 torch's own relaxed distributions take no generator, and search needs the same noise twice; here
 noise is always an argument. Uniform numbers must lie strictly between 0 and 1.
@@ -13,6 +13,7 @@ __all__ = [
     "conditional_gumbel",
     "gumbel",
     "relaxed_bernoulli",
+    "smooth_box",
     "straight_through",
 ]
 
@@ -120,3 +121,33 @@ def conditional_gumbel(log_probability: Tensor, choice: Tensor, uniform: Tensor)
     log_exponential_of_choice = log_exponential.gather(-1, index)
     others = -torch.logaddexp(log_exponential - log_probability, log_exponential_of_choice)
     return others.scatter(-1, index, -log_exponential_of_choice)
+
+
+def smooth_box(axis: Tensor, centre: Tensor, width: Tensor, steepness: float) -> Tensor:
+    r"""Compute a box with smooth edges as the difference of two sigmoids.
+
+    .. math:: \sigma\big(\lambda(t - c + w/2)\big) - \sigma\big(\lambda(t - c - w/2)\big)
+
+    A width of 0 gives exactly 0 everywhere.
+
+    Parameters
+    ----------
+    axis : Tensor
+        Times or frequencies t, shape (n_points,).
+    centre : Tensor
+        Middle c of each box, shape (n_boxes,).
+    width : Tensor
+        Width w of each box, shape (n_boxes,).
+    steepness : float
+        Steepness λ of the edges, one over the unit of ``axis``.
+
+    Returns
+    -------
+    Tensor
+        Values in [0, 1], about 1 inside and 0 outside, shape (n_boxes, n_points).
+    """
+    distance = axis - centre[:, None]
+    half = width[:, None] / 2
+    return torch.sigmoid(steepness * (distance + half)) - torch.sigmoid(
+        steepness * (distance - half)
+    )

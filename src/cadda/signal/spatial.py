@@ -16,7 +16,7 @@ LEGENDRE_TERMS = 50
 
 
 def permute_channels(x: Tensor, permutation: Tensor) -> Tensor:
-    """Give each window its own order of channels.
+    """Permute the channels of each window.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def rotate_sensors(x: Tensor, angle: Tensor, harmonics: Tensor) -> Tensor:
 
 
 def _rotation(axis: str, angle: float) -> NDArray[np.float64]:
-    """Give the right-handed rotation matrix about one axis."""
+    """Return the right-handed rotation matrix about one axis."""
     first, second = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}[axis]
     matrix = np.eye(3)
     matrix[first, first] = matrix[second, second] = np.cos(angle)
@@ -155,7 +155,7 @@ def _spline_kernel(cosine: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _spline_solver(sensors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the matrix that maps signals to the weights of the splines that interpolate them."""
+    """Return the matrix that maps signals to the weights of the splines that interpolate them."""
     n_sensors = len(sensors)
     system = np.ones((n_sensors + 1, n_sensors + 1))
     system[:-1, :-1] = _spline_kernel(sensors @ sensors.T)

@@ -9,6 +9,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from cadda.signal.relaxation import smooth_box
+
 __all__ = [
     "PICTURE_FLOOR",
     "decibel",
@@ -19,6 +21,7 @@ __all__ = [
     "rotate_phases",
     "segment_length",
     "shift_frequencies",
+    "stop_band",
 ]
 
 SEGMENT_SECONDS = 4.0
@@ -27,7 +30,7 @@ PICTURE_FLOOR = 1e-6
 
 
 def rfft(x: Tensor) -> Tensor:
-    """Give the Fourier coefficients of real signals at non-negative frequencies.
+    """Compute the Fourier coefficients of real signals at non-negative frequencies.
 
     Parameters
     ----------
@@ -44,7 +47,7 @@ def rfft(x: Tensor) -> Tensor:
 
 
 def irfft(spectrum: Tensor, n_times: int) -> Tensor:
-    """Give the real signals that have these Fourier coefficients; the inverse of `rfft`.
+    """Compute real signals from their Fourier coefficients; the inverse of `rfft`.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ def irfft(spectrum: Tensor, n_times: int) -> Tensor:
 
 
 def hilbert(x: Tensor) -> Tensor:
-    """Give the Hilbert transform, the imaginary part of the analytic signal.
+    """Compute the Hilbert transform, the imaginary part of the analytic signal.
 
     Parameters
     ----------
@@ -129,8 +132,53 @@ def rotate_phases(x: Tensor, phase: Tensor) -> Tensor:
     return irfft(rfft(x) * turn, x.shape[-1])
 
 
+def stop_band(x: Tensor, centre: Tensor, width: Tensor, sfreq: float, edge: float) -> Tensor:
+    r"""Remove one frequency band from each window, with zero phase and smooth edges.
+
+    .. math:: \mathcal F(x')[f] = \mathcal F(x)[f]\, \Big(1 -
+              \sigma\big(\tfrac{f - c + w/2}{e}\big) + \sigma\big(\tfrac{f - c - w/2}{e}\big)\Big)
+
+    Parameters
+    ----------
+    x : Tensor
+        Windows of shape (n_windows, n_channels, n_times).
+    centre : Tensor
+        Middle c of the band in Hz, shape (n_windows,).
+    width : Tensor
+        Width w of the band in Hz, shape (n_windows,); 0 leaves the window as it is.
+    sfreq : float
+        Sampling rate in Hz.
+    edge : float
+        Softness e of the edges in Hz.
+
+    Returns
+    -------
+    Tensor
+        Filtered windows, differentiable in ``x``, ``centre`` and ``width``.
+    """
+    n_times = x.shape[-1]
+    spectrum = rfft(x)
+    n_bins = spectrum.shape[-1]
+    frequency = torch.arange(n_bins, dtype=x.dtype, device=x.device) * (sfreq / n_times)
+    stopped = smooth_box(frequency, centre, width, 1 / edge)
+    return irfft(spectrum * (1 - stopped)[:, None, :], n_times)
+
+
 def segment_length(n_times: int, sfreq: float) -> int:
-    """Return the samples of a segment of `power_spectrum`: 4 s, or half of a shorter signal."""
+    """Return the length of a segment of `power_spectrum`: 4 s, or half of a shorter signal.
+
+    Parameters
+    ----------
+    n_times : int
+        Samples of the signal.
+    sfreq : float
+        Sampling rate in Hz.
+
+    Returns
+    -------
+    int
+        Number of samples.
+    """
     return min(n_times // 2, round(SEGMENT_SECONDS * sfreq))
 
 

@@ -100,7 +100,7 @@ class OperationContract(ABC):
         )
         assert result.dtype is dtype, f"`apply` must keep the dtype, {dtype}, got {result.dtype}."
         assert bool(result.isfinite().all()), (
-            "`apply` must make finite values of finite ones, got NaN or infinity."
+            "`apply` must map finite to finite values, got NaN or infinity."
         )
 
     def test_leaves_its_input_alone(self) -> None:

@@ -426,7 +426,7 @@ def test_command_replaces_nothing_by_itself(tmp_path: Path) -> None:
 def test_command_through_a_file(tmp_path: Path, file_format: str) -> None:
     (tmp_path / "file").touch()
     said = refusal(str(tmp_path / "file" / "new" / "x.npz"), "--format", file_format)
-    assert said.endswith(f"cannot be made: {tmp_path / 'file'} is a file.")
+    assert said.endswith(f": {tmp_path / 'file'} is a file.")
     assert "Errno" not in said
 
 

@@ -31,7 +31,7 @@ class RelaxedDraw:
         Subpolicy of each window.
     noise : Tensor
         Gumbel numbers behind the choice that has learnable weights: (n_windows, n_stages,
-        n_operations) for staged policies, (n_windows, n_subpolicies) for enumerated ones.
+        n_operations) for staged policies, (n_windows, n_subpolicies) for enumerated policies.
     operation : Tensor
         Operation of each window and stage, shape (n_windows, n_stages).
     gate : Tensor
@@ -175,7 +175,7 @@ class RelaxedPolicy(nn.Module, ABC):
 
     @abstractmethod
     def choices(self, draw: RelaxedDraw) -> Choices:
-        """Give the weights and outcomes of the choices behind a draw.
+        """Return the weights and outcomes of the choices behind a draw.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class RelaxedPolicy(nn.Module, ABC):
 
     @abstractmethod
     def subpolicies(self, row: int) -> tuple[Subpolicy, ...]:
-        """Give the current subpolicies of one row as plain data.
+        """Return the current subpolicies of one row as plain data.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class RelaxedPolicy(nn.Module, ABC):
         return self.transform(x, self.draw(x, y, generator=generator)), y
 
     def to_spec(self, provenance: Provenance | None = None) -> PolicySpec:
-        """Give the current policy as plain data.
+        """Return the current policy as plain data.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ class EnumeratedPolicy(RelaxedPolicy):
             noise=noise,
             operation=operation,
             gate=uniform(operation.shape, x, generator),
-            groups=tuple(draw_groups(self.pool, x, one, generator) for one in operation.T),
+            groups=tuple(draw_groups(self.pool, x, column, generator) for column in operation.T),
         )
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
@@ -111,12 +111,12 @@ class EnumeratedPolicy(RelaxedPolicy):
     def subpolicies(self, row: int) -> tuple[Subpolicy, ...]:
         weight = self.weight.detach()[row].softmax(-1)
         probability, magnitude = self.probability.detach()[row], self.magnitude.detach()[row]
-        one = torch.ones(())
+        always = torch.ones(())
         return tuple(
             Subpolicy(
                 weight=weight[s].item(),
                 stages=tuple(
-                    (self._entry(n, one, probability[s, k], magnitude[s, k]),)
+                    (self._entry(n, always, probability[s, k], magnitude[s, k]),)
                     for k, n in enumerate(sequence)
                 ),
             )
@@ -124,7 +124,7 @@ class EnumeratedPolicy(RelaxedPolicy):
         )
 
     def _choice(self, draw: RelaxedDraw) -> Tensor:
-        """Give the relaxed share of the sequences that were drawn, (n_windows,)."""
+        """Compute the relaxed share of the sequences that were drawn, (n_windows,)."""
         score = self.weight[draw.row].log_softmax(-1).to(draw.noise.dtype)
         relaxed = ((score + draw.noise) / self.choice_temperature).softmax(-1)
         return relaxed.gather(-1, draw.subpolicy[:, None]).squeeze(-1)

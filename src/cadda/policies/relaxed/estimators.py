@@ -137,6 +137,6 @@ def relax_gradient(
 
 
 def _score(weight: Tensor, choice: Tensor) -> Tensor:
-    """Give ∇ log P(b) = onehot(b) − softmax(w)."""
+    """Compute ∇ log P(b) = onehot(b) − softmax(w)."""
     one_hot = nn.functional.one_hot(choice, weight.shape[-1]).to(weight.dtype)
     return one_hot - weight.detach().softmax(-1)

@@ -12,7 +12,7 @@ __all__ = ["attach", "gate"]
 
 
 def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: float) -> Tensor:
-    """Take the changed window with probability p, else the old one.
+    """Choose the changed window with probability p, else the original.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: fl
 
 
 def attach(value: Tensor, slope: Tensor, direction: Tensor) -> Tensor:
-    """Let gradients reach a number per window without changing a value.
+    """Attach windows to the gradient of a number per window, without changing a value.
 
     Parameters
     ----------
     value : Tensor
         Windows, returned bit for bit.
     slope : Tensor
-        Numbers s of shape (n_windows,) to which gradients shall flow.
+        Numbers s of shape (n_windows,) to which gradients flow.
     direction : Tensor
         Derivative of the windows in s.
 

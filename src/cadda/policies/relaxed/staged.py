@@ -83,7 +83,7 @@ class StagedPolicy(RelaxedPolicy):
             noise=noise,
             operation=operation,
             gate=uniform(operation.shape, x, generator),
-            groups=tuple(draw_groups(self.pool, x, one, generator) for one in operation.T),
+            groups=tuple(draw_groups(self.pool, x, column, generator) for column in operation.T),
         )
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
@@ -118,11 +118,11 @@ class StagedPolicy(RelaxedPolicy):
         )
 
     def _share(self) -> Tensor:
-        """Give the probability of choosing each operation."""
+        """Compute the probability of choosing each operation."""
         return self.weight.softmax(-1)
 
     def _choice(self, draw: RelaxedDraw) -> Tensor:
-        """Give the relaxed share of the operations that were drawn, (n_windows, n_stages)."""
+        """Compute the relaxed share of the operations that were drawn, (n_windows, n_stages)."""
         score = self.weight[draw.row, draw.subpolicy].log_softmax(-1).to(draw.noise.dtype)
         relaxed = ((score + draw.noise) / self.choice_temperature).softmax(-1)
         return relaxed.gather(-1, draw.operation[..., None]).squeeze(-1)

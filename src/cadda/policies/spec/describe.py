@@ -1,4 +1,4 @@
-"""Stages of a policy in words and physical units."""
+"""Stages of a policy as text with physical units."""
 
 from __future__ import annotations
 
@@ -16,19 +16,7 @@ MOST_ENTRIES = 3
 
 
 def describe_stage(stage: tuple[StageEntry, ...]) -> list[str]:
-    """Say which operations a stage is likeliest to apply.
-
-    Parameters
-    ----------
-    stage : tuple of StageEntry
-        The stage.
-
-    Returns
-    -------
-    list of str
-        One operation each, such as ``"50% frequency_shift, shift < 2 Hz"``; if there are more than
-        three, how many more.
-    """
+    """Return the likeliest operations of a stage, such as ``"50% time_mask, gap 0.3 s"``."""
     total = sum(entry.weight for entry in stage)
     ranked = sorted(stage, key=lambda entry: -entry.weight * entry.probability)
     lines = [_describe_entry(entry, entry.weight / total) for entry in ranked[:MOST_ENTRIES]]
@@ -38,20 +26,7 @@ def describe_stage(stage: tuple[StageEntry, ...]) -> list[str]:
 
 
 def describe_magnitude(operation: str, magnitude: float | None) -> str:
-    """Say how strong an operation is.
-
-    Parameters
-    ----------
-    operation : str
-        Name of the operation, cadda's or the user's own.
-    magnitude : float | None
-        Magnitude in [0, 1].
-
-    Returns
-    -------
-    str
-        Such as ``"shift < 2.5 Hz"``; empty for an operation without magnitude.
-    """
+    """Return a magnitude in the unit of an operation; empty for one without magnitude."""
     known = CATALOGUE.get(operation)
     if known is not None:
         return known.describe(magnitude)
@@ -59,18 +34,7 @@ def describe_magnitude(operation: str, magnitude: float | None) -> str:
 
 
 def row_label(row: str) -> str:
-    """Name a row of a policy for people to read.
-
-    Parameters
-    ----------
-    row : str
-        One of `PolicySpec.rows`.
-
-    Returns
-    -------
-    str
-        The class, or that it is all of them.
-    """
+    """Return the name of a class, or ``"all classes"``."""
     return "all classes" if row == ALL_CLASSES else row
 
 

@@ -47,52 +47,22 @@ ClassName = Annotated[str, AfterValidator(_check_class_name)]
 
 
 def at_most(count: int) -> Any:
-    """Say how many items a list may have; that it must have some is in the schema only.
+    """Return the limit of a list; that it must not be empty is in the schema only.
 
-    Parameters
-    ----------
-    count : int
-        The most.
-
-    Returns
-    -------
-    FieldInfo
-        For pydantic. Its own minimum would count a broken item as missing, and complain twice.
+    pydantic's own minimum would count a broken item as missing, and complain twice.
     """
     return Field(max_length=count, json_schema_extra={"minItems": 1})
 
 
 def check_not_empty(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Refuse nothing where there must be something.
-
-    Parameters
-    ----------
-    items : tuple
-        Stages, entries or subpolicies.
-
-    Returns
-    -------
-    tuple
-        The same.
-    """
+    """Raise `ValueError` for an empty list."""
     if not items:
         raise ValueError("must have at least one item")
     return items
 
 
 def check_subpolicies(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Refuse weights of which no probabilities can be made.
-
-    Parameters
-    ----------
-    items : tuple
-        Subpolicies, or the entries of a stage.
-
-    Returns
-    -------
-    tuple
-        The same.
-    """
+    """Raise `ValueError` for weights that cannot be normalised to probabilities."""
     check_not_empty(items)
     if not 0 < sum(item.weight for item in items) < float("inf"):
         raise ValueError("the weights must have a positive, finite sum")
@@ -100,18 +70,7 @@ def check_subpolicies(items: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_stage(stage: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Refuse a stage that cannot be drawn from, or that has an operation twice.
-
-    Parameters
-    ----------
-    stage : tuple of StageEntry
-        The entries of the stage.
-
-    Returns
-    -------
-    tuple of StageEntry
-        The same.
-    """
+    """Raise `ValueError` for weights that cannot be normalised, or an operation named twice."""
     check_subpolicies(stage)
     names = [entry.operation for entry in stage]
     if len(set(names)) < len(names):
@@ -120,15 +79,7 @@ def check_stage(stage: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_classes(rows: Collection[str], class_names: tuple[str, ...] | None) -> None:
-    """Refuse a policy that is neither for all classes nor for each of those named.
-
-    Parameters
-    ----------
-    rows : collection of str
-        What there are subpolicies for: classes, or ``"*"``.
-    class_names : tuple of str | None
-        Classes in the order of their labels.
-    """
+    """Check that a policy has a row for all classes or one for each of ``class_names``."""
     if class_names is not None and len(set(class_names)) < len(class_names):
         raise ValueError("`class_names` must be different from each other")
     if ALL_CLASSES in rows:
@@ -144,15 +95,7 @@ def check_classes(rows: Collection[str], class_names: tuple[str, ...] | None) ->
 
 
 def check_operations(declared: Collection[str], used: Collection[str]) -> None:
-    """Refuse a policy that uses what it does not declare.
-
-    Parameters
-    ----------
-    declared : collection of str
-        Names of the operations that could have been chosen; empty allows any.
-    used : collection of str
-        Names of those that were.
-    """
+    """Check that a policy declares the operations that it uses, if it declares any."""
     undeclared = sorted(set(used) - set(declared))
     if declared and undeclared:
         raise ValueError(f"`operations` must list all that `policy` uses, but lacks {undeclared}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from cadda._internal.text import did_you_mean
+from cadda._internal.text import did_you_mean, short_reason
 from cadda._internal.validation import describe_error, python_place
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
@@ -19,7 +19,7 @@ from cadda.policies.spec.text import SHORT_NAMES, ShortForm, parse_text
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["load_spec", "parse_json", "parse_short", "readable_json"]
+__all__ = ["check_known", "load_spec", "parse_json", "parse_short", "readable_json"]
 
 MAX_BYTES = 100_000_000
 LINE_WIDTH = 110
@@ -31,22 +31,7 @@ Spec = TypeVar("Spec", bound="PolicySpec")
 def load_spec(
     kind: type[Spec], path: str | os.PathLike[str], known: Collection[str] | None
 ) -> Spec:
-    """Read a policy file.
-
-    Parameters
-    ----------
-    kind : type
-        `PolicySpec` or a subclass.
-    path : path-like
-        The file.
-    known : collection of str | None
-        Names of operations that are allowed beside cadda's own; None allows any.
-
-    Returns
-    -------
-    PolicySpec
-        The validated spec.
-    """
+    """Read a policy file."""
     file = Path(path)
     try:
         size = file.stat().st_size
@@ -57,8 +42,8 @@ def load_spec(
             )
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        _refuse_text(kind, os.fspath(path))
-        raise PolicyFileError(f"{file} cannot be read: {error.strerror}.") from error
+        _check_not_text(kind, os.fspath(path))
+        raise PolicyFileError(f"{file} cannot be read: {short_reason(error)}.") from error
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"{file} is not a policy file: it is not text.") from error
     try:
@@ -68,61 +53,18 @@ def load_spec(
 
 
 def parse_json(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
-    """Validate the content of a policy file.
-
-    Parameters
-    ----------
-    kind : type
-        `PolicySpec` or a subclass.
-    text : str
-        The JSON.
-    known : collection of str | None
-        Names of operations that are allowed beside cadda's own; None allows any.
-
-    Returns
-    -------
-    PolicySpec
-        The validated spec.
-    """
+    """Validate the content of a policy file."""
     return _validated(kind, text, known, None)
 
 
 def parse_short(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
-    """Read the short form.
-
-    Parameters
-    ----------
-    kind : type
-        `PolicySpec` or a subclass.
-    text : str
-        The short form; see `PolicySpec.from_text`.
-    known : collection of str | None
-        Names of operations that are allowed beside cadda's own; None allows any.
-
-    Returns
-    -------
-    PolicySpec
-        The validated spec.
-    """
+    """Read the short form."""
     short = parse_text(text)
     return _validated(kind, dumps(short.data), known, short)
 
 
 def readable_json(value: JsonValue, indent: str = "") -> str:
-    """Write JSON so that whatever fits on a line stands on one line.
-
-    Parameters
-    ----------
-    value : JSON value
-        What to write.
-    indent : str
-        White space that the lines after the first begin with.
-
-    Returns
-    -------
-    str
-        The JSON text.
-    """
+    """Return JSON in which everything that fits on a line is on one line."""
     flat = dumps(value, ensure_ascii=False, allow_nan=False)
     if len(indent) + len(flat) <= LINE_WIDTH or not isinstance(value, dict | list):
         return flat
@@ -147,21 +89,27 @@ def _validated(
         spec = kind.model_validate_json(text)
     except ValidationError as error:
         raise PolicyFileError(_sentence(error, short)) from error
-    if known is None:
-        return spec
-    allowed = set(CATALOGUE) | set(known)
-    for name in spec.operation_names:
-        if name not in allowed:
-            hint = did_you_mean(name, allowed) or "; list operations of your own in `known`"
-            raise PolicyFileError(
-                f"{_place(_path_to(spec, name), short)} must be a known operation, "
-                f"got `{name}`{hint}."
-            )
+    check_known(spec, known, (), short)
     return spec
 
 
-def _refuse_text(kind: type[Spec], path: str) -> None:
-    """Refuse a policy that was given in place of the name of a file."""
+def check_known(
+    spec: PolicySpec,
+    known: Collection[str] | None,
+    root: Sequence[int | str],
+    short: ShortForm | None = None,
+) -> None:
+    """Check that all operations are cadda's or ``known``; ``root`` is the place of the spec."""
+    allowed = set(CATALOGUE) | set(known or ())
+    for name in () if known is None else spec.operation_names:
+        if name not in allowed:
+            hint = did_you_mean(name, allowed) or "; list operations of your own in `known`"
+            place = _place((*root, *_path_to(spec, name)), short)
+            raise PolicyFileError(f"{place} must be a known operation, got `{name}`{hint}.")
+
+
+def _check_not_text(kind: type[Spec], path: str) -> None:
+    """Raise `PolicyFileError` if a policy was given in place of the name of a file."""
     try:
         parse_short(kind, path, known=None)
     except PolicyFileError:

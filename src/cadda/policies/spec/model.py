@@ -196,7 +196,7 @@ class PolicySpec(_Data):
         return tuple(self.operations) or self.operations_used
 
     def operation_probabilities(self) -> NDArray[np.float64]:
-        """Give the probability that an operation transforms a window at least once.
+        """Compute the probability that an operation transforms a window at least once.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class PolicySpec(_Data):
         return load_spec(cls, path, known)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the spec as readable JSON, in one step.
+        """Write the spec as readable JSON, atomically.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class PolicySpec(_Data):
         write_text_atomically(path, self.to_json())
 
     def to_json(self) -> str:
-        """Give the content of a policy file.
+        """Return the content of a policy file.
 
         Returns
         -------

@@ -1,8 +1,9 @@
-"""How often each operation transforms a window of each class."""
+"""A policy as tables: how often each operation transforms a window of each class, and how."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,22 +11,58 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec, Subpolicy
 
-__all__ = ["probability_table"]
+__all__ = ["PolicySummary", "probability_table", "summarise"]
+
+Table: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PolicySummary:
+    """What a policy does with each operation, over all its subpolicies and stages.
+
+    Every table has a row per class (one if the policy is for all) and a column per operation.
+    """
+
+    rows: tuple[str, ...]
+    """Classes, or ``("*",)``."""
+    operations: tuple[str, ...]
+    applied: Table
+    """Probability that the operation changes a window at least once."""
+    share: Table
+    """How often a stage chooses it; each row has the sum 1."""
+    probability: Table
+    """Mean probability of applying it once it is chosen; 0 where it never is."""
+    magnitude: Table
+    """Mean magnitude when it is applied, 0 where it never is; NaN for an operation without one."""
+
+
+def summarise(spec: PolicySpec) -> PolicySummary:
+    """Summarise a policy over its subpolicies and stages."""
+    names = spec.operation_names
+    column = {name: i for i, name in enumerate(names)}
+    chosen, applied, strength = np.zeros((3, len(spec.rows), len(names)))
+    for row, class_name in enumerate(spec.rows):
+        for subpolicy in spec.policy[class_name]:
+            for stage in subpolicy.stages:
+                mass = subpolicy.weight / sum(entry.weight for entry in stage)
+                for entry in stage:
+                    at = row, column[entry.operation]
+                    chosen[at] += mass * entry.weight
+                    applied[at] += mass * entry.weight * entry.probability
+                    level = np.nan if entry.magnitude is None else entry.magnitude
+                    strength[at] += mass * entry.weight * entry.probability * level
+    return PolicySummary(
+        rows=spec.rows,
+        operations=names,
+        applied=spec.operation_probabilities(),
+        share=chosen / chosen.sum(1, keepdims=True),
+        probability=np.divide(applied, chosen, out=np.zeros_like(chosen), where=chosen > 0),
+        magnitude=np.divide(strength, applied, out=np.zeros_like(chosen), where=applied > 0),
+    )
 
 
 def probability_table(spec: PolicySpec) -> NDArray[np.float64]:
-    """Give the probability that an operation transforms a window at least once.
-
-    Parameters
-    ----------
-    spec : PolicySpec
-        The policy.
-
-    Returns
-    -------
-    array of shape (n_classes, n_operations)
-        Rows as in `PolicySpec.rows`, columns as in `PolicySpec.operation_names`.
-    """
+    """Compute the probability that an operation transforms a window at least once."""
     column = {name: i for i, name in enumerate(spec.operation_names)}
     table = np.zeros((len(spec.rows), len(column)))
     for row, name in enumerate(spec.rows):

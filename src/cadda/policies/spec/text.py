@@ -26,7 +26,7 @@ _FIELDS = {short: field for field, short in SHORT_NAMES.items()}
 
 @dataclass(frozen=True)
 class _Line:
-    """Where a subpolicy stands: its line, and the text of each entry of its stages."""
+    """A subpolicy: the number of its line, and the text of each entry of its stages."""
 
     number: int
     stages: list[list[str]]
@@ -34,35 +34,17 @@ class _Line:
 
 @dataclass(frozen=True)
 class ShortForm:
-    """A policy that was read from the short form, and where everything in it stands.
-
-    Parameters
-    ----------
-    data : dict
-        Data for `PolicySpec.from_dict`, not validated yet.
-    lines : dict of str to list
-        For each class, where its subpolicies stand.
-    headers : dict of str to int
-        For each class that has one, the line that names it.
-    """
+    """A policy in short form, with the lines that its parts are on."""
 
     data: dict[str, JsonValue]
+    """Data for `PolicySpec.from_dict`, not validated yet."""
     lines: dict[str, list[_Line]]
+    """Subpolicies by class."""
     headers: dict[str, int]
+    """Number of the line with the name of a class, by class."""
 
     def place(self, path: Sequence[int | str]) -> str:
-        """Say where something stands in the text.
-
-        Parameters
-        ----------
-        path : sequence of int and str
-            The way to it in `data`.
-
-        Returns
-        -------
-        str
-            Such as ``"line 2: `p` of `sign_flip p=1.5`"``.
-        """
+        """Return where a value of the data is in the text, such as ``"line 3, stage 2"``."""
         match list(path):
             case ["class_names", int(k)]:
                 name = list(self.lines)[k]
@@ -90,18 +72,7 @@ class ShortForm:
 
 
 def parse_text(text: str) -> ShortForm:
-    """Read the short form.
-
-    Parameters
-    ----------
-    text : str
-        The short form; see `PolicySpec.from_text`.
-
-    Returns
-    -------
-    ShortForm
-        The content of a policy file, and where it stands in the text.
-    """
+    """Read the short form."""
     policy: dict[str, list[JsonValue]] = {}
     lines: dict[str, list[_Line]] = {}
     headers: dict[str, int] = {}
@@ -137,18 +108,7 @@ def parse_text(text: str) -> ShortForm:
 
 
 def format_text(spec: PolicySpec) -> str:
-    """Turn a policy into the short form.
-
-    Parameters
-    ----------
-    spec : PolicySpec
-        The policy.
-
-    Returns
-    -------
-    str
-        Text that `PolicySpec.from_text` reads back to the same policy.
-    """
+    """Return the short form of a policy."""
     lines = []
     for row in spec.rows:
         if spec.is_classwise:
@@ -158,7 +118,7 @@ def format_text(spec: PolicySpec) -> str:
 
 
 def _parse_subpolicy(line: str, number: int) -> tuple[JsonValue, list[list[str]]]:
-    """Give a subpolicy, and the text of each entry of its stages."""
+    """Return a subpolicy, and the text of each entry of its stages."""
     subpolicy: dict[str, JsonValue] = {}
     head, colon, rest = line.partition(":")
     if colon:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.describe import row_label
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.summary import summarise
+from cadda.policies.spec.tables import summarise
 from cadda.reporting.figures.heatmap import draw_heatmap
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 

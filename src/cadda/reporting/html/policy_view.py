@@ -10,7 +10,7 @@ from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.describe import describe_magnitude, describe_stage, row_label
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.summary import PolicySummary, summarise
+from cadda.policies.spec.tables import PolicySummary, summarise
 from cadda.reporting.html.words import percent
 
 __all__ = ["Card", "Drawn", "HeatRow", "PolicyView", "Use", "lonely_operations", "view_policy"]
