@@ -8,7 +8,7 @@ With :math:`\theta' = \theta - \xi \nabla_\theta L(\theta)` and
 
 how well its gradient agrees with that of validation. Training on the window changes the
 validation loss by :math:`-\xi \rho_i / B`: a **positive reward is helpful**, and search ascends
-it. (The paper's Algorithm 1 has the opposite sign; its Eq. 10 agrees with this one.)
+it. (The paper's Algorithm 1 has the opposite sign; its Eq. 9 agrees with this one.)
 """
 
 from __future__ import annotations
