@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 import torch
-from cadda.searchers.problem import SearchTask
-from torch import Tensor, nn
+from torch import Tensor
 
 from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.settings import PAPER, BilevelSettings
+from cadda.testing.problems import tensor_problem
 
 CLASSES = ("a", "b", "c")
 POLICY_LR = 0.01
@@ -39,19 +39,15 @@ def searcher(request: pytest.FixtureRequest, bilevel: Any) -> BilevelSearcher:
         "unroll_lr": bilevel.xi,
         "estimator": "straight-through",
     }
-    task = SearchTask(
-        x_train=bilevel.x,
-        y_train=bilevel.y,
-        x_valid=bilevel.x_valid,
-        y_valid=bilevel.y_valid,
-        class_names=CLASSES,
+    problem = tensor_problem(
+        (bilevel.x, bilevel.y),
+        (bilevel.x_valid, bilevel.y_valid),
+        CLASSES,
+        lambda seed: copy.deepcopy(bilevel.model),
         pool=bilevel.policy.pool,
-        make_model=lambda seed: copy.deepcopy(bilevel.model),
-        make_critic=lambda seed: nn.Identity(),
-        device=torch.device("cpu"),
     )
     classwise = request.param == "CADDA"
-    searcher = BilevelSearcher(task, BilevelSettings(**settings), classwise=classwise)
+    searcher = BilevelSearcher(problem, BilevelSettings(**settings), classwise=classwise)
     searcher.policy.double()
     return searcher
 
