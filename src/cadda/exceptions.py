@@ -23,19 +23,19 @@ class CaddaError(Exception):
 
 
 class DataError(CaddaError):
-    """A recording or data file that cannot be read, or that does not hold what it must hold."""
+    """A recording or data file that cannot be read, or that does not have the expected content."""
 
 
 class PolicyFileError(CaddaError):
-    """A policy file that cannot be read, or that does not say what a policy file must say."""
+    """A policy file that cannot be read, or that is not a valid policy."""
 
 
 class ModelError(CaddaError):
-    """A model that does not give what it should."""
+    """A model that cannot be used."""
 
 
 class TrainingError(CaddaError):
-    """A training that cannot go on."""
+    """Training that cannot continue."""
 
 
 class LeakError(CaddaError):
@@ -47,4 +47,4 @@ class RunError(CaddaError):
 
 
 class WorkerError(CaddaError):
-    """Work that another process could not finish."""
+    """A task that another process could not finish."""

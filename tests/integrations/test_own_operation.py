@@ -109,5 +109,3 @@ def test_without_the_pool_the_way_out_is_named(
     other = spec.model_copy(update={"operations": {"gain": {"max_change": 0.1}}})
     with pytest.raises(ValueError, match=r"settings .*0.5.*made with .*0.1"):
         cadda.fit(train, valid, policy=other, pool=pool, **QUICK)
-    with pytest.raises(TypeError, match="`pool` must come with a `policy`"):
-        cadda.fit(train, valid, pool=pool, **QUICK)

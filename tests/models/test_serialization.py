@@ -37,7 +37,7 @@ def test_own_module(tmp_path: Path) -> None:
     own = nn.Linear(3, 2)
     description = ModelDescription("custom", 1, 3, 1.0, ("a",), ("x", "y"))
     save_model(own, description, tmp_path / "own.safetensors")
-    with pytest.raises(ModelError, match="the kind 'custom', which cadda cannot make; give an"):
+    with pytest.raises(ModelError, match="'custom' model, which cadda cannot make; pass an"):
         load_model(tmp_path / "own.safetensors")
     again, _ = load_model(tmp_path / "own.safetensors", nn.Linear(3, 2))
     assert torch.equal(again.weight, own.weight)

@@ -133,7 +133,7 @@ Check = Callable[[OperationContract], None]
         (
             NotFinite,
             lambda c: c.test_keeps_shape_and_dtype(5, 0, torch.float32),
-            "`apply` must make finite values of finite ones",
+            "`apply` must map finite to finite values",
         ),
         (
             WritesIntoInput,

@@ -95,24 +95,7 @@ class Critic(nn.Module):
 def make_critic(
     shape: Sequence[int], n_classes: int, seed: int, *, images: bool = False
 ) -> Critic:
-    """Make a critic whose weights only depend on the seed.
-
-    Parameters
-    ----------
-    shape : sequence of int
-        Shape of one window or image; see `Critic`.
-    n_classes : int
-        Number of classes.
-    seed : int
-        Seed of the initial weights; torch's global generator is left as it is.
-    images : bool
-        Whether two axes are height and width.
-
-    Returns
-    -------
-    Critic
-        A new critic.
-    """
+    """Make a critic whose weights only depend on the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Critic(shape, n_classes, images=images)

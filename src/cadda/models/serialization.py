@@ -52,17 +52,7 @@ class ModelDescription:
 def save_model(
     model: nn.Module, description: ModelDescription, path: str | os.PathLike[str]
 ) -> None:
-    """Write weights and description in one step.
-
-    Parameters
-    ----------
-    model : nn.Module
-        The trained model.
-    description : ModelDescription
-        What it is.
-    path : path-like
-        Where to write, usually ``*.safetensors``.
-    """
+    """Write weights and description atomically, as safetensors."""
     weights = {name: value.contiguous() for name, value in model.state_dict().items()}
     # A single entry, because safetensors writes several in any order and bytes would differ.
     content = {"version": 1, "cadda": __version__, **asdict(description)}
@@ -99,7 +89,7 @@ def load_model(
     except SafetensorError as error:
         raise ModelError(f"{path} is not a complete safetensors file: {error}.") from error
     if KEY not in metadata:
-        raise ModelError(f"{path} holds weights, but not those of a model that cadda saved.")
+        raise ModelError(f"{path} has weights, but not those of a model that cadda saved.")
     description = _description(metadata[KEY], path)
     filled = _empty_model(description, path) if model is None else model
     try:
@@ -129,8 +119,8 @@ def _empty_model(description: ModelDescription, path: str | os.PathLike[str]) ->
     known = description.model in MODELS or description.model.startswith("braindecode:")
     if not known:
         raise ModelError(
-            f"{path} holds a model of the kind {description.model!r}, which cadda cannot make; "
-            "give an empty one as `model`."
+            f"{path} has a {description.model!r} model, which cadda cannot make; "
+            "pass an untrained one as `model`."
         )
     return make_model(
         description.model,

@@ -43,18 +43,7 @@ class Group:
 
 
 def check_granularity(granularity: Granularity) -> Granularity:
-    """Raise `ValueError` for an unknown granularity.
-
-    Parameters
-    ----------
-    granularity : 'window' | 'batch'
-        What gets a choice of its own.
-
-    Returns
-    -------
-    str
-        The same.
-    """
+    """Raise `ValueError` for an unknown granularity."""
     if granularity not in ("window", "batch"):
         raise ValueError(f"`granularity` must be 'window' or 'batch', got {granularity!r}.")
     return granularity
@@ -65,21 +54,8 @@ def draw_groups(
 ) -> tuple[Group, ...]:
     """Group windows by operation and draw the random numbers of each operation.
 
-    Parameters
-    ----------
-    pool : OperationPool
-        The operations.
-    x : Tensor
-        The windows; only shape, dtype and device matter.
-    choice : Tensor
-        Number of the operation that each window drew; ``len(pool)`` leaves a window as it is.
-    generator : torch.Generator | None
-        Source of randomness; None takes torch's global one.
-
-    Returns
-    -------
-    tuple of Group
-        The groups that are not empty, in the order of the pool.
+    ``choice`` has the index of the operation of each window, shape (n_windows,); ``len(pool)``
+    leaves a window as it is. The groups are not empty, and in the order of the pool.
     """
     sizes = torch.bincount(choice, minlength=len(pool) + 1).tolist()
     members = torch.split(choice.argsort(stable=True), sizes)
@@ -93,23 +69,9 @@ def draw_groups(
 def transform_groups(
     pool: OperationPool, x: Tensor, groups: tuple[Group, ...], magnitude: Tensor
 ) -> Tensor:
-    """Apply to each window the operation of its group.
+    """Apply to each window the operation of its group; windows in no group are copied.
 
-    Parameters
-    ----------
-    pool : OperationPool
-        The operations.
-    x : Tensor
-        The windows.
-    groups : tuple of Group
-        Result of `draw_groups`.
-    magnitude : Tensor
-        One magnitude per window, shape (n_windows,).
-
-    Returns
-    -------
-    Tensor
-        A new tensor; windows in no group are copied.
+    ``magnitude`` has shape (n_windows,).
     """
     result = x.clone()
     for group in groups:
@@ -123,18 +85,5 @@ def transform_groups(
 
 
 def per_window(values: Tensor, x: Tensor) -> Tensor:
-    """Shape one value per window so that it broadcasts over the windows.
-
-    Parameters
-    ----------
-    values : Tensor
-        Shape (n_windows,).
-    x : Tensor
-        The windows.
-
-    Returns
-    -------
-    Tensor
-        Shape (n_windows, 1, …), as many axes as ``x``.
-    """
+    """Reshape values, (n_windows,), to (n_windows, 1, …) with as many axes as ``x``."""
     return values.view(-1, *(1,) * (x.ndim - 1))
