@@ -116,3 +116,37 @@ def test_mistakes_end_in_a_sentence(arguments: list[str], message: str) -> None:
     done = run(*arguments, code=2)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def two_policies(tmp_path: Path) -> tuple[Path, Path]:
+    first, second = tmp_path / "old.txt", tmp_path / "new.txt"
+    first.write_text("[W]\nfrequency_shift p=0.5 m=0.4\n[N2]\nsign_flip p=0.2\n")
+    second.write_text("[W]\nfrequency_shift p=0.8 m=0.2\n[N2]\nsign_flip p=0.2\n")
+    return first, second
+
+
+def test_policy_diff(two_policies: tuple[Path, Path]) -> None:
+    text = run("policy", "diff", *two_policies).stdout
+    assert "W: total variation distance 0.300" in text
+    assert "50.0% → 80.0%" in text
+    assert "shift < 2 Hz → shift < 1 Hz" in text
+    assert "N2: total variation distance 0.000\n  no change" in text
+    report = json.loads(run("policy", "diff", *two_policies, "--json").stdout)
+    (change,) = report["changes"]
+    assert (change["row"], change["operation"]) == ("W", "frequency_shift")
+    assert change["probability"] == [0.5, 0.8]
+    assert report["total_variation"]["N2"] == 0
+
+
+def test_policy_export(two_policies: tuple[Path, Path]) -> None:
+    first, _ = two_policies
+    said = run("policy", "export", first, code=2).stderr
+    assert "`--sfreq` must be given" in said
+    code = run("policy", "export", first, "--sfreq", "100").stdout
+    assert "FrequencyShift(0.5, sfreq=SFREQ, max_delta_freq=2)" in code
+    as_json = run("policy", "export", first, "--format", "json").stdout
+    assert json.loads(as_json)["class_names"] == ["W", "N2"]
+    assert (
+        "frequency_shift p=0.5 m=0.4" in run("policy", "export", first, "--format", "text").stdout
+    )

@@ -1,31 +1,41 @@
-"""`cadda policy`: look at policy files."""
+"""`cadda policy`: show, compare and export policy files."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cadda.cli.commands import add_command
-from cadda.cli.options import AsJson
+from cadda.cli.options import AsJson, parse_names
 
 if TYPE_CHECKING:
     from cadda.policies.schedule import PolicySchedule
+    from cadda.policies.spec.compare import PolicyDifference
     from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at policy files.", no_args_is_help=True)
+File = Annotated[Path, typer.Argument(help="Policy file: JSON or the short text form (.txt).")]
+
+app = typer.Typer(
+    help="Show, compare and export policy files.",
+    epilog="Examples: cadda policy show policy.json · cadda policy diff old.json new.json · "
+    "cadda policy export policy.json --format braindecode",
+    no_args_is_help=True,
+)
 
 
 @app.callback()
 def root() -> None:
-    """Look at policy files."""
+    """Show, compare and export policy files."""
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="Policy file, JSON or the short text form.")],
+    file: File,
     as_json: AsJson = False,
 ) -> None:
     """Show a policy in physical units.
@@ -86,4 +96,96 @@ def _print_policy(spec: PolicySpec) -> None:
         console.print(table)
 
 
-add_command(app, show)
+def diff(first: File, second: File, as_json: AsJson = False) -> None:
+    """Show what changed from one policy to another, per class and operation.
+
+    For each operation: probability that it transforms a window, and its mean magnitude in physical
+    units. For each class: total variation distance between the distributions of the applied
+    operations (0: the same, 1: nothing in common). Of a schedule, the last policy counts.
+
+    Example: cadda policy diff old.json new.json
+    """
+    from cadda.policies.spec.compare import compare_policies
+
+    difference = compare_policies(_last(first), _last(second))
+    if as_json:
+        rows = [asdict(c) | {"in_units": c.in_units} for c in difference.changes if c.is_change]
+        report = {"changes": rows, "total_variation": difference.distance}
+        typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
+    else:
+        _print_difference(difference)
+
+
+def export(
+    file: File,
+    *,
+    file_format: Annotated[
+        Literal["json", "text", "braindecode"],
+        typer.Option("--format", help="JSON, the short text form, or code for braindecode."),
+    ] = "braindecode",
+    sfreq: Annotated[
+        float | None,
+        typer.Option(help="Sampling rate in Hz, if the policy file does not have it."),
+    ] = None,
+    ch_names: Annotated[
+        str | None,
+        typer.Option(
+            "--channels",
+            help="Channel names, separated by commas, if the policy file does not have them.",
+        ),
+    ] = None,
+) -> None:
+    """Print a policy in another form. Of a schedule, the last policy is exported.
+
+    The code for braindecode defines a list of transforms, with a comment where braindecode has no
+    exact counterpart.
+
+    Example: cadda policy export policy.json --format braindecode > transforms.py
+    """
+    from cadda.policies.spec.export import to_braindecode
+
+    spec = _last(file)
+    if file_format == "braindecode":
+        text = to_braindecode(spec, sfreq=sfreq, ch_names=parse_names(ch_names))
+    else:
+        text = spec.to_json() if file_format == "json" else spec.to_text()
+    typer.echo(text.rstrip("\n"))
+
+
+def _last(file: Path) -> PolicySpec:
+    from cadda.policies.schedule import PolicySchedule, load_policy
+
+    loaded = load_policy(file, known=None)
+    return loaded.last if isinstance(loaded, PolicySchedule) else loaded
+
+
+def _print_difference(difference: PolicyDifference) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from cadda.policies.spec.describe import row_label
+
+    console = Console(highlight=False)
+    for row, distance in difference.distance.items():
+        shown = "too many sequences to compute" if distance is None else f"{distance:.3f}"
+        console.print(f"{row_label(row)}: total variation distance {shown}", markup=False)
+        changes = [c for c in difference.changes if c.row == row and c.is_change]
+        if not changes:
+            console.print("  no change")
+            continue
+        table = Table("operation", "applied", "change", "magnitude")
+        for change in changes:
+            before, after = change.probability
+            units = " → ".join(text or "–" for text in change.in_units)
+            table.add_row(
+                escape(change.operation),
+                f"{before:.1%} → {after:.1%}",
+                f"{100 * (after - before):+.1f} points",
+                "" if change.in_units == ("", "") else units,
+            )
+        console.print(table)
+
+
+for command in (show, diff, export):
+    add_command(app, command)

@@ -1,0 +1,191 @@
+"""What changed from one policy to another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from cadda.policies.spec.describe import describe_magnitude
+from cadda.policies.spec.model import PolicySpec, Subpolicy
+from cadda.policies.spec.text import ALL_CLASSES
+
+__all__ = ["OperationChange", "PolicyDifference", "compare_policies", "mean_uses"]
+
+MAX_SEQUENCES = 100_000
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a policy uses an operation: probability of at least once, and the mean magnitude."""
+
+    probability: float = 0.0
+    magnitude: float | None = None
+
+
+@dataclass(frozen=True)
+class OperationChange:
+    """How the use of one operation on the windows of one class changed.
+
+    Parameters
+    ----------
+    row : str
+        Class, or ``"*"`` for all classes.
+    operation : str
+        Name of the operation.
+    probability : tuple of float
+        Probability that a window is transformed at least once, before and after.
+    magnitude : tuple of (float | None)
+        Mean magnitude where the operation is applied, before and after; None if it is not.
+    """
+
+    row: str
+    operation: str
+    probability: tuple[float, float]
+    magnitude: tuple[float | None, float | None]
+
+    @property
+    def in_units(self) -> tuple[str, str]:
+        """The two magnitudes in physical units, such as ``"shift < 2 Hz"``."""
+        before, after = self.magnitude
+        return (
+            describe_magnitude(self.operation, before),
+            describe_magnitude(self.operation, after),
+        )
+
+    @property
+    def is_change(self) -> bool:
+        """Whether probability or magnitude differ."""
+        return (
+            abs(self.probability[1] - self.probability[0]) > 1e-9
+            or self.in_units[0] != self.in_units[1]
+        )
+
+
+@dataclass(frozen=True)
+class PolicyDifference:
+    """Difference of two policies, class by class.
+
+    Parameters
+    ----------
+    changes : tuple of OperationChange
+        All operations that either policy uses, the largest change of probability first.
+    distance : dict of str to (float | None)
+        For each class the total variation distance, in [0, 1], between the distributions of the
+        sequence of operations that transforms a window; magnitudes do not count. None if a policy
+        has too many sequences to enumerate.
+    """
+
+    changes: tuple[OperationChange, ...]
+    distance: dict[str, float | None]
+
+
+def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
+    """Compare two policies, class by class and operation by operation.
+
+    A policy for all classes is compared with each class of a class-wise policy.
+
+    Parameters
+    ----------
+    first, second : PolicySpec
+        The policies, before and after.
+
+    Returns
+    -------
+    PolicyDifference
+        Changes of probability and magnitude, and the total variation distance of each class.
+
+    Examples
+    --------
+    >>> before = PolicySpec.from_text("sign_flip p=0.5")
+    >>> after = PolicySpec.from_text("sign_flip p=0.8 > time_mask p=0.2 m=0.5")
+    >>> difference = compare_policies(before, after)
+    >>> difference.changes[0].operation, difference.changes[0].probability
+    ('sign_flip', (0.5, 0.8))
+    >>> round(difference.distance["*"], 3)
+    0.34
+    """
+    classes = {tuple(sorted(spec.rows)) for spec in (first, second) if spec.is_classwise}
+    if len(classes) > 1:
+        raise ValueError(
+            "`first` and `second` must have the same classes, got "
+            f"{list(first.rows)} and {list(second.rows)}."
+        )
+    rows = first.rows if first.is_classwise else second.rows
+    changes: list[OperationChange] = []
+    distance: dict[str, float | None] = {}
+    for row in rows:
+        before, after = _subpolicies(first, row), _subpolicies(second, row)
+        uses = mean_uses(before), mean_uses(after)
+        for name in dict.fromkeys([*uses[0], *uses[1]]):
+            old, new = (use.get(name, Use()) for use in uses)
+            changes.append(
+                OperationChange(
+                    row,
+                    name,
+                    (old.probability, new.probability),
+                    (old.magnitude, new.magnitude),
+                )
+            )
+        distance[row] = _total_variation(before, after)
+    changes.sort(key=lambda change: -abs(change.probability[1] - change.probability[0]))
+    return PolicyDifference(tuple(changes), distance)
+
+
+def mean_uses(subpolicies: tuple[Subpolicy, ...]) -> dict[str, Use]:
+    """Return for each operation the probability of at least one use, and the mean magnitude."""
+    total = sum(subpolicy.weight for subpolicy in subpolicies)
+    missed: dict[str, float] = defaultdict(float)  # probability of a draw that does not use it
+    drawn: dict[str, float] = defaultdict(float)  # probability of the subpolicies that have it
+    strength: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for subpolicy in subpolicies:
+        share = subpolicy.weight / total
+        unused: dict[str, float] = {}
+        for stage in subpolicy.stages:
+            weights = sum(entry.weight for entry in stage)
+            for entry in stage:
+                applied = entry.weight / weights * entry.probability
+                unused[entry.operation] = unused.get(entry.operation, 1.0) * (1 - applied)
+                if entry.magnitude is not None:
+                    strength[entry.operation].append((share * applied, entry.magnitude))
+        for name, probability in unused.items():
+            missed[name] += share * probability
+            drawn[name] += share
+    uses = {}
+    for name in drawn:
+        weight = sum(part for part, _ in strength[name])
+        mean = sum(part * value for part, value in strength[name]) / weight if weight else None
+        uses[name] = Use(drawn[name] - missed[name], mean)
+    return uses
+
+
+def _subpolicies(spec: PolicySpec, row: str) -> tuple[Subpolicy, ...]:
+    return spec.policy[row if spec.is_classwise else ALL_CLASSES]
+
+
+def _total_variation(first: tuple[Subpolicy, ...], second: tuple[Subpolicy, ...]) -> float | None:
+    before, after = _sequences(first), _sequences(second)
+    if before is None or after is None:
+        return None
+    return 0.5 * sum(abs(before.get(key, 0) - after.get(key, 0)) for key in before.keys() | after)
+
+
+def _sequences(subpolicies: tuple[Subpolicy, ...]) -> dict[tuple[str, ...], float] | None:
+    """Return the probability of each sequence of operations; None if there are too many."""
+    total = sum(subpolicy.weight for subpolicy in subpolicies)
+    result: dict[tuple[str, ...], float] = defaultdict(float)
+    for subpolicy in subpolicies:
+        sequences: dict[tuple[str, ...], float] = {(): subpolicy.weight / total}
+        for stage in subpolicy.stages:
+            weights = sum(entry.weight for entry in stage)
+            longer: dict[tuple[str, ...], float] = defaultdict(float)
+            for names, probability in sequences.items():
+                for entry in stage:
+                    drawn = probability * entry.weight / weights
+                    longer[(*names, entry.operation)] += drawn * entry.probability
+                    longer[names] += drawn * (1 - entry.probability)
+            sequences = longer
+            if len(sequences) > MAX_SEQUENCES:
+                return None
+        for names, probability in sequences.items():
+            result[names] += probability
+    return result

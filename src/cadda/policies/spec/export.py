@@ -1,0 +1,172 @@
+"""Policies as Python code for braindecode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec.compare import mean_uses
+from cadda.policies.spec.model import PolicySpec, Subpolicy
+from cadda.policies.spec.text import ALL_CLASSES
+
+__all__ = ["to_braindecode"]
+
+
+class Transform(NamedTuple):
+    """A transform of braindecode: arguments from the physical strength, and what differs."""
+
+    name: str
+    arguments: Callable[[float], str]
+    differs: str = ""
+
+
+def _rotation(axis: str) -> Transform:
+    return Transform(
+        f"Sensors{axis}Rotation",
+        lambda degrees: f"ordered_ch_names=CH_NAMES, max_degrees={degrees:g}",
+        "splines are smoothed and use standard positions",
+    )
+
+
+TRANSFORMS = {
+    "time_reverse": Transform("TimeReverse", lambda _: ""),
+    "sign_flip": Transform("SignFlip", lambda _: ""),
+    "ft_surrogate": Transform(
+        "FTSurrogate", lambda degrees: f"phase_noise_magnitude={degrees / 360:g}"
+    ),
+    "frequency_shift": Transform(
+        "FrequencyShift",
+        lambda hertz: f"sfreq=SFREQ, max_delta_freq={hertz:g}",
+        "shifts go up and down",
+    ),
+    "bandstop": Transform(
+        "BandstopFilter",
+        lambda hertz: f"sfreq=SFREQ, bandwidth={hertz:g}, max_freq=SFREQ / 2",
+        "an FIR filter instead of a zero-phase notch",
+    ),
+    "time_mask": Transform(
+        "SmoothTimeMask",
+        lambda seconds: f"mask_len_samples=round({seconds:g} * SFREQ)",
+        "smoother edges, and the gap is always inside the window",
+    ),
+    "gaussian_noise": Transform("GaussianNoise", lambda sigma: f"std={sigma:g}"),
+    "channel_dropout": Transform("ChannelsDropout", lambda percent: f"p_drop={percent / 100:g}"),
+    "channel_shuffle": Transform(
+        "ChannelsShuffle", lambda percent: f"p_shuffle={percent / 100:g}"
+    ),
+    "channel_symmetry": Transform("ChannelsSymmetry", lambda _: "ordered_ch_names=CH_NAMES"),
+    "rotation_x": _rotation("X"),
+    "rotation_y": _rotation("Y"),
+    "rotation_z": _rotation("Z"),
+}
+
+
+class Step(NamedTuple):
+    """An operation of the exported list."""
+
+    operation: str
+    probability: float
+    magnitude: float | None
+
+
+def to_braindecode(
+    spec: PolicySpec, *, sfreq: float | None = None, ch_names: Sequence[str] | None = None
+) -> str:
+    """Return a policy as Python code with a list of braindecode transforms.
+
+    braindecode applies all transforms of a list, one after the other, to windows of all classes.
+    What it has no counterpart for is approximated, with a comment beside it: a policy that draws
+    among subpolicies becomes one transform per operation, with its overall probability and mean
+    magnitude; a class-wise policy becomes one list per class.
+
+    Parameters
+    ----------
+    spec : PolicySpec
+        The policy.
+    sfreq : float | None
+        Sampling rate in Hz; by default that of the policy.
+    ch_names : sequence of str | None
+        Names of the channels; by default those of the policy.
+
+    Returns
+    -------
+    str
+        Code that defines ``transforms``: a list, or a dict of lists by class.
+
+    Examples
+    --------
+    >>> spec = PolicySpec.from_text("sign_flip p=0.5 > gaussian_noise p=0.3 m=0.5")
+    >>> print(to_braindecode(spec).split("transforms = ")[1])
+    [
+        SignFlip(0.5),
+        GaussianNoise(0.3, std=0.1),
+    ]
+    <BLANKLINE>
+    """
+    body = [line for row in spec.rows for line in _row(spec, row)]
+    if spec.is_classwise:
+        comment = "# braindecode has no class-wise transforms: apply each list to its own class.\n"
+        code = f"{comment}transforms = {{\n" + "".join(f"    {line}\n" for line in body) + "}\n"
+    else:
+        code = "transforms = " + "".join(f"{line}\n" for line in body)
+    names = sorted({TRANSFORMS[name].name for name in _exported(spec)})
+    header = "# A cadda policy as transforms of braindecode.\n"
+    if names:
+        header += "from braindecode.augmentation import (\n"
+        header += "".join(f"    {name},\n" for name in names) + ")\n"
+    header += "\n"
+    header += _constant("SFREQ", "sfreq", spec.sfreq if sfreq is None else sfreq, code)
+    channels = spec.ch_names if ch_names is None else ch_names
+    header += _constant("CH_NAMES", "ch_names", None if channels is None else list(channels), code)
+    return f"{header}{code}"
+
+
+def _constant(constant: str, argument: str, value: object, code: str) -> str:
+    if constant not in code:
+        return ""
+    if value is None:
+        raise ValueError(
+            f"`{argument}` must be given: transforms of this policy need it and the policy file "
+            "does not have it."
+        )
+    return f"{constant} = {value!r}\n"
+
+
+def _exported(spec: PolicySpec) -> list[str]:
+    return [name for name in spec.operations_used if name in TRANSFORMS]
+
+
+def _row(spec: PolicySpec, row: str) -> Iterator[str]:
+    """Yield the lines of the list of one class."""
+    yield "[" if row == ALL_CLASSES else f"{row!r}: ["
+    steps, comment = _steps(spec.policy[row])
+    if comment:
+        yield f"    # {comment}"
+    for step in steps:
+        transform = TRANSFORMS.get(step.operation)
+        if transform is None:
+            yield f"    # {step.operation}: braindecode has no such transform"
+            continue
+        full = CATALOGUE[step.operation].full * (step.magnitude or 0.0)
+        arguments = ", ".join(filter(None, [f"{step.probability:g}", transform.arguments(full)]))
+        note = f"  # {transform.differs}" if transform.differs else ""
+        yield f"    {transform.name}({arguments}),{note}"
+    yield "]" if row == ALL_CLASSES else "],"
+
+
+def _steps(subpolicies: tuple[Subpolicy, ...]) -> tuple[list[Step], str]:
+    """Return the operations to apply one after the other, and what is approximated."""
+    if len(subpolicies) == 1 and all(len(stage) == 1 for stage in subpolicies[0].stages):
+        entries = [stage[0] for stage in subpolicies[0].stages]
+        return [Step(e.operation, e.probability, e.magnitude) for e in entries], ""
+    uses = mean_uses(subpolicies)
+    steps = [
+        Step(name, round(use.probability, 4), None if use.magnitude is None else use.magnitude)
+        for name, use in uses.items()
+        if use.probability > 0
+    ]
+    return steps, (
+        "Approximation: the policy draws some of these; here each is applied independently, with "
+        "its overall probability and mean magnitude."
+    )

@@ -1,0 +1,88 @@
+"""Policies as code for braindecode: it runs, and means the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from cadda import PolicySpec
+from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec.export import TRANSFORMS, to_braindecode
+
+CHANNELS = ["F3", "F4", "C3", "C4", "O1", "O2"]
+
+
+def run_code(code: str) -> object:
+    names: dict[str, object] = {}
+    exec(code, names)  # noqa: S102
+    return names["transforms"]
+
+
+def strength(transform, operation: str) -> float:
+    """Return the physical strength of a transform, in the unit of the catalogue."""
+    attribute, factor = {
+        "ft_surrogate": ("phase_noise_magnitude", 360),
+        "frequency_shift": ("max_delta_freq", 1),
+        "bandstop": ("bandwidth", 1),
+        "time_mask": ("mask_len_samples", 1 / 100),
+        "gaussian_noise": ("std", 1),
+        "channel_dropout": ("p_drop", 100),
+        "channel_shuffle": ("p_shuffle", 100),
+    }.get(operation, ("max_degrees", 1))
+    return float(getattr(transform, attribute)) * factor
+
+
+@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")
+@pytest.mark.parametrize("operation", [n for n, o in CATALOGUE.items() if o.domain != "image"])
+def test_kind_probability_and_magnitude_agree(augmentation, operation: str) -> None:
+    magnitude = 0.4 if CATALOGUE[operation].has_magnitude else None
+    text = f"{operation} p=0.7" + ("" if magnitude is None else f" m={magnitude}")
+    code = to_braindecode(PolicySpec.from_text(text), sfreq=100.0, ch_names=CHANNELS)
+    (transform,) = run_code(code)
+    assert type(transform) is getattr(augmentation, TRANSFORMS[operation].name)
+    assert transform.probability == 0.7
+    if magnitude is not None:
+        assert strength(transform, operation) == pytest.approx(
+            magnitude * CATALOGUE[operation].full
+        )
+    x = torch.randn(4, 6, 400)
+    augmented, _ = transform(x, torch.zeros(4, dtype=torch.long))
+    assert augmented.shape == x.shape
+
+
+def test_stages_stay_in_order_and_are_exact(augmentation) -> None:
+    code = to_braindecode(PolicySpec.from_text("sign_flip p=0.5 > gaussian_noise p=0.3 m=0.5"))
+    assert "Approximation" not in code
+    first, second = run_code(code)
+    assert isinstance(first, augmentation.SignFlip)
+    assert (second.probability, second.std) == (0.3, pytest.approx(0.1))
+
+
+def test_draws_become_overall_probabilities_with_a_comment(augmentation) -> None:
+    spec = PolicySpec.from_text("w=3: sign_flip p=0.5\nw=1: channel_dropout p=1 m=0.2")
+    code = to_braindecode(spec)
+    assert "# Approximation: the policy draws some of these" in code
+    transforms = run_code(code)
+    assert [t.probability for t in transforms] == [0.375, 0.25]
+    table = dict(zip(spec.operation_names, spec.operation_probabilities()[0], strict=True))
+    assert table == {"sign_flip": 0.375, "channel_dropout": 0.25}
+
+
+def test_a_list_for_each_class_and_what_is_missing_is_said(augmentation) -> None:
+    spec = PolicySpec.from_text(
+        "[W]\nsign_flip p=1\n[N2]\nmy_operation p=1 m=0.5 > time_reverse p=1", known=None
+    )
+    code = to_braindecode(spec)
+    assert "no class-wise transforms" in code
+    assert "# my_operation: braindecode has no such transform" in code
+    assert {name: len(transforms) for name, transforms in run_code(code).items()} == {
+        "W": 1,
+        "N2": 1,
+    }
+
+
+def test_sampling_rate_and_channels_are_asked_for() -> None:
+    with pytest.raises(ValueError, match=r"`sfreq` must be given"):
+        to_braindecode(PolicySpec.from_text("bandstop p=1 m=1"))
+    with pytest.raises(ValueError, match=r"`ch_names` must be given"):
+        to_braindecode(PolicySpec.from_text("channel_symmetry p=1"))
