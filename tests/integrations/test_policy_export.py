@@ -45,7 +45,7 @@ def test_kind_probability_and_magnitude_agree(augmentation, operation: str) -> N
         assert strength(transform, operation) == pytest.approx(
             magnitude * CATALOGUE[operation].full
         )
-    x = torch.randn(4, 6, 400)
+    x = torch.randn(4, 6, 2000)
     augmented, _ = transform(x, torch.zeros(4, dtype=torch.long))
     assert augmented.shape == x.shape
 
