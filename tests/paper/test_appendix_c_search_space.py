@@ -18,9 +18,9 @@ from cadda.searchers.trials.encoding import PolicyEncoding
 def test_formula_by_enumeration() -> None:
     """Write out all policies of a small space."""
     space = PolicySpace(
-        n_operations=2, n_subpolicies=2, n_stages=1, n_classes=2, n_probabilities=2, n_magnitudes=2
+        n_operations=2, n_subpolicies=2, n_stages=1, n_classes=2, n_probabilities=3, n_magnitudes=2
     )
-    stage = list(product(range(2), range(2), range(2)))
+    stage = list(product(range(3), range(2), range(2)))
     policies = set(product(stage, repeat=2 * 1 * 2))
     assert space.size() == len(policies)
 

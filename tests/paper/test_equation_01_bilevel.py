@@ -41,7 +41,7 @@ def test_upper_level_takes_the_policy_with_the_lowest_validation_loss(convex: An
         method="random",
         operations=["sign_flip", "time_reverse"],
         model=convex.model,
-        budget=6,
+        budget=4,
         training=TrainingSettings(**convex.training),
         n_subpolicies=1,
         n_stages=1,
