@@ -67,8 +67,7 @@ def test_a_shared_value_reaches_each_worker_once(engine: Engine, tmp_path: Path)
 
 
 def test_tasks_are_given_as_they_are_done(engine: Engine) -> None:
-    seconds = [1.0, 0.0, 0.0, 0.0]
-    futures = [engine.submit(time.sleep, one) for one in seconds]
+    futures = [engine.submit(time.sleep, seconds) for seconds in (0.5, 0.0, 0.0, 0.0)]
     fails = engine.submit(int, "x")
     order = list(engine.finished([*futures, fails]))
     assert set(order) == {*futures, fails}
@@ -86,7 +85,7 @@ def test_errors_come_back(engine: Engine) -> None:
         engine.submit(fail).result()
 
 
-def test_an_error_that_cannot_be_pickled_is_told_in_words() -> None:
+def test_an_error_that_cannot_be_pickled_comes_back_as_text() -> None:
     class OddError(Exception):
         def __init__(self, first: int, second: int) -> None:
             super().__init__(f"{first} and {second}")
@@ -108,7 +107,7 @@ def test_what_a_task_prints_does_no_harm() -> None:
 
 
 def slow_once(folder: Path) -> str:
-    """Leave the number of the worker, and wait to be killed the first time."""
+    """Write the process id of the worker, and wait to be killed the first time."""
     first = not list(folder.iterdir())
     (folder / str(os.getpid())).touch()
     if first:
@@ -129,7 +128,7 @@ def test_a_killed_worker_costs_a_retry(kind: str, tmp_path: Path) -> None:
         wait_for(lambda: list(tmp_path.iterdir()))
         os.kill(int(next(tmp_path.iterdir()).name), signal.SIGKILL)
         assert future.result(timeout=60) == "done1"
-        assert [one.result(timeout=60) for one in others] == [0, 1, 2]
+        assert [other.result(timeout=60) for other in others] == [0, 1, 2]
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -156,7 +155,7 @@ def test_a_task_that_kills_every_worker_is_given_up() -> None:
         others = [engine.submit(lambda i=i: i) for i in range(4)]
         with pytest.raises(WorkerError, match=r"3 workers died .* code 9"):
             fatal.result()
-        assert [one.result() for one in others] == [0, 1, 2, 3]
+        assert [other.result() for other in others] == [0, 1, 2, 3]
 
 
 @pytest.mark.slow
@@ -227,7 +226,7 @@ def test_a_scheduler_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         started.append(start_dask("worker", "--nthreads", "2", "--no-dashboard", *options))
 
         def overlapping(log: Path) -> bool:
-            """Say whether another task runs in this process at the same time."""
+            """Return whether another task runs in this process at the same time."""
             inside = log / f"{os.getpid()} {time.monotonic_ns()}"
             inside.touch()
             time.sleep(0.2)

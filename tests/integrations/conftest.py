@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def augmentation() -> ModuleType:
-    """Give braindecode's transforms; it fails in many ways where torch's packages do not fit."""
+    """Return braindecode's transforms, or skip where it cannot be imported."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip(

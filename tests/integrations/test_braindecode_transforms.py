@@ -98,11 +98,11 @@ def test_bandstop_takes_the_same_band(augmentation, pool, x) -> None:
 
 
 def test_masks_are_as_long(augmentation, pool) -> None:
-    ones = torch.ones(200, 1, 1024)
+    flat = torch.ones(200, 1, 1024)
     transform = augmentation.SmoothTimeMask(1.0, mask_len_samples=64, random_state=0)
-    theirs, _ = transform(ones, labels(ones))
-    middle = torch.linspace(0.2, 0.8, len(ones))
-    ours = pool["time_mask"].transform(ones, 64 / SFREQ, {"middle": middle})
+    theirs, _ = transform(flat, labels(flat))
+    middle = torch.linspace(0.2, 0.8, len(flat))
+    ours = pool["time_mask"].transform(flat, 64 / SFREQ, {"middle": middle})
     for result in (ours, theirs):
         assert float((1 - result).sum(-1).mean()) == pytest.approx(64, abs=2)
 

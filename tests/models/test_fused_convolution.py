@@ -65,8 +65,8 @@ def test_single_precision_has_the_same_gradients() -> None:
     double = torch.autograd.grad(
         layer.double().plain(x.double()).square().sum(), [x, *layer.parameters()]
     )
-    for one, other in zip(single, double, strict=True):
-        torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-4, atol=1e-4)
+    for gradient, expected in zip(single, double, strict=True):
+        torch.testing.assert_close(gradient, expected.to(gradient.dtype), rtol=1e-4, atol=1e-4)
 
 
 @forward_mode

@@ -82,7 +82,7 @@ def fibonacci_sphere(n: int) -> np.ndarray:
 
 
 def smooth_field(positions: np.ndarray) -> torch.Tensor:
-    """Give spherical harmonics of degrees 1 and 2 at the sensors."""
+    """Compute spherical harmonics of degrees 1 and 2 at the sensors."""
     x, y, z = positions.T
     return torch.from_numpy(np.stack([x, y, z, x * y, y * z, x**2 - z**2], axis=1))[None]
 

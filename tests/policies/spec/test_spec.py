@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cadda import OperationPool, PolicySpec
@@ -144,16 +144,19 @@ def specs(draw: st.DrawFn) -> PolicySpec:
     )
 
 
+@settings(max_examples=50)
 @given(specs())
 def test_any_policy_survives_json(spec: PolicySpec) -> None:
     assert PolicySpec.from_dict(json.loads(spec.to_json())) == spec
 
 
+@settings(max_examples=50)
 @given(specs())
 def test_any_policy_survives_its_text_form(spec: PolicySpec) -> None:
     assert PolicySpec.from_text(spec.to_text()) == spec
 
 
+@settings(max_examples=50)
 @given(specs())
 def test_probabilities_are_probabilities(spec: PolicySpec) -> None:
     table = spec.operation_probabilities()
