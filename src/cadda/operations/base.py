@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Generator, Tensor
 
-from cadda._internal.types import Draw, Magnitude
 from cadda._internal.validation import check_magnitude, check_windows
 
-__all__ = ["Constant", "Operation"]
+__all__ = ["Constant", "Draw", "Magnitude", "Operation"]
+
+Draw: TypeAlias = dict[str, Tensor]
+"""All random numbers of one call of an operation; every tensor has one row per window."""
+
+Magnitude: TypeAlias = float | Tensor
+"""Strength in [0, 1]: one number for all windows, or one per window of shape (n_windows,)."""
 
 
 class Operation(ABC):

@@ -9,8 +9,7 @@ from typing import ClassVar
 from torch import Generator, Tensor
 
 from cadda._internal.random import uniform
-from cadda._internal.types import Draw
-from cadda.operations.base import Operation
+from cadda.operations.base import Draw, Operation
 from cadda.signal.spectral import rotate_phases, shift_frequencies, stop_band
 
 __all__ = ["Bandstop", "FTSurrogate", "FrequencyShift"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from cadda._internal.types import Draw
 from cadda._internal.validation import check_windows
-from cadda.operations.base import Operation
+from cadda.operations.base import Draw, Operation
 
 __all__ = ["HorizontalFlip", "Rotation90", "Rotation180", "VerticalFlip"]
 

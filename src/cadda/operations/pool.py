@@ -178,11 +178,5 @@ def eeg_pool(sensors: Sensors) -> OperationPool:
 
 
 def image_pool() -> OperationPool:
-    """Make the pool of the image operations.
-
-    Returns
-    -------
-    OperationPool
-        Flips and rotations.
-    """
+    """Make the pool of the image operations, flips and rotations."""
     return OperationPool(row.operation() for row in CATALOGUE.values() if row.domain == "image")

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from cadda._internal.random import uniform
-from cadda._internal.types import Draw
-from cadda.operations.base import Constant, Operation
+from cadda.operations.base import Constant, Draw, Operation
 from cadda.signal.relaxation import relaxed_bernoulli, straight_through
 from cadda.signal.spatial import (
     permute_channels,

@@ -9,8 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from cadda._internal.random import normal, uniform
-from cadda._internal.types import Draw
-from cadda.operations.base import Operation
+from cadda.operations.base import Draw, Operation
 from cadda.signal.relaxation import smooth_box
 
 __all__ = ["GaussianNoise", "TimeMask", "TimeReverse"]

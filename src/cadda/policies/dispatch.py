@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
-from cadda._internal.types import Draw
+from cadda.operations.base import Draw
 from cadda.operations.pool import OperationPool
 
 __all__ = [

@@ -184,13 +184,7 @@ class Policy(nn.Module):
         return self.transform(x, self.draw(x, y, generator=generator)), y
 
     def extra_repr(self) -> str:
-        """Show the policy in its short form.
-
-        Returns
-        -------
-        str
-            The short form.
-        """
+        """Return the policy in its short form."""
         return self.spec.to_text().rstrip()
 
     def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:

@@ -100,23 +100,11 @@ class PolicySchedule:
         return len(self.segments) - 1
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return the schedule as plain data.
-
-        Returns
-        -------
-        dict
-            Content of a schedule file.
-        """
+        """Return the content of a schedule file as plain data."""
         return _File(segments=self.segments).model_dump(mode="json")
 
     def to_json(self) -> str:
-        """Return the content of a schedule file.
-
-        Returns
-        -------
-        str
-            JSON with one entry of a stage per line.
-        """
+        """Return the content of a schedule file."""
         return readable_json(self.to_dict()) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -14,8 +14,7 @@ import torch
 from torch import Generator, Tensor
 
 from cadda._internal.random import normal, uniform
-from cadda._internal.types import Draw
-from cadda.operations.base import Operation
+from cadda.operations.base import Draw, Operation
 
 __all__ = ["BlockShuffle", "WhiteNoise", "destructive_controls"]
 

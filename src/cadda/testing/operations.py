@@ -37,24 +37,13 @@ class OperationContract(ABC):
 
     @abstractmethod
     def make_operation(self) -> Operation:
-        """Make the operation to check, for windows of `n_channels` channels.
-
-        Returns
-        -------
-        Operation
-            The operation.
-        """
+        """Make the operation to check, for windows of `n_channels` channels."""
 
     def make_smooth(self) -> Operation:
         """Make a form of the operation whose value, not only its derivative, is smooth in µ.
 
         Override this for an operation that is hard in the forward pass and soft in the backward
         pass: finite differences cannot see such a derivative.
-
-        Returns
-        -------
-        Operation
-            By default the operation itself.
         """
         return self.make_operation()
 

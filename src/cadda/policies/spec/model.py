@@ -256,13 +256,7 @@ class PolicySpec(_Data):
         write_text_atomically(path, self.to_json())
 
     def to_json(self) -> str:
-        """Return the content of a policy file.
-
-        Returns
-        -------
-        str
-            JSON with one entry of a stage per line.
-        """
+        """Return the content of a policy file, with one entry of a stage per line."""
         return readable_json(self.model_dump(mode="json")) + "\n"
 
     @classmethod
@@ -288,11 +282,5 @@ class PolicySpec(_Data):
         return parse_short(cls, text, known)
 
     def to_text(self) -> str:
-        """Write the policy in the short form of `from_text`.
-
-        Returns
-        -------
-        str
-            The policy itself, without sampling rate, channels and provenance.
-        """
+        """Return the short form, which has no sampling rate, channels and provenance."""
         return format_text(self)
