@@ -241,7 +241,7 @@ def without_class(windows: Windows, label: int) -> Windows:
             ModelError,
             r"must give logits of shape \(4, 4\)",
         ),
-        ({"model": nn.Flatten()}, ModelError, "the model has no parameters to train"),
+        ({"model": nn.Flatten()}, ModelError, "the model has no parameters"),
     ],
 )
 def test_refuses_in_one_sentence(

@@ -20,7 +20,7 @@ def test_magnitude_outside(pool: OperationPool, x: torch.Tensor, magnitude: floa
 
 
 def test_magnitude_missing(pool: OperationPool, x: torch.Tensor) -> None:
-    with pytest.raises(ValueError, match="`magnitude` must be given for this operation"):
+    with pytest.raises(ValueError, match="`magnitude` is missing"):
         pool["time_mask"](x)
 
 

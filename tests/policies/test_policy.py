@@ -180,11 +180,11 @@ def test_shows_itself(pool: OperationPool) -> None:
 @pytest.mark.parametrize(
     ("y", "error", "match"),
     [
-        (None, ValueError, "`y` must be given: this policy is class-wise"),
+        (None, ValueError, "`y` is missing: a class-wise policy"),
         (torch.tensor([0, 1]), ValueError, r"one label per window, shape \(3,\), got \(2,\)"),
         (torch.tensor([0, 2, 1]), ValueError, "`y` must be in 0 … 1, .* got 2"),
         (torch.tensor([0, -1, 1]), ValueError, "got -1"),
-        (torch.tensor([0.0, 1.0, 1.0]), TypeError, "`y` must hold integers, got torch.float32"),
+        (torch.tensor([0.0, 1.0, 1.0]), TypeError, "`y` must be integers, got torch.float32"),
     ],
 )
 def test_labels_of_a_class_wise_policy(
@@ -218,7 +218,7 @@ def test_pool_with_other_settings(pool: OperationPool) -> None:
 
 
 def test_own_operation_without_its_magnitude(markers: OperationPool) -> None:
-    with pytest.raises(ValueError, match="must give a magnitude for `marker_1`, got None"):
+    with pytest.raises(ValueError, match="must have a magnitude for `marker_1`, got None"):
         make("marker_1 p=1", markers)
 
 

@@ -46,7 +46,7 @@ class Seeds:
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch's global generators, for modules that take no generator, such as dropout.
 
-    Afterwards they are as they were, except that of MPS, which torch cannot fork.
+    Their states are restored afterwards, except that of MPS, which torch cannot fork.
     """
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         # Not torch.manual_seed: without a GPU, every call of it keeps a traceback for later.

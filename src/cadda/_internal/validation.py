@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
-from typing import Annotated, Any, TypeAlias, TypeVar, cast, dataclass_transform, get_args
+from typing import Annotated, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
 import pydantic.dataclasses
 import torch
@@ -47,7 +47,7 @@ Kind = TypeVar("Kind")
 def validated_dataclass(kind: type[Kind]) -> type[Kind]:
     """Make a class of settings: a frozen dataclass whose fields are validated by their types.
 
-    Numbers, booleans and None may also be given as text. What does not fit raises `ValueError`
+    Numbers, booleans and None may also be text. A wrong value raises `ValueError`
     with one sentence; an unknown name raises `TypeError`.
     """
     made = pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))(kind)
@@ -165,8 +165,7 @@ def _value(detail: ErrorDetails) -> str:
     return f", got {given!r}" if len(repr(given)) <= MAX_QUOTED else ""
 
 
-# Values of any settings, by name.
-def read_none(values: Mapping[str, Any], types: Mapping[str, Any]) -> dict[str, Any]:
+def read_none(values: Mapping[str, object], types: Mapping[str, object]) -> dict[str, object]:
     """Replace the word for None by None in the fields whose types allow None."""
     return {
         name: None if value == NONE_WORD and type(None) in get_args(types.get(name)) else value
@@ -258,7 +257,7 @@ def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
         Shape (n_windows,), dtype and device of ``x``.
     """
     if magnitude is None:
-        raise ValueError("`magnitude` must be given for this operation: a number in [0, 1].")
+        raise ValueError("`magnitude` is missing: this operation needs a number in [0, 1].")
     value = torch.as_tensor(magnitude, dtype=x.dtype, device=x.device)
     if value.ndim > 1 or (value.ndim == 1 and len(value) != len(x)):
         raise ValueError(
@@ -280,14 +279,14 @@ def check_labels(y: Tensor | None, x: Tensor, n_classes: int) -> Tensor:
         The labels as int64, on the device of ``x``, shape (n_windows,).
     """
     if y is None:
-        raise ValueError("`y` must be given: this policy is class-wise and needs the labels.")
+        raise ValueError("`y` is missing: a class-wise policy needs the labels.")
     labels = torch.as_tensor(y, device=x.device)
     if labels.shape != (len(x),):
         raise ValueError(
             f"`y` must have one label per window, shape ({len(x)},), got {tuple(labels.shape)}."
         )
     if labels.is_floating_point() or labels.is_complex() or labels.dtype is torch.bool:
-        raise TypeError(f"`y` must hold integers, got {labels.dtype}; use y.long().")
+        raise TypeError(f"`y` must be integers, got {labels.dtype}; use y.long().")
     unknown = (labels < 0) | (labels >= n_classes)
     if bool(unknown.any()):
         raise ValueError(

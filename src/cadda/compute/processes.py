@@ -140,7 +140,7 @@ class ProcessEngine(Engine):
             self._idle.put(worker)
         raise WorkerError(
             f"{ATTEMPTS} workers died while running the same task, the last with exit code "
-            f"{code}; there may be too little memory for so many workers."
+            f"{code}; use fewer workers if the memory is exhausted."
         )
 
     def _start(self) -> _Worker:

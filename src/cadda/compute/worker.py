@@ -101,7 +101,7 @@ def _answer(task: bytes) -> bytes:
 
 
 def _pickled_error(error: Exception) -> bytes:
-    """Pickle an error, or what it says if it cannot be pickled and restored."""
+    """Pickle an error, or its text if it cannot be pickled and restored."""
     try:
         message: bytes = cloudpickle.dumps((False, error))
         cloudpickle.loads(message)

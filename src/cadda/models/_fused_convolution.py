@@ -12,7 +12,7 @@ from torch.nn import functional
 __all__ = ["PooledConvolution"]
 
 MOST_BLOCKS = 2**15
-"""Pools computed at once: beyond some 32 MB memory is given back and cleared in every step."""
+"""Pools computed at once: arrays above about 32 MB are allocated anew in every step."""
 
 
 class PooledConvolution(nn.Conv1d):
@@ -21,7 +21,7 @@ class PooledConvolution(nn.Conv1d):
     The convolution keeps the length. On a CPU it is not followed by pooling: convolving with
     ``pool`` shifted copies of each filter at every ``pool``-th sample and taking the maximum over
     the copies is the same, but one well-shaped matrix product instead of a thin convolution. Its
-    gradient is that of one copy in ``pool``, which is next to nothing to compute.
+    gradient is that of one copy in ``pool``, which costs almost nothing.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class PooledConvolution(nn.Conv1d):
         before = self.margin[0]
         after = n_blocks * self.pool - before - x.shape[-1]
         blocks = functional.pad(x.mT, (0, 0, before, after)).reshape(len(x), n_blocks, -1)
-        # torch gives `apply` of a function of one's own no types.
+        # torch has no types for `apply`.
         parts = [
             _StrongestProduct.apply(part, filters)[0]  # type: ignore[no-untyped-call]
             for part in torch.split(blocks, max(1, MOST_BLOCKS // n_blocks))

@@ -20,12 +20,12 @@ class Critic(nn.Module):
     """Strided convolutions with two heads: logits of the classes, and one criticism per window.
 
     Nothing connects the windows of a batch, so no normalisation by batch: the gradient penalty is
-    about the gradient of each criticism in its own window. Windows of any length of at least one
-    sample will do.
+    about the gradient of each criticism in its own window. Windows may have any length of at least
+    one sample.
 
     Given labels, the critic also scores whether a window is a real window *of its class*, by a
     projection of the features on a vector of that class. Criticism starts at 0 for all windows and
-    classes: whoever follows its slope follows what was learned, not how the weights began.
+    classes, so that its slope is what was learned, not how the weights were initialised.
 
     Parameters
     ----------

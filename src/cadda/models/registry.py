@@ -53,10 +53,10 @@ def make_model(
                 f"function, got {source!r}{did_you_mean(source, MODELS)}."
             )
     if not isinstance(model, nn.Module):
-        raise TypeError(f"`model` must give a torch module, got {type(model).__name__}.")
+        raise TypeError(f"`model` must make a torch module, got {type(model).__name__}.")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ModelError(
-            "the model has no parameters to train; give it some that require gradients."
+            "the model has no parameters that require gradients; it cannot be trained."
         )
     return model
 
@@ -64,7 +64,7 @@ def make_model(
 def _braindecode_model(
     name: str, n_channels: int, n_times: int, n_classes: int, sfreq: float
 ) -> nn.Module:
-    """Make one of braindecode's models; what it can be given differs between its versions."""
+    """Make one of braindecode's models; their arguments differ between versions."""
     try:
         models = importlib.import_module("braindecode.models")
     # A broken binary raises OSError or worse, not ImportError.

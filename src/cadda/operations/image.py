@@ -46,7 +46,7 @@ class Rotation90(_ImageOperation):
         super().check(x)
         if x.shape[-1] != x.shape[-2]:
             raise ValueError(
-                "`x` must hold square images for a quarter turn, "
+                "`x` must be square images for a quarter turn, "
                 f"got height {x.shape[-2]} and width {x.shape[-1]}."
             )
 

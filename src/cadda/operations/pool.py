@@ -50,7 +50,7 @@ class OperationPool:
         self.sfreq = sfreq
         self.ch_names = tuple(ch_names)
         if not self._operations:
-            raise ValueError("`operations` must hold at least one operation, got none.")
+            raise ValueError("`operations` must have at least one operation, got none.")
         self._index = {operation.name: i for i, operation in enumerate(self._operations)}
         if len(self._index) < len(self._operations):
             names = [operation.name for operation in self._operations]

@@ -1,4 +1,4 @@
-"""Operations on the channels and the sensors they come from."""
+"""Operations on channels and sensors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ChannelShuffle(Operation):
 
     With s = 1 for a selected channel, the result is x + s (x_permuted − x), where s is hard in
     the forward pass and relaxed in the backward pass. So the derivative in µ compares a channel
-    with what would take its place and says whether shuffling hurts, which a straight-through
+    with what would take its place and shows whether shuffling hurts, which a straight-through
     estimator on the permutation matrix, as in the paper, does not.
 
     Parameters
@@ -160,7 +160,7 @@ class SensorRotation(Operation):
     ----------
     positions : array of shape (n_channels, 3)
         Sensors around the centre of the head, x to the right, y to the front, z up; NaN where
-        unknown. Channels without a position are left as they are.
+        unknown. Channels without a position do not change.
     max_angle : float
         Largest angle at magnitude 1, in degrees.
     """

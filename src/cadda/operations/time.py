@@ -32,7 +32,7 @@ class GaussianNoise(Operation):
     Parameters
     ----------
     max_sigma : float
-        σ at magnitude 1, in the unit of the windows, which are meant to be standardised.
+        σ at magnitude 1, in the unit of the windows, which should be standardised.
     """
 
     name: ClassVar[str] = "gaussian_noise"

@@ -55,7 +55,7 @@ def draw_groups(
     """Group windows by operation and draw the random numbers of each operation.
 
     ``choice`` has the index of the operation of each window, shape (n_windows,); ``len(pool)``
-    leaves a window as it is. The groups are not empty, and in the order of the pool.
+    leaves a window unchanged. The groups are not empty, and in the order of the pool.
     """
     sizes = torch.bincount(choice, minlength=len(pool) + 1).tolist()
     members = torch.split(choice.argsort(stable=True), sizes)

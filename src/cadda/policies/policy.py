@@ -25,7 +25,7 @@ __all__ = ["Policy", "PolicyDraw"]
 
 @dataclass(frozen=True)
 class PolicyDraw:
-    """All that chance decided for one batch.
+    """All random decisions for a batch.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Policy(nn.Module):
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> PolicyDraw:
-        """Decide by chance what happens to each window.
+        """Draw what happens to each window.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Policy(nn.Module):
         return PolicyDraw(groups, tables["magnitude"][place])
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
-        """Transform windows as a draw says.
+        """Transform windows by a draw.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Policy(nn.Module):
         return x
 
     def operations_of(self, draw: PolicyDraw, window: int) -> list[str]:
-        """Name the operations that a draw applies to one window.
+        """Return the operations that a draw applies to a window.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Policy(nn.Module):
         x : Tensor
             Augmented windows.
         y : Tensor | None
-            The labels, as they came.
+            The labels, unchanged.
         """
         return self.transform(x, self.draw(x, y, generator=generator)), y
 
@@ -241,7 +241,7 @@ def _magnitude(entry: StageEntry, pool: OperationPool) -> float:
     if entry.magnitude is not None:
         return entry.magnitude
     if pool[entry.operation].has_magnitude:
-        raise ValueError(f"`spec` must give a magnitude for `{entry.operation}`, got None.")
+        raise ValueError(f"`spec` must have a magnitude for `{entry.operation}`, got None.")
     return 0.0
 
 

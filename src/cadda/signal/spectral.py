@@ -145,7 +145,7 @@ def stop_band(x: Tensor, centre: Tensor, width: Tensor, sfreq: float, edge: floa
     centre : Tensor
         Middle c of the band in Hz, shape (n_windows,).
     width : Tensor
-        Width w of the band in Hz, shape (n_windows,); 0 leaves the window as it is.
+        Width w of the band in Hz, shape (n_windows,); 0 does not change the window.
     sfreq : float
         Sampling rate in Hz.
     edge : float

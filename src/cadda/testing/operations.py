@@ -70,10 +70,10 @@ class OperationContract(ABC):
         return torch.randn(shape, generator=self._generator(), dtype=torch.float64).to(dtype)
 
     def test_has_a_name(self) -> None:
-        """The name can stand in a policy file."""
+        """The name is valid in a policy file."""
         name = getattr(self.make_operation(), "name", None)
         assert re.fullmatch("[a-z][a-z0-9_]*", str(name)), (
-            "`name` must be small letters, digits and underscores, a letter first, to stand in a "
+            "`name` must be small letters, digits and underscores, a letter first, as in a "
             f"policy file, got {name!r}."
         )
 

@@ -204,7 +204,7 @@ def test_too_large(tmp_path: Path) -> None:
         ("sign_flip q=0.5", "line 1: `q=0.5` must be p=, m= or w= with a number"),
         ("# hello\nsign_flip p=much", "line 2: `much` must be a number"),
         ("sign_flip p=1 >", "line 1: an operation is missing beside `>` or `|`"),
-        ("x=2: sign_flip p=1", "line 1: only `w=…` may stand before a colon"),
+        ("x=2: sign_flip p=1", "line 1: only `w=…` may come before a colon"),
         ("[W]\nsign_flip p=1\n[W]\nsign_flip p=1", "line 3: class `W` is there twice"),
         (
             "sign_flip p=1.5",
@@ -230,7 +230,7 @@ def test_too_large(tmp_path: Path) -> None:
         ),
         ("w=0: sign_flip p=1", "line 1: the weights must have a positive, finite sum."),
         ("[W]\n# nothing\n[N2]\nsign_flip p=1", "line 1: `[W]` must be followed by a line"),
-        ("sign_flip p=1\n[]\nsign_flip p=1", "line 2: `[]` must not stand in one policy with"),
+        ("sign_flip p=1\n[]\nsign_flip p=1", "line 2: `[]` must not be in one policy with"),
         ("[]\nsign_flip p=1", "line 1: `[]`: a class name is printable text"),
         (">".join(["sign_flip p=1"] * 101), "line 1 must have at most 100 items."),
     ],

@@ -21,7 +21,7 @@ __all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy"]
 
 @dataclass(frozen=True)
 class RelaxedDraw:
-    """All that chance decided for one batch.
+    """All random decisions for a batch.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class RelaxedPolicy(nn.Module, ABC):
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> RelaxedDraw:
-        """Decide by chance what happens to each window.
+        """Draw what happens to each window.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class RelaxedPolicy(nn.Module, ABC):
 
     @abstractmethod
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
-        """Transform windows as a draw says.
+        """Transform windows by a draw.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class RelaxedPolicy(nn.Module, ABC):
         x : Tensor
             Augmented windows.
         y : Tensor | None
-            The labels, as they came.
+            The labels, unchanged.
         """
         return self.transform(x, self.draw(x, y, generator=generator)), y
 

@@ -1,4 +1,4 @@
-"""The relaxed policy that chooses among whole subpolicies: DADA's."""
+"""The relaxed policy that chooses among subpolicies: DADA's."""
 
 from __future__ import annotations
 

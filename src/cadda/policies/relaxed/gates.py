@@ -17,7 +17,7 @@ def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: fl
     Parameters
     ----------
     x : Tensor
-        Windows as they were.
+        Windows before the operation.
     changed : Tensor
         Windows after the operation.
     probability : Tensor

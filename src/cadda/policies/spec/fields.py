@@ -1,4 +1,4 @@
-"""What the fields of a policy file may hold, each by itself and together."""
+"""Types and checks of the fields of a policy file."""
 
 from __future__ import annotations
 

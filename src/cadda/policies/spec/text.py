@@ -1,4 +1,4 @@
-"""The short form of a policy, for people to write and to read."""
+"""The short form of a policy, which people read and write."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def parse_text(text: str) -> ShortForm:
             policy[current], lines[current], headers[current] = [], [], number
             if ALL_CLASSES in policy and len(policy) > 1:
                 raise PolicyFileError(
-                    f"line {number}: `[{current}]` must not stand in one policy with lines for "
+                    f"line {number}: `[{current}]` must not be in one policy with lines for "
                     "all classes; put every line below the name of a class, or none."
                 )
         elif line:
@@ -124,7 +124,7 @@ def _parse_subpolicy(line: str, number: int) -> tuple[JsonValue, list[list[str]]
     if colon:
         key, _, value = head.partition("=")
         if key.strip() != "w":
-            raise PolicyFileError(f"line {number}: only `w=…` may stand before a colon.")
+            raise PolicyFileError(f"line {number}: only `w=…` may come before a colon.")
         subpolicy["weight"] = _number(value, number)
         line = rest
     stages = [[entry.strip() for entry in stage.split("|")] for stage in line.split(">")]
