@@ -12,7 +12,7 @@ demo: $(VENV)/.core  ## search, train and compare on simulated sleep
 test: lint  ## lint, types, import contracts and tests
 	@$(BIN)/python -m pytest -n auto
 
-test-all: lint  ## the same with the slow tests
+test-all: lint $(VENV)/.docs  ## the same with the slow tests, and the site in a browser
 	@$(BIN)/python -m pytest -n auto -m ""
 
 lint: $(VENV)/.test
@@ -35,7 +35,7 @@ pictures: $(VENV)/.core  ## the pictures in docs/images
 	@$(BIN)/python docs/pictures.py
 	@$(BIN)/python docs/classwise_pictures.py
 
-readme: $(VENV)/.core  ## the results in README.md, from those that the benchmarks keep
+readme: $(VENV)/.core  ## the results in README.md and docs/results.md, from the files of the benchmarks
 	@$(BIN)/python docs/results_table.py
 
 clean:

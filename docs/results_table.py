@@ -1,6 +1,6 @@
-"""Write the measured results into README.md, from the results that the benchmarks keep.
+"""Write measured results into README.md and docs/results.md, from the files of the benchmarks.
 
-``make readme`` runs it; a test checks that README.md is what it writes.
+``make readme`` runs it; a test checks that both files are up to date.
 """
 
 import re
@@ -33,7 +33,7 @@ DATA = {
         "python benchmarks/benefit.py simulated [--repeat 1]",
     ),
 }
-WORDS = {
+NAMES = {
     "none": "none",
     "uniform": "all operations, equally often",
     "adda": "ADDA",
@@ -41,24 +41,73 @@ WORDS = {
     "dada": "DADA",
     "faster_autoaugment": "Faster AutoAugment",
 }
+SPEED = "3.7 to 291 times as fast ([table](docs/results.md#speed))"
+"""Copied from docs/results.md: the benchmark prints speeds and keeps none."""
+
 RACERS = ("cadda", "autoaugment", "random")
 Record = dict[str, Any]
 
 
 def main() -> None:
-    """Put the block into README.md."""
-    readme = ROOT / "README.md"
-    readme.write_text(updated(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    """Update both files."""
+    for path, write in BLOCKS.items():
+        path.write_text(updated(path.read_text(encoding="utf-8"), write()), encoding="utf-8")
 
 
-def updated(text: str) -> str:
-    """Give a text with the block between the two marks."""
-    block = "\n\n".join([benefit_table(), "\n".join([*truth_rates(), race_line()])])
+def updated(text: str, block: str) -> str:
+    """Return a text with the block between the two marks."""
     return BLOCK.sub(lambda _: f"\n{block}\n\n", text)
 
 
+def headline_table() -> str:
+    """Return the main results as one table, for README.md."""
+    planted, motor = planted_truth(), default_records("motor_imagery", "adda")
+    races = ", ".join(f"`{method}` {first_success(race(method))}" for method in RACERS)
+    n_operations = len(motor[0]["operations"])
+    rows = [
+        (
+            "operations planted for single classes: found by CADDA",
+            f"{planted['found']} seeds",
+            "`python benchmarks/planted_truth.py`",
+        ),
+        (
+            "the same: operations that destroy a class rejected",
+            f"{planted['rejected']} seeds",
+            "`python benchmarks/planted_truth.py`",
+        ),
+        (
+            "the same: search until all seeds have found them",
+            races,
+            "`python benchmarks/search_budget.py`",
+        ),
+        (
+            "motor imagery: ADDA has both operations that destroy the classes among the "
+            f"{AMONG_LOWEST} least used of {n_operations}",
+            f"{rate(map(rejects_both, motor))} seeds",
+            "`python benchmarks/motor_imagery.py --folder FOLDER`",
+        ),
+        *(headline_gain(study) for study in DATA),
+        ("speed of the operations, relative to braindecode 0.8.1", SPEED, "`make bench`"),
+    ]
+    lines = ["| what | result | command |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def headline_gain(study: str) -> tuple[str, str, str]:
+    """Return the row of ADDA's and CADDA's gain on unseen subjects."""
+    records = Records("benefit").all()
+    data, command = DATA[study]
+    plain = scores_by_fold(records, study, "none")
+    gains = ", ".join(
+        f"{NAMES[method]} {describe_gain(scores_by_fold(records, study, method), plain)}"
+        for method in ("adda", "cadda")
+    )
+    title = f"gain in balanced accuracy on unseen subjects (75 % interval): {data}"
+    return f"{title}, {len(plain)} folds", gains, f"`{command}`"
+
+
 def benefit_table() -> str:
-    """Tell how good models are on unseen subjects, by data and augmentation."""
+    """Return the balanced accuracy on unseen subjects, by data and augmentation."""
     lines = [
         "| data | augmentation | balanced accuracy | gain over none (75 %) | command |",
         "|---|---|---|---|---|",
@@ -73,22 +122,22 @@ def benefit_table() -> str:
             mean = f"{np.mean(list(scores.values())):.3f}"
             is_plain = condition == "none"
             first = (f"{data}, {len(plain)} folds", f"`{command}`") if is_plain else ("", "")
-            gain = "" if is_plain else gain_in_words(scores, plain)
-            lines.append(f"| {first[0]} | {WORDS[condition]} | {mean} | {gain} | {first[1]} |")
+            gain = "" if is_plain else describe_gain(scores, plain)
+            lines.append(f"| {first[0]} | {NAMES[condition]} | {mean} | {gain} | {first[1]} |")
     return "\n".join(lines)
 
 
 def scores_by_fold(records: Iterable[Record], study: str, condition: str) -> dict[int, float]:
     """Collect the balanced accuracies of a condition."""
     return {
-        one["fold"]: one["balanced_accuracy"]
-        for one in records
-        if (one["study"], one["condition"]) == (study, condition)
+        record["fold"]: record["balanced_accuracy"]
+        for record in records
+        if (record["study"], record["condition"]) == (study, condition)
     }
 
 
-def gain_in_words(scores: dict[int, float], plain: dict[int, float]) -> str:
-    """Compare with no augmentation on the folds that both have."""
+def describe_gain(scores: dict[int, float], plain: dict[int, float]) -> str:
+    """Return the mean gain over no augmentation, paired by fold, with its interval."""
     folds = sorted(scores.keys() & plain.keys())
     if not folds:
         return ""
@@ -99,70 +148,44 @@ def gain_in_words(scores: dict[int, float], plain: dict[int, float]) -> str:
     return words.replace("-", "−")
 
 
-def truth_rates() -> list[str]:
-    """Tell how often searches with the default settings find what is known to be true."""
-    planted = {method: default_records("planted_truth", method) for method in ("cadda", "adda")}
-    verdicts = {
-        method: [success(np.array(one["applied"])) for one in made]
-        for method, made in planted.items()
-    }
-    n_epochs = planted["cadda"][0]["epochs"]
-    motor = default_records("motor_imagery", "adda")
-    n_operations = len(motor[0]["operations"])
-    return [
-        "- On windows in which the right augmentation was planted class by class (`python "
-        f"benchmarks/planted_truth.py`, {n_epochs} epochs),\n  CADDA gives every planted "
-        f"operation to its class in {rate(one['found'] for one in verdicts['cadda'])} seeds and "
-        "withholds all that destroys a class in\n  "
-        f"{rate(one['rejected'] for one in verdicts['cadda'])}; ADDA withholds what destroys any "
-        f"class in {rate(one['rejected'] for one in verdicts['adda'])}.",
-        "- On real motor imagery (`python benchmarks/motor_imagery.py --folder FOLDER`), where "
-        "swapping the sides of the head\n  swaps the classes, ADDA ends with that and with a full "
-        f"shuffle of the channels among the {AMONG_LOWEST} least used of\n  {n_operations} "
-        f"operations in {rate(map(rejects_both, motor))} seeds.",
-    ]
+def planted_truth() -> dict[str, str]:
+    """Return in how many seeds CADDA found what was planted, and rejected what harms."""
+    records = default_records("planted_truth", "cadda")
+    verdicts = [success(np.array(record["applied"])) for record in records]
+    return {key: rate(verdict[key] for verdict in verdicts) for key in ("found", "rejected")}
 
 
 def default_records(name: str, method: str) -> list[Record]:
-    """Take the results of a method with the default settings, those of the longest searches."""
+    """Return the longest searches of a method with default settings."""
     made = [
-        one
-        for one in Records(name).all()
-        if (one["method"], one["variant"]) == (method, "defaults")
+        record
+        for record in Records(name).all()
+        if (record["method"], record["variant"]) == (method, "defaults")
     ]
-    most = max(one["epochs"] for one in made)
-    return [one for one in made if one["epochs"] == most]
+    longest = max(record["epochs"] for record in made)
+    return [record for record in made if record["epochs"] == longest]
 
 
 def rate(verdicts: Iterable[bool]) -> str:
-    """Say how many of how many are true."""
+    """Return such as ``"3 of 5"``."""
     every = list(verdicts)
     return f"{sum(every)} of {len(every)}"
 
 
-def race_line() -> str:
-    """Tell after how much searching the planted truth was found by all seeds."""
-    records = [
-        one
-        for one in Records("search_budget").all()
-        if one["classwise"] and "n_operations" not in one
+def race(method: str) -> list[Record]:
+    """Return the class-wise searches of a method among all operations."""
+    return [
+        record
+        for record in Records("search_budget").all()
+        if record["classwise"] and "n_operations" not in record and record["method"] == method
     ]
-    words = [
-        f"`{method}` {first_success([one for one in records if one['method'] == method])}"
-        for method in RACERS
-    ]
-    return (
-        "- Until all seeds have found what was planted class by class (`python "
-        f"benchmarks/search_budget.py`):\n  {', '.join(words)}\n  "
-        "([all methods](docs/trials.md#how-much-is-found-for-how-much))."
-    )
 
 
 def first_success(records: list[Record]) -> str:
-    """Say after which budget and time all seeds had found the truth."""
+    """Return the budget and time after which all seeds had found the truth."""
     unit = "trials" if METHODS[records[0]["method"]].by_trials else "epochs"
     by_budget: dict[int, list[Record]] = {}
-    for point in (point for one in records for point in one["points"]):
+    for point in (point for record in records for point in record["points"]):
         by_budget.setdefault(point["budget"], []).append(point)
     for budget, points in sorted(by_budget.items()):
         found = [found_truth(point) for point in points]
@@ -174,9 +197,11 @@ def first_success(records: list[Record]) -> str:
 
 
 def found_truth(point: Record) -> bool:
-    """Say whether a policy of one stage gives what was planted to its classes."""
+    """Return whether a policy of one stage gives what was planted to its classes."""
     return success(np.array(point["applied"]) + MARGIN, n_stages=1)["found"]
 
+
+BLOCKS = {ROOT / "README.md": headline_table, ROOT / "docs" / "results.md": benefit_table}
 
 if __name__ == "__main__":
     main()
