@@ -19,22 +19,7 @@ _REFERENCES = {"A1", "A2", "M1", "M2"}
 
 
 def find_channels(wanted: Sequence[str], available: Sequence[str], where: str) -> tuple[str, ...]:
-    """Find channels by names as people write them.
-
-    Parameters
-    ----------
-    wanted : sequence of str
-        Names, such as ``C3``, ``Fpz-Cz`` or exactly as in the recording.
-    available : sequence of str
-        Names in the recording, such as ``EEG C3-CLE``.
-    where : str
-        Name of the recording, for the message.
-
-    Returns
-    -------
-    tuple of str
-        The names that the channels have in the recording, in the order wanted.
-    """
+    """Find channels by names as people write them."""
     found = [_find_channel(name, available, where) for name in check_names("channels", wanted)]
     for name, channel in zip(wanted, found, strict=True):
         if found.count(channel) > 1:
@@ -46,27 +31,7 @@ def find_channels(wanted: Sequence[str], available: Sequence[str], where: str) -
 
 
 def same_channels(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Say whether two lists name the same channels in the same order, as people write them.
-
-    Parameters
-    ----------
-    first : sequence of str
-        Names of channels, such as ``("Fpz-Cz", "C3")``.
-    second : sequence of str
-        Other names, such as ``("EEG Fpz-Cz", "C3-A2")``.
-
-    Returns
-    -------
-    bool
-        True if each name of the one would find the name at its place in the other.
-
-    Examples
-    --------
-    >>> same_channels(["Fpz-Cz", "C3"], ["EEG FPZ-CZ", "EEG C3-CLE"])
-    True
-    >>> same_channels(["C3", "C4"], ["C4", "C3"])
-    False
-    """
+    """Say whether two lists name the same channels in the same order, as people write them."""
     return len(first) == len(second) and all(
         any(rule(one, other) or rule(other, one) for rule in _RULES)
         for one, other in zip(first, second, strict=True)

@@ -25,18 +25,7 @@ __all__ = [
 
 
 def check_signals(x: ArrayLike | Tensor) -> Tensor:
-    """Refuse what is not a batch of windows of real numbers.
-
-    Parameters
-    ----------
-    x : array-like of shape (n_windows, n_channels, n_times)
-        The windows.
-
-    Returns
-    -------
-    Tensor
-        The windows as float32, in the same memory where that is possible.
-    """
+    """Refuse what is not a batch of windows of real numbers."""
     values = x if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, Tensor):
         real = not values.is_complex() and values.dtype is not torch.bool
@@ -58,13 +47,7 @@ def check_signals(x: ArrayLike | Tensor) -> Tensor:
 
 
 def check_finite(x: Tensor) -> None:
-    """Refuse windows with NaN or infinite values, a chunk at a time.
-
-    Parameters
-    ----------
-    x : Tensor
-        Windows of shape (n_windows, n_channels, n_times).
-    """
+    """Refuse windows with NaN or infinite values, a chunk at a time."""
     bad = sum(int((~x[here].isfinite()).flatten(1).any(1).sum()) for here in chunks(len(x)))
     if bad:
         raise ValueError(
@@ -76,22 +59,7 @@ def check_finite(x: Tensor) -> None:
 def check_labels_in_range(
     y: ArrayLike | Tensor, n_windows: int, class_names: Sequence[str]
 ) -> Tensor:
-    """Refuse labels that do not name a class for every window, and data of a single class.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_windows,)
-        The labels.
-    n_windows : int
-        How many there must be.
-    class_names : sequence of str
-        Names of the classes.
-
-    Returns
-    -------
-    Tensor
-        The labels as int64.
-    """
+    """Refuse labels that do not name a class for every window, and data of a single class."""
     labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if labels.dtype.kind not in "iu":
         raise TypeError(f"`y` must hold integers, got {labels.dtype}.")
@@ -115,24 +83,7 @@ def check_labels_in_range(
 def check_names(
     argument: str, names: Sequence[str], count: int | None = None, counted: str = ""
 ) -> tuple[str, ...]:
-    """Refuse names that are not different texts, or not as many as there should be.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    names : sequence of str
-        The names.
-    count : int | None
-        How many there must be.
-    counted : str
-        What is counted, for the message.
-
-    Returns
-    -------
-    tuple of str
-        The names.
-    """
+    """Refuse names that are not different texts, or not as many as there should be."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"`{argument}` must be a list of names, got {names!r}.")
     if count is not None and len(names) != count:
@@ -147,22 +98,7 @@ def check_names(
 
 
 def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray[np.str_]:
-    """Refuse what is not known for every window.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    value : array-like of shape (n_windows,)
-        One text or number per window.
-    n_windows : int
-        How many there must be.
-
-    Returns
-    -------
-    array of shape (n_windows,)
-        The values as texts.
-    """
+    """Refuse what is not known for every window."""
     array = np.asarray(value)
     if array.shape != (n_windows,):
         raise ValueError(
@@ -178,20 +114,7 @@ def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray
 
 
 def check_positions(positions: ArrayLike, n_channels: int) -> NDArray[np.float64]:
-    """Refuse positions that are not one point per channel.
-
-    Parameters
-    ----------
-    positions : array-like of shape (n_channels, 3)
-        The positions.
-    n_channels : int
-        How many there must be.
-
-    Returns
-    -------
-    array of shape (n_channels, 3)
-        The positions.
-    """
+    """Refuse positions that are not one point per channel."""
     array = np.asarray(positions, dtype=float)
     if array.shape != (n_channels, 3):
         raise ValueError(
@@ -202,18 +125,7 @@ def check_positions(positions: ArrayLike, n_channels: int) -> NDArray[np.float64
 
 
 def count_missing(values: Iterable[Any]) -> int:
-    """Count what tables have where nothing is known: None, NaN, NaT or pandas' NA.
-
-    Parameters
-    ----------
-    values : iterable
-        Any values.
-
-    Returns
-    -------
-    int
-        How many are missing.
-    """
+    """Count what tables have where nothing is known: None, NaN, NaT or pandas' NA."""
     return sum(value is None or not _equals_itself(value) for value in values)
 
 

@@ -20,27 +20,7 @@ def choose_classes(
     classes: Sequence[str] | None,
     min_windows: int | None,
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Choose the classes to keep, and their order.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the classes that the data know.
-    labels : array of shape (n_windows,)
-        Labels, indices into ``names``; -1 where a window has no class.
-    classes : sequence of str | None
-        Names of the classes to keep, in the order wanted; None keeps all.
-    min_windows : int | None
-        Classes with fewer windows are left out, with 0 none at all; None refuses a class without
-        any window.
-
-    Returns
-    -------
-    class_names : tuple of str
-        Names of the classes kept.
-    labels : array of shape (n_windows,)
-        Labels, indices into ``class_names``; -1 where a window is left out.
-    """
+    """Choose the classes to keep, and their order."""
     chosen = list(names if classes is None else check_names("classes", classes))
     for name in chosen:
         if name not in names:

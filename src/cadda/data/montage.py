@@ -22,17 +22,7 @@ _MIRROR_TOLERANCE = 0.15
 
 @dataclass(frozen=True, eq=False)
 class Montage:
-    """Sensors of a recording.
-
-    Parameters
-    ----------
-    positions : array of shape (n_channels, 3)
-        Sensors around the centre of the head in metres, x to the right, y to the front, z up; NaN
-        where unknown.
-    partner : tuple of int
-        For each channel, the index of the channel on the other side of the head; its own index
-        where there is none.
-    """
+    """Sensors of a recording."""
 
     positions: NDArray[np.float64]
     partner: tuple[int, ...]
@@ -41,22 +31,7 @@ class Montage:
 def resolve_montage(
     ch_names: Sequence[str], measured: NDArray[np.float64] | None = None
 ) -> Montage:
-    """Find the sensors of a recording and pair the left with the right.
-
-    Parameters
-    ----------
-    ch_names : sequence of str
-        Names as people write them: ``C3``, ``EEG c3-REF``, ``Fpz-Cz``, ``Fc5.``, ``C3A2``. A
-        bipolar derivation is where its first electrode is.
-    measured : array of shape (n_channels, 3) | None
-        Positions in MNE's head frame from the recording itself, NaN where it has none. Without a
-        single one, the standard 10-20 montage gives positions by name.
-
-    Returns
-    -------
-    Montage
-        Positions and partners.
-    """
+    """Find the sensors of a recording and pair the left with the right."""
     names = [electrodes(name) for name in ch_names]
     positions = np.full((len(names), 3), np.nan)
     has_own: NDArray[np.bool_] = np.zeros(len(names), dtype=bool)
@@ -78,19 +53,7 @@ def resolve_montage(
 
 
 def electrodes(ch_name: str) -> tuple[str, ...]:
-    """Find the 10-20 electrodes that a channel name speaks of.
-
-    Parameters
-    ----------
-    ch_name : str
-        Name of a channel.
-
-    Returns
-    -------
-    tuple of str
-        One electrode, or two for a derivation such as ``Fpz-Cz``, in standard spelling; empty
-        where the first is not in the 10-20, 10-10 or 10-5 system.
-    """
+    """Find the 10-20 electrodes that a channel name speaks of."""
     spelling = _spelling()
     bare = re.sub(r"^\s*EEG[\s:_-]*", "", ch_name, flags=re.IGNORECASE).strip(" .").upper()
     if bare in spelling:
@@ -104,18 +67,7 @@ def electrodes(ch_name: str) -> tuple[str, ...]:
 
 
 def measured_positions(info: Any) -> NDArray[np.float64] | None:
-    """Read the positions that a recording carries itself.
-
-    Parameters
-    ----------
-    info : mne.Info
-        Description of a recording.
-
-    Returns
-    -------
-    array of shape (n_channels, 3) | None
-        Positions in the head frame in metres, NaN where missing; None if there are none at all.
-    """
+    """Read the positions that a recording carries itself."""
     positions = np.array([channel["loc"][:3] for channel in info["chs"]], dtype=float)
     # Readers write zeros or NaN where a file says nothing.
     unknown = ~np.isfinite(positions).all(axis=1) | (np.abs(positions).max(axis=1) < 1e-6)

@@ -20,18 +20,7 @@ _CLIPPED = 0.01
 
 @dataclass(frozen=True, eq=False)
 class WindowQuality:
-    """What is wrong with windows, one by one.
-
-    Parameters
-    ----------
-    bad : array of shape (n_windows,)
-        True where a value is NaN or infinite, or where a channel is flat for the whole window; no
-        model should learn from these.
-    clipped : array of shape (n_windows,)
-        True where a channel stays at its highest or lowest value for a hundredth of the window.
-    spread : array of shape (n_windows, n_channels)
-        Standard deviations.
-    """
+    """What is wrong with windows, one by one."""
 
     bad: NDArray[np.bool_]
     clipped: NDArray[np.bool_]
@@ -42,13 +31,7 @@ class WindowQuality:
         return WindowQuality(self.bad[index], self.clipped[index], self.spread[index])
 
     def quality(self) -> Quality:
-        """Sum up.
-
-        Returns
-        -------
-        Quality
-            Numbers of flawed windows, and the amplitude of the good ones.
-        """
+        """Sum up."""
         good = ~self.bad
         amplitude = self.spread[good].mean(axis=0) if good.any() else self.spread[:0].sum(axis=0)
         n_clipped = int((self.clipped & good).sum())
@@ -57,19 +40,7 @@ class WindowQuality:
 
 @dataclass(frozen=True)
 class Quality:
-    """How many windows of a source are flawed, and how strong its signals are.
-
-    Parameters
-    ----------
-    n_good : int
-        Windows that are used.
-    n_bad : int
-        Windows with NaN or a flat channel.
-    n_clipped : int
-        Windows that are used, but in which a channel is clipped.
-    amplitude : tuple of float
-        Mean standard deviation of each channel within a window, before anything is done to it.
-    """
+    """How many windows of a source are flawed, and how strong its signals are."""
 
     n_good: int
     n_bad: int
@@ -78,18 +49,7 @@ class Quality:
 
     @classmethod
     def of_all(cls, parts: Sequence[Quality]) -> Quality:
-        """Sum up several sources.
-
-        Parameters
-        ----------
-        parts : sequence of Quality
-            Their qualities.
-
-        Returns
-        -------
-        Quality
-            That of all together.
-        """
+        """Sum up several sources."""
         weights = np.array([part.n_good for part in parts], dtype=float)
         amplitude = weights @ np.array([part.amplitude for part in parts]) / max(weights.sum(), 1)
         return cls(
@@ -101,18 +61,7 @@ class Quality:
 
 
 def assess_windows(x: NDArray[Any]) -> WindowQuality:
-    """Look at windows, a chunk at a time.
-
-    Parameters
-    ----------
-    x : array of shape (n_windows, n_channels, n_times)
-        The windows.
-
-    Returns
-    -------
-    WindowQuality
-        What is wrong with them.
-    """
+    """Look at windows, a chunk at a time."""
     bad = np.empty(len(x), dtype=bool)
     clipped = np.empty(len(x), dtype=bool)
     spread = np.empty(x.shape[:2])
@@ -130,31 +79,12 @@ def assess_windows(x: NDArray[Any]) -> WindowQuality:
 
 
 def quality_of_kept(x: NDArray[Any]) -> Quality:
-    """Describe windows that are used whatever they look like: even a flat channel was meant.
-
-    Parameters
-    ----------
-    x : array of shape (n_windows, n_channels, n_times)
-        The windows, of which none is dropped.
-
-    Returns
-    -------
-    Quality
-        All windows count as good.
-    """
+    """Describe windows that are used whatever they look like: even a flat channel was meant."""
     return replace(assess_windows(x).quality(), n_bad=0, n_good=len(x))
 
 
 def raise_if_bad(quality: Quality, where: str) -> None:
-    """Refuse data with bad windows.
-
-    Parameters
-    ----------
-    quality : Quality
-        What is known of the windows.
-    where : str
-        What holds them, for the message.
-    """
+    """Refuse data with bad windows."""
     total = quality.n_good + quality.n_bad
     if not quality.n_good:
         raise DataError(

@@ -16,21 +16,7 @@ __all__ = ["Selection", "select"]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What was chosen.
-
-    Parameters
-    ----------
-    rows : list of int
-        The channels, as indices.
-    ch_names : tuple of str
-        Their names, as wanted.
-    kept : array of shape (n_windows,)
-        True where a window is of one of the classes.
-    labels : array of shape (n_windows_kept,)
-        New labels of the windows kept, indices into ``class_names``.
-    class_names : tuple of str
-        Names of the classes.
-    """
+    """What was chosen."""
 
     rows: list[int]
     ch_names: tuple[str, ...]
@@ -49,31 +35,7 @@ def select(
     min_windows: int | None,
     where: str,
 ) -> Selection:
-    """Choose channels and classes.
-
-    Parameters
-    ----------
-    ch_names : sequence of str
-        Names of the channels that there are.
-    class_names : sequence of str
-        Names of the classes that there are.
-    labels : array of shape (n_windows,)
-        Labels, indices into ``class_names``.
-    channels : sequence of str | None
-        Channels to take, named as people write them; None takes all.
-    classes : sequence of str | None
-        Classes to take, in the order wanted; None takes all.
-    min_windows : int | None
-        Classes with fewer windows are left out; None leaves out none, but refuses a class that is
-        wanted and has no window.
-    where : str
-        Name of the source, for messages.
-
-    Returns
-    -------
-    Selection
-        The choice.
-    """
+    """Choose channels and classes."""
     wanted = tuple(ch_names if channels is None else channels)
     rows = [list(ch_names).index(name) for name in find_channels(wanted, ch_names, where)]
     chosen = tuple(class_names)

@@ -28,22 +28,7 @@ N_TRIES = 300
 
 
 def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -> list[Windows]:
-    """Split windows by subject into a rest and parts of given sizes.
-
-    Parameters
-    ----------
-    windows : Windows
-        What to split.
-    fractions : sequence of float
-        Fraction of the subjects for each part after the first.
-    seed : int
-        Same seed, same split.
-
-    Returns
-    -------
-    list of Windows
-        The rest, which is for training, then one part per fraction.
-    """
+    """Split windows by subject into a rest and parts of given sizes."""
     if any(not 0 < fraction < 1 for fraction in fractions) or sum(fractions) >= 1:
         raise ValueError(
             "`valid` and `test` must be fractions above 0 that leave something for training, "
@@ -66,22 +51,7 @@ def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -
 def subject_folds(
     windows: Windows, n_folds: int, *, seed: int
 ) -> Iterator[tuple[Windows, Windows]]:
-    """Split windows by subject for cross-validation.
-
-    Parameters
-    ----------
-    windows : Windows
-        What to split.
-    n_folds : int
-        Number of folds.
-    seed : int
-        Same seed, same folds.
-
-    Yields
-    ------
-    train, test : Windows
-        Every subject is in exactly one test set.
-    """
+    """Split windows by subject for cross-validation."""
     n_subjects = len(windows.subjects)
     if not 2 <= n_folds <= n_subjects:
         raise ValueError(
@@ -128,20 +98,7 @@ def stratified_subset(windows: Windows, fraction: float, *, seed: int) -> Window
 
 
 def balanced_subset(windows: Windows, *, seed: int) -> Windows:
-    """Take as many random windows of each class as the rarest class has.
-
-    Parameters
-    ----------
-    windows : Windows
-        What to take from; it must have windows of every class.
-    seed : int
-        Same seed, same subset.
-
-    Returns
-    -------
-    Windows
-        The subset, in the order of the windows.
-    """
+    """Take as many random windows of each class as the rarest class has."""
     fewest = int(windows.class_counts().min())
     if not fewest:
         empty = windows.class_names[int(windows.class_counts().argmin())]
@@ -177,13 +134,7 @@ def log2_subsets(windows: Windows, n_subsets: int, *, seed: int) -> list[tuple[f
 
 
 def check_no_leak(**parts: Windows) -> None:
-    """Refuse parts of a split that share a subject.
-
-    Parameters
-    ----------
-    **parts : Windows
-        The parts, by name.
-    """
+    """Refuse parts of a split that share a subject."""
     seen: dict[str, str] = {}
     for name, part in parts.items():
         for subject in part.subjects:

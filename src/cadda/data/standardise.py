@@ -18,20 +18,7 @@ Standardise: TypeAlias = Literal["window", "recording"] | None
 
 
 def standardise(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Scale each channel of each window to mean 0 and standard deviation 1.
-
-    Parameters
-    ----------
-    x : Tensor
-        Windows of shape (n_windows, n_channels, n_times).
-    out : Tensor | None
-        Where to write; may be ``x`` itself, to need no second copy.
-
-    Returns
-    -------
-    Tensor
-        Standardised windows; a flat channel becomes zeros.
-    """
+    """Scale each channel of each window to mean 0 and standard deviation 1."""
     out = torch.empty_like(x) if out is None else out
     with torch.no_grad():
         for here in chunks(len(x)):
@@ -48,17 +35,7 @@ def standardise(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def standardise_as(
     how: Standardise, x: NDArray[np.float32], groups: NDArray[np.str_] | None = None
 ) -> None:
-    """Standardise windows in place.
-
-    Parameters
-    ----------
-    how : "window" | "recording" | None
-        What gets mean 0 and standard deviation 1; None changes nothing.
-    x : array of shape (n_windows, n_channels, n_times)
-        The windows.
-    groups : array of shape (n_windows, n_keys) | None
-        What tells recordings apart; None means that all windows are of one recording.
-    """
+    """Standardise windows in place."""
     if how == "window":
         tensor = torch.from_numpy(x)
         standardise(tensor, out=tensor)

@@ -126,8 +126,8 @@ def test_same_night_same_bytes(physionet: list[Night], tmp_path: Path) -> None:
 def test_too_many_nights(
     physionet: list[Night], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert edf_export._STYLES["physionet"].most == 100
-    short = replace(edf_export._STYLES["physionet"], most=1)
+    assert edf_export._STYLES["physionet"].max_nights == 100
+    short = replace(edf_export._STYLES["physionet"], max_nights=1)
     monkeypatch.setitem(edf_export._STYLES, "physionet", short)
     with pytest.raises(ValueError, match="`nights` must be at most 1 of the montage 'physionet'"):
         write_edf(physionet, tmp_path)

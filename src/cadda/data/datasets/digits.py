@@ -19,21 +19,7 @@ LARGEST = 16.0
 
 
 def read_digits(*, digits: Sequence[int], n_chunks: int = 20) -> Windows:
-    """Read scikit-learn's digits, enlarged from 8 × 8 to the 28 × 28 pixels of MNIST.
-
-    Parameters
-    ----------
-    digits : sequence of int
-        Digits to keep, in the order that the labels shall have.
-    n_chunks : int
-        Who wrote a digit is not known. So that splits by subject work, the images are cut into
-        this many chunks of neighbours, and a chunk counts as a subject.
-
-    Returns
-    -------
-    Windows
-        About 180 images of each digit with values from 0 to 1, rows as channels.
-    """
+    """Read scikit-learn's digits, enlarged from 8 × 8 to the 28 × 28 pixels of MNIST."""
     images, labels = load_digits(return_X_y=True)
     kept = np.isin(labels, digits)
     chunk = np.arange(len(labels)) * n_chunks // len(labels)

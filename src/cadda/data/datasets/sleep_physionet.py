@@ -23,21 +23,7 @@ _ADDRESS = "https://physionet.org/content/sleep-edfx/1.0.0/"
 def available_nights(
     subjects: Sequence[int], recordings: Sequence[int] = (1, 2)
 ) -> list[tuple[int, int]]:
-    """Say which nights of Sleep Physionet exist.
-
-    Parameters
-    ----------
-    subjects : sequence of int
-        Numbers of subjects, 0 to 82.
-    recordings : sequence of int
-        Nights, 1 and 2.
-
-    Returns
-    -------
-    list of (int, int)
-        Subject and night, without the five numbers that nobody has and the three nights that were
-        lost. All together are 153 nights of 78 subjects.
-    """
+    """Say which nights of Sleep Physionet exist."""
     wrong = [subject for subject in subjects if not 0 <= subject < _N_SUBJECTS]
     if wrong or not len(subjects):
         raise ValueError(f"`subjects` must be numbers from 0 to 82, got {wrong or 'none'}.")
@@ -69,23 +55,6 @@ def fetch_sleep_physionet(
     What is there already is not fetched again, and a file appears only once it is whole and its
     checksum is right; so after a failure, calling this again goes on where it stopped. Without
     network it raises `DataError` and leaves what is there.
-
-    Parameters
-    ----------
-    subjects : sequence of int
-        Numbers of subjects, 0 to 82; those that do not exist are left out.
-    recordings : sequence of int
-        Nights, 1 and 2.
-    folder : path-like | None
-        Where to put ``physionet-sleep-data``; None is where MNE keeps data, ``~/mne_data`` unless
-        MNE is configured otherwise.
-    on_progress : callable | None
-        Called before each night with the number done, their total and a name, and once at the end.
-
-    Returns
-    -------
-    list of (Path, Path)
-        Recording and hypnogram of each night.
     """
     from mne.datasets.sleep_physionet import age
 

@@ -38,31 +38,7 @@ def _check_lowpass(value: Any) -> Any:
 
 
 class EdfMapping(BaseModel):
-    """Which annotations are which classes, as a mapping file says it.
-
-    Parameters
-    ----------
-    classes : dict of str to str
-        Class for each text of an annotation; other annotations are not used.
-    subject : str
-        Regular expression whose first group finds the subject in the name of a file.
-    seconds : float
-        Length of a window.
-    offset : float
-        Where a window begins, in seconds after its annotation.
-    repeat : bool
-        Whether to fill each annotation with windows, instead of one at its onset.
-    files : str
-        Which files to read, as a pattern of paths beside the mapping file, or anywhere.
-    channels : list of str | None
-        Channels to read; None takes all with a name of the 10-20 system.
-    lowpass : float | False
-        Edge of the pass band in Hz; False does not filter.
-    transition : float
-        Width of the transition band in Hz.
-    sfreq : float | None
-        Sampling rate to resample to in Hz; None keeps that of the files.
-    """
+    """Which annotations are which classes, as a mapping file says it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,20 +55,7 @@ class EdfMapping(BaseModel):
 
 
 def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> ReadPlan:
-    """Plan the reading of EDF files by a mapping file.
-
-    Parameters
-    ----------
-    path : Path
-        The mapping file, TOML.
-    channels : sequence of str | None
-        Channels to read; None takes those of the mapping file.
-
-    Returns
-    -------
-    ReadPlan
-        What to read.
-    """
+    """Plan the reading of EDF files by a mapping file."""
     mapping = _read_mapping(path)
     headers = [read_edf_header(file) for file in _files(path, mapping)]
     wanted = list(channels or mapping.channels or _placed_channels(headers[0]))

@@ -11,17 +11,6 @@ CHUNK = 64
 
 
 def chunks(n_windows: int) -> Iterator[slice]:
-    """Cut a number of windows into chunks.
-
-    Parameters
-    ----------
-    n_windows : int
-        How many windows there are.
-
-    Yields
-    ------
-    slice
-        Neighbouring windows, at most `CHUNK` of them.
-    """
+    """Cut a number of windows into chunks."""
     for start in range(0, n_windows, CHUNK):
         yield slice(start, min(start + CHUNK, n_windows))

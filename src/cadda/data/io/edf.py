@@ -19,21 +19,7 @@ _ANNOTATIONS = "EDF Annotations"
 
 @dataclass(frozen=True)
 class EdfHeader:
-    """What an EDF file says of itself.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    labels : tuple of str
-        Names of the channels.
-    sfreqs : tuple of float
-        Their sampling rates in Hz.
-    seconds : float
-        Length of the recording.
-    start : datetime | None
-        When it began; None if the file does not say.
-    """
+    """What an EDF file says of itself."""
 
     path: Path
     labels: tuple[str, ...]
@@ -42,18 +28,7 @@ class EdfHeader:
     start: datetime | None
 
     def sfreq_of(self, picks: tuple[str, ...]) -> float:
-        """Give the sampling rate of some channels, and refuse if they have several.
-
-        Parameters
-        ----------
-        picks : tuple of str
-            Names of channels in this file.
-
-        Returns
-        -------
-        float
-            Sampling rate in Hz.
-        """
+        """Give the sampling rate of some channels, and refuse if they have several."""
         rates = {name: self.sfreqs[self.labels.index(name)] for name in picks}
         if len(set(rates.values())) > 1:
             raise DataError(
@@ -64,18 +39,7 @@ class EdfHeader:
 
 
 def read_edf_header(path: Path) -> EdfHeader:
-    """Read the header of an EDF file and refuse what is cut off or not EDF.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    EdfHeader
-        What it says.
-    """
+    """Read the header of an EDF file and refuse what is cut off or not EDF."""
     try:
         with path.open("rb") as file:
             fixed = file.read(256).decode("latin-1")
@@ -116,18 +80,7 @@ def read_edf_header(path: Path) -> EdfHeader:
 
 
 def read_annotations(path: Path) -> list[Annotation]:
-    """Read the annotations of an EDF file.
-
-    Parameters
-    ----------
-    path : Path
-        The file, with signals or without.
-
-    Returns
-    -------
-    list of Annotation
-        The annotations, in the order of the file.
-    """
+    """Read the annotations of an EDF file."""
     labels = read_edf_header(path).labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

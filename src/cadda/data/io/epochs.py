@@ -30,18 +30,7 @@ _logger = logging.getLogger(__name__)
 
 
 def open_epochs(path: Path) -> Any:
-    """Open a file of epochs without reading the signals.
-
-    Parameters
-    ----------
-    path : Path
-        A ``.fif`` or ``.fif.gz`` file.
-
-    Returns
-    -------
-    mne.Epochs
-        The epochs.
-    """
+    """Open a file of epochs without reading the signals."""
     import mne
 
     with warnings.catch_warnings():
@@ -65,35 +54,7 @@ def epochs_to_windows(
     standardise: Standardise = "window",
     where: str = "epochs",
 ) -> tuple[Windows, Quality]:
-    """Turn epochs into windows.
-
-    Parameters
-    ----------
-    epochs : mne.Epochs
-        Epochs; they are left as they are. Their events are the classes, in the order of the event
-        ids. Names of sleep stages become those of the AASM, in the order W, N1, N2, N3, R.
-    subject : str | None
-        Column of the metadata that says who each epoch comes from. None takes ``subject``, and
-        epochs without metadata are of one subject.
-    channels : sequence of str | None
-        Channels to take; None takes the EEG channels that are not marked as bad.
-    classes : sequence of str | None
-        Classes to take, in the order wanted; None takes all.
-    min_windows : int | None
-        Classes with fewer windows are left out; None refuses a class without any.
-    standardise : "window" | "recording" | None
-        What gets mean 0 and standard deviation 1.
-    where : str
-        Name of the source, for messages.
-
-    Returns
-    -------
-    windows : Windows
-        The windows without bad ones. Channels are named as wanted, positions are those of the
-        epochs, and the column ``recording`` of the metadata, if there is one, is kept.
-    quality : Quality
-        What is known of all of them.
-    """
+    """Turn epochs into windows."""
     import mne
 
     if isinstance(epochs, mne.Epochs) and not epochs.preload:
@@ -129,19 +90,7 @@ def epochs_to_windows(
 
 
 def windows_to_epochs(windows: Windows) -> Any:
-    """Give windows as MNE epochs.
-
-    Parameters
-    ----------
-    windows : Windows
-        The windows.
-
-    Returns
-    -------
-    mne.EpochsArray
-        Events named like the classes, metadata with subject and recording; positions are kept.
-        Where pandas is not installed, the metadata are a list of dicts instead of a table.
-    """
+    """Give windows as MNE epochs."""
     import mne
 
     info = mne.create_info(list(windows.ch_names), windows.sfreq, "eeg", verbose="error")

@@ -36,17 +36,7 @@ _SHORTFALL = 0.1
 
 @dataclass(frozen=True)
 class Annotation:
-    """Something that a person or a machine wrote beside a recording.
-
-    Parameters
-    ----------
-    onset : float
-        When it begins, in seconds from the start of the recording.
-    duration : float
-        How long it lasts in seconds; 0 where nothing is said.
-    text : str
-        What is written.
-    """
+    """Something that a person or a machine wrote beside a recording."""
 
     onset: float
     duration: float
@@ -54,19 +44,7 @@ class Annotation:
 
 
 def stage_of(text: str) -> str | None:
-    """Find the sleep stage that a text speaks of.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``Sleep stage 2``, ``Sleep stage ?``, ``Movement time``, ``N2`` or ``REM``.
-
-    Returns
-    -------
-    str | None
-        A stage of `STAGES`, stages 3 and 4 both as N3; an empty text for movement and for what is
-        not scored; None where the text does not speak of a stage.
-    """
+    """Find the sleep stage that a text speaks of."""
     plain = " ".join(text.casefold().split())
     bare = re.sub(r"^(sleep[ _-]?)?stage[ _:-]*", "", plain)
     if bare != plain and bare in _NUMBERED:
@@ -75,19 +53,7 @@ def stage_of(text: str) -> str | None:
 
 
 def are_stages(names: Iterable[str]) -> bool:
-    """Say whether names of classes are sleep stages.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of classes.
-
-    Returns
-    -------
-    bool
-        True if each is a stage, or unscored, and not only letters such as R and W that may mean
-        anything.
-    """
+    """Say whether names of classes are sleep stages."""
     stages = [stage_of(name) for name in names]
     return None not in stages and any(stage in ("N1", "N2", "N3") for stage in stages)
 
@@ -100,28 +66,7 @@ def hypnogram_windows(
     where: str,
     wake_minutes: float = 30.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Cut a hypnogram into windows.
-
-    Parameters
-    ----------
-    annotations : sequence of Annotation
-        The hypnogram. A stage without a duration lasts until the next one.
-    seconds : float
-        Length of a window.
-    total : float
-        Length of the recording in seconds.
-    where : str
-        Name of the hypnogram, for messages.
-    wake_minutes : float
-        How much wake to keep before the first and after the last sleep.
-
-    Returns
-    -------
-    starts : array of shape (n_windows,)
-        Where the windows begin, in seconds.
-    labels : array of shape (n_windows,)
-        Indices into `STAGES`. Movement and what is not scored gives no window.
-    """
+    """Cut a hypnogram into windows."""
     scored = _scored(annotations, seconds, where)
     end = max(one.onset + one.duration for one in scored)
     if end > total + seconds or scored[0].onset < -seconds:

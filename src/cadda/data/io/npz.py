@@ -27,15 +27,7 @@ _OPTIONAL = ("class_names", "positions", "recording")
 
 
 def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
-    """Write windows as a ``.npz`` file, in one step.
-
-    Parameters
-    ----------
-    windows : Windows
-        What to write.
-    path : path-like
-        Where to write; must end in ``.npz``.
-    """
+    """Write windows as a ``.npz`` file, in one step."""
     target = Path(path)
     if target.suffix != ".npz":
         raise ValueError(f"`path` must end in .npz, got {str(path)!r}.")
@@ -56,19 +48,7 @@ def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
 
 
 def load_npz(path: Path) -> Windows | dict[str, Any]:
-    """Load a ``.npz`` file; nothing in it is ever executed.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Windows | dict of str to array
-        Of a file written by `save_npz`, exactly the windows that were saved; of any other, its
-        arrays, for `arrays_to_windows`.
-    """
+    """Load a ``.npz`` file; nothing in it is ever executed."""
     try:
         # NumPy leaves a file open that it opened itself and then cannot read.
         with path.open("rb") as file:
@@ -98,31 +78,7 @@ def arrays_to_windows(
     standardise: Standardise = "window",
     where: str = "arrays",
 ) -> tuple[Windows, Quality]:
-    """Make windows of arrays, without those that no model should learn from.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array-like
-        The arguments of `Windows`: ``x``, ``y``, ``subject``, ``sfreq``, ``ch_names``, and where
-        there are any, ``class_names``, ``positions`` and ``recording``. They are left as they are.
-    channels : sequence of str | None
-        Channels to take, named as people write them; None takes all.
-    classes : sequence of str | None
-        Classes to take, in the order wanted; None takes all.
-    min_windows : int | None
-        Classes with fewer windows are left out.
-    standardise : "window" | "recording" | None
-        What gets mean 0 and standard deviation 1.
-    where : str
-        Name of the source, for messages.
-
-    Returns
-    -------
-    windows : Windows
-        The windows without bad ones.
-    quality : Quality
-        What is known of all of them, in the channels and classes that are taken.
-    """
+    """Make windows of arrays, without those that no model should learn from."""
     arguments = _arguments(arrays, where)
     x = np.asarray(arguments.pop("x"))
     if x.ndim != 3 or x.dtype.kind not in "fiu" or not x.size:

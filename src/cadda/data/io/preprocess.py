@@ -52,25 +52,7 @@ class Preprocessing:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One EDF file and the windows to cut from it.
-
-    Parameters
-    ----------
-    path : Path
-        The file with the signals.
-    picks : tuple of str
-        Channels, as the file names them.
-    sfreq : float
-        Their sampling rate in Hz.
-    starts : array of shape (n_windows,)
-        Where the windows begin, in seconds from the start of the file, in the order of time.
-    labels : array of shape (n_windows,)
-        Their labels.
-    subject : str
-        Who was recorded.
-    name : str
-        Name of the recording.
-    """
+    """One EDF file and the windows to cut from it."""
 
     path: Path
     picks: tuple[str, ...]
@@ -83,19 +65,7 @@ class Recording:
 
 @dataclass(frozen=True, eq=False)
 class ReadPlan:
-    """What to read from a folder of recordings, known before any signal is read.
-
-    Parameters
-    ----------
-    recordings : list of Recording
-        The recordings, in order.
-    ch_names : tuple of str
-        Names that the channels shall have.
-    class_names : tuple of str
-        Names of the classes, in the order of the labels.
-    preprocessing : Preprocessing
-        What is done to the signals.
-    """
+    """What to read from a folder of recordings, known before any signal is read."""
 
     recordings: list[Recording]
     ch_names: tuple[str, ...]

@@ -31,29 +31,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The options of `read_windows`, which explains them.
-
-    Parameters
-    ----------
-    subject : str | None
-        Column with the subjects.
-    channels : sequence of str | None
-        Channels to take.
-    classes : sequence of str | None
-        Classes to take.
-    min_windows : int | None
-        Smallest number of windows of a class.
-    standardise : "auto" | "window" | "recording" | None
-        What gets mean 0 and standard deviation 1.
-    preprocessing : Preprocessing | None
-        What is done to nights.
-    cache : bool | "verify"
-        Whether to use the cache.
-    engine : str
-        Where recordings are preprocessed.
-    on_progress : callable | None
-        Called before each recording.
-    """
+    """The options of `read_windows`, which explains them."""
 
     subject: str | None = None
     channels: Sequence[str] | None = None
@@ -174,22 +152,7 @@ def read_windows(
 
 
 def read_with_quality(source: Any, options: ReadOptions) -> tuple[Windows, Quality]:
-    """Read windows without the bad ones, and say what is known of all of them.
-
-    Parameters
-    ----------
-    source : path-like | mne.Epochs | mapping | Windows
-        As in `read_windows`.
-    options : ReadOptions
-        The other arguments of `read_windows`.
-
-    Returns
-    -------
-    windows : Windows
-        The good windows.
-    quality : Quality
-        How many others there are, and how strong the signals were.
-    """
+    """Read windows without the bad ones, and say what is known of all of them."""
     if isinstance(source, str | os.PathLike):
         windows, quality = _read_path(Path(source).expanduser(), options)
     elif hasattr(source, "event_id") and hasattr(source, "get_data"):

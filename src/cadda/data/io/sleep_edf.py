@@ -21,23 +21,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NamingScheme:
-    """How one data base names its nights, and how the paper reads it.
-
-    Parameters
-    ----------
-    title : str
-        Name of the data base.
-    signals : str
-        Regular expression for files with signals; groups ``recording`` and ``subject``.
-    hypnogram : str
-        Regular expression for hypnograms; group ``recording``.
-    example : str
-        A pair of names, for messages.
-    channels : tuple of str
-        Channels to read.
-    preprocessing : Preprocessing
-        What is done to the signals.
-    """
+    """How one data base names its nights, and how the paper reads it."""
 
     title: str
     signals: str
@@ -73,22 +57,7 @@ def plan_sleep(
     channels: Sequence[str] | None = None,
     preprocessing: Preprocessing | None = None,
 ) -> ReadPlan:
-    """Plan the reading of a folder of nights.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder with pairs of files, at any depth.
-    channels : sequence of str | None
-        Channels to read; None takes those of the paper.
-    preprocessing : Preprocessing | None
-        What is done to the signals; None does what the paper does.
-
-    Returns
-    -------
-    ReadPlan
-        What to read.
-    """
+    """Plan the reading of a folder of nights."""
     files = sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".edf")
     scheme = next((one for one in NAMING_SCHEMES if _named(files, one.signals)), None)
     if scheme is None:

@@ -29,20 +29,6 @@ def cut_recording(
 
     The file is read a piece at a time, with enough signal on both sides that every sample is
     as if the whole recording had been filtered.
-
-    Parameters
-    ----------
-    recording : Recording
-        What to read.
-    preprocessing : Preprocessing
-        What to do to the signals.
-
-    Returns
-    -------
-    x : array of shape (n_windows, n_channels, n_times)
-        The windows in volts.
-    quality : WindowQuality
-        What is wrong with them in the recording itself, before it is filtered.
     """
     raw = _open(recording)
     rate = preprocessing.rate(recording.sfreq)

@@ -27,12 +27,12 @@ _LIGHTS_OFF = datetime.datetime(2000, 1, 1, 23, 0)
 
 @dataclass(frozen=True)
 class _Style:
-    """How one data base writes its nights; file names are formatted with a number."""
+    """How a database writes its nights; file names are formatted with a number."""
 
     signals: str
     hypnogram: str
     first: int
-    most: int
+    max_nights: int
     label: str
     sfreq: float
     one_per_window: bool
@@ -44,7 +44,7 @@ _STYLES = {
         signals="SC4{:02d}1E0-PSG.edf",
         hypnogram="SC4{:02d}1EC-Hypnogram.edf",
         first=0,
-        most=100,
+        max_nights=100,
         label="EEG {}",
         sfreq=100.0,
         one_per_window=False,
@@ -54,7 +54,7 @@ _STYLES = {
         signals="01-03-{:04d} PSG.edf",
         hypnogram="01-03-{:04d} Base.edf",
         first=1,
-        most=9999,
+        max_nights=9999,
         label="EEG {}-CLE",
         sfreq=256.0,
         one_per_window=True,
@@ -68,35 +68,17 @@ def write_edf(nights: Iterable[Night], folder: str | os.PathLike[str]) -> list[t
 
     Nights of the montage ``"physionet"`` become files such as ``SC4001E0-PSG.edf`` and
     ``SC4001EC-Hypnogram.edf``, those of ``"mass"`` files such as ``01-03-0001 PSG.edf`` at 256 Hz
-    and ``01-03-0001 Base.edf``, numbered in the order in which they come.
-
-    Parameters
-    ----------
-    nights : iterable of Night
-        What to write, at most 100 of the montage ``"physionet"``.
-    folder : path-like
-        Where to write; it is made if it does not exist.
-
-    Returns
-    -------
-    list of (Path, Path)
-        The files with the signals and the hypnograms.
-
-    Notes
-    -----
-    Sleep Physionet is scored by the rules of Rechtschaffen and Kales, which have a stage 4: the
-    half of the windows of N3 with the larger signals are written as such. Signals are rounded to
-    16 bits.
+    and ``01-03-0001 Base.edf``, numbered in order. Return the pairs of paths.
     """
     edfio = _import_edfio()
     target = make_folder(folder)
     written = []
     for count, night in enumerate(nights):
         style = _STYLES[night.montage]
-        if count >= style.most:
+        if count >= style.max_nights:
             raise ValueError(
-                f"`nights` must be at most {style.most} of the montage {night.montage!r}, whose "
-                "file names have no room for more; write them to several folders."
+                f"`nights` must be at most {style.max_nights} of the montage {night.montage!r}: "
+                "file names have no room for more. Write them to several folders."
             )
         number = count + style.first
         pair = target / style.signals.format(number), target / style.hypnogram.format(number)
@@ -105,8 +87,8 @@ def write_edf(nights: Iterable[Night], folder: str | os.PathLike[str]) -> list[t
         about = {"recording": recording, "patient": patient, "starttime": _LIGHTS_OFF.time()}
         edfio.Edf(_signals(edfio, night, style), **about).write(pair[0])
         stages = [
-            edfio.EdfAnnotation(one.onset, one.duration, one.text)
-            for one in _hypnogram(night, style)
+            edfio.EdfAnnotation(stage.onset, stage.duration, stage.text)
+            for stage in _hypnogram(night, style)
         ]
         edfio.Edf([], annotations=stages, **about).write(pair[1])
         written.append(pair)
@@ -118,8 +100,8 @@ def _import_edfio() -> Any:
         return importlib.import_module("edfio")
     except ImportError as error:
         raise CaddaError(
-            f"Writing EDF files needs the package edfio, which cannot be imported: {error}. "
-            "Try: pip install 'cadda[edf-export]'."
+            f"writing EDF files needs the package edfio, which cannot be imported: {error}; "
+            "try pip install 'cadda[edf-export]'."
         ) from error
 
 
@@ -142,7 +124,7 @@ def _signals(edfio: Any, night: Night, style: _Style) -> list[Any]:
 
 
 def _resampled(signals: NDArray[np.float64], sfreq: float, wanted: float) -> NDArray[np.float64]:
-    """Interpolate signals to a higher rate; no frequency is added or lost."""
+    """Interpolate to a higher sampling rate in the Fourier domain."""
     if wanted == sfreq:
         return signals
     n_times = round(signals.shape[1] * wanted / sfreq)
@@ -150,12 +132,12 @@ def _resampled(signals: NDArray[np.float64], sfreq: float, wanted: float) -> NDA
 
 
 def _hypnogram(night: Night, style: _Style) -> list[Annotation]:
-    """Write down the stages, one annotation per window or one for windows of the same stage."""
+    """Annotate the stages, per window or per sequence of windows of one stage."""
     texts = _scored(night, style)
     lengths = [1] * len(texts)
     if not style.one_per_window:
-        spells = [(text, len(list(group))) for text, group in groupby(texts)]
-        texts, lengths = [text for text, _ in spells], [length for _, length in spells]
+        runs = [(text, len(list(group))) for text, group in groupby(texts)]
+        texts, lengths = [text for text, _ in runs], [length for _, length in runs]
     ends = np.cumsum(lengths) * WINDOW_SECONDS
     return [
         Annotation(float(end - length * WINDOW_SECONDS), length * WINDOW_SECONDS, text)

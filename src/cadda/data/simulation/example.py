@@ -1,4 +1,4 @@
-"""A few seconds of made-up sleep EEG, to look at operations without any data at hand."""
+"""A few seconds of simulated sleep EEG, to show operations without any data."""
 
 from __future__ import annotations
 
@@ -12,23 +12,13 @@ __all__ = ["EXAMPLE_CHANNELS", "EXAMPLE_SFREQ", "example_window"]
 EXAMPLE_CHANNELS = ("C3", "C4", "O1", "O2", "F3", "F4")
 EXAMPLE_SFREQ = 128.0
 _FIELD_WIDTH = 0.6
-"""How far, in head radii, a source is seen by the sensors around it."""
+"""Distance in head radii over which a source reaches the sensors around it."""
 
 
 def example_window(*, seconds: float = 10.0, seed: int = 0) -> NDArray[np.float32]:
-    """Make one window of light sleep: 1/f background, alpha, a spindle and a K-complex.
+    """Simulate a window of light sleep: 1/f background, alpha, a spindle and a K-complex.
 
-    Parameters
-    ----------
-    seconds : float
-        Length of the window.
-    seed : int
-        Same seed, same window.
-
-    Returns
-    -------
-    array of shape (6, n_times)
-        Standardised signals of `EXAMPLE_CHANNELS` at `EXAMPLE_SFREQ`.
+    The array has the shape (n_channels, n_times) for `EXAMPLE_CHANNELS`, standardised.
     """
     rng = np.random.default_rng(seed)
     time = np.arange(round(seconds * EXAMPLE_SFREQ)) / EXAMPLE_SFREQ
@@ -53,7 +43,7 @@ def example_window(*, seconds: float = 10.0, seed: int = 0) -> NDArray[np.float3
 
 
 def _background(rng: np.random.Generator, n_times: int) -> NDArray[np.float64]:
-    """Give noise whose power falls with the frequency, low-passed at 30 Hz."""
+    """Draw 1/f noise, low-passed at 30 Hz."""
     frequency = np.fft.rfftfreq(n_times, 1 / EXAMPLE_SFREQ)
     amplitude = np.maximum(frequency, 0.5) ** -0.7 / (1 + (frequency / 30) ** 8)
     phase = rng.uniform(0, 2 * np.pi, len(frequency))
@@ -62,7 +52,7 @@ def _background(rng: np.random.Generator, n_times: int) -> NDArray[np.float64]:
 
 
 def _k_complex(time: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give a sharp negative wave followed by a slower positive one."""
+    """Return a sharp negative wave followed by a slower positive one."""
     sharp = np.exp(-((time / 0.12) ** 2))
     slow = np.exp(-(((time - 0.45) / 0.28) ** 2))
     return 0.6 * slow - sharp

@@ -1,4 +1,4 @@
-"""The head of a simulated sleeper: electrodes, derivations, and how a source reaches them."""
+"""The head of a simulated subject: electrodes, derivations and the lead field of sources."""
 
 from __future__ import annotations
 
@@ -29,23 +29,11 @@ _EYES = (0.0, 0.85, -0.6)
 
 @dataclass(frozen=True)
 class SleepMontage:
-    """What a sleep laboratory records.
-
-    Parameters
-    ----------
-    name : str
-        Name of the montage.
-    sfreq : float
-        Sampling rate in Hz.
-    derivations : tuple of (str, tuple of str)
-        For each channel an electrode, and the electrodes whose mean is subtracted from it.
-    ch_names : tuple of str
-        Names of the channels.
-    """
+    """The channels of a sleep recording."""
 
     name: str
     sfreq: float
-    derivations: tuple[tuple[str, tuple[str, ...]], ...]
+    derivations: tuple[tuple[str, tuple[str, ...]], ...]  # an electrode, and its references
     ch_names: tuple[str, ...]
 
     @property
@@ -82,116 +70,47 @@ SLEEP_MONTAGES = {
 
 
 def sleep_montage(name: str) -> SleepMontage:
-    """Find a montage by its name.
-
-    Parameters
-    ----------
-    name : str
-        One of `SLEEP_MONTAGES`.
-
-    Returns
-    -------
-    SleepMontage
-        The montage.
-    """
+    """Return a montage by name."""
     if name not in SLEEP_MONTAGES:
-        known = " or ".join(repr(one) for one in SLEEP_MONTAGES)
+        choices = " or ".join(repr(known) for known in SLEEP_MONTAGES)
         hint = did_you_mean(str(name), SLEEP_MONTAGES)
-        raise ValueError(f"`montage` must be {known}, got {name!r}{hint}.")
+        raise ValueError(f"`montage` must be {choices}, got {name!r}{hint}.")
     return SLEEP_MONTAGES[name]
 
 
 @dataclass(frozen=True)
 class Place:
-    """A current dipole in the head, all in head radii around its centre.
-
-    Parameters
-    ----------
-    position : tuple of float
-        Where it is.
-    moment : tuple of float
-        Its direction.
-    seen_at : tuple of float
-        The point of the scalp at which a source of 1 µV is seen as 1 µV.
-    """
+    """A current dipole in the head, all in head radii around its centre."""
 
     position: tuple[float, ...]
     moment: tuple[float, ...]
-    seen_at: tuple[float, ...]
+    seen_at: tuple[float, ...]  # where its potential is 1
 
 
 def scalp(name: str, depth: float) -> Place:
-    """Give a dipole below a point of the scalp that points at it.
-
-    Parameters
-    ----------
-    name : str
-        Position of the 10-10 system.
-    depth : float
-        Depth below the scalp in head radii. The skull blurs what the scalp sees, and a dipole
-        deeper than the cortex stands for that: 0.5 is focal, 0.8 is wide.
-
-    Returns
-    -------
-    Place
-        The dipole.
-    """
+    """Return a radial dipole below a point of the scalp."""
     point = electrode_positions([name])[0]
     return Place(tuple((1 - depth) * point), tuple(point), tuple(point))
 
 
 def eyes(direction: str) -> Place:
-    """Give the dipole by which a movement of both eyes is seen.
-
-    Parameters
-    ----------
-    direction : str
-        ``"up"``, positive at the forehead, or ``"right"``, positive at the right temple.
-
-    Returns
-    -------
-    Place
-        The dipole.
-    """
+    """Return the dipole of a movement of both eyes, ``"up"`` or ``"right"``."""
     moment = (0.0, 0.0, 1.0) if direction == "up" else (1.0, 0.0, 0.0)
     seen_at = electrode_positions(["Fpz" if direction == "up" else "F8"])[0]
     return Place(_EYES, moment, tuple(seen_at))
 
 
 def electrode_positions(names: Sequence[str]) -> NDArray[np.float64]:
-    """Look up electrodes on a head of radius 1.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Positions of the 10-10 system.
-
-    Returns
-    -------
-    array of shape (n_names, 3)
-        Unit vectors, x to the right, y to the front, z up.
-    """
+    """Return positions of electrodes on a head of radius 1, shape (n_electrodes, 3)."""
     positions = resolve_montage(names).positions
     return np.asarray(positions / np.linalg.norm(positions, axis=1, keepdims=True))
 
 
 def lead_field(electrodes: NDArray[np.float64], places: Sequence[Place]) -> NDArray[np.float32]:
-    r"""Say how much of each source each electrode sees.
+    r"""Compute the gain from each source to each electrode, shape (n_electrodes, n_places).
 
-    The potential of a dipole q in a conductor without borders,
+    The potential of a dipole q in an unbounded conductor,
     :math:`V(r) \propto q \cdot (r - s) / |r - s|^3`, relative to the point `Place.seen_at`.
-
-    Parameters
-    ----------
-    electrodes : array of shape (n_electrodes, 3)
-        Positions in head radii.
-    places : sequence of Place
-        The sources.
-
-    Returns
-    -------
-    array of shape (n_electrodes, n_places)
-        Gains.
     """
     columns = [
         _potential(electrodes, place) / _potential(np.array([place.seen_at]), place)

@@ -1,4 +1,4 @@
-"""The course of a simulated night: which stage follows which, and how one passes into the next."""
+"""The hypnogram of a simulated night, and the gradual transitions between stages."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["N_STATES", "STEPS_PER_WINDOW", "WINDOW_SECONDS", "draw_stages", "sta
 
 WINDOW_SECONDS = 30.0
 STEPS_PER_WINDOW = 6
-"""Sleep may change within a window; the window is scored by what most of it shows."""
+"""Sleep may change within a window, which gets the most frequent stage of its steps."""
 
 N_STATES = 6
-"""Wake has two faces, eyes open and eyes closed, then come the four stages of sleep."""
+"""Wake with eyes open, wake with eyes closed, and the four stages of sleep."""
 
 _WINDOWS_PER_CYCLE = 45
-_MOST_CYCLES = 5
-_MOST_TRIES = 200
+_MAX_CYCLES = 5
+_MAX_TRIES = 200
 
 _BLUR = 1.0
-"""How gradually a stage passes into the next, as a standard deviation in steps."""
+"""Width of a transition between stages: a standard deviation in steps."""
 
-# Rows are the present stage, columns the next one; the diagonal is how long a stage lasts where
-# all attract alike, in hundredths of a cycle.
-_PASSAGES = np.array(
+# Rows: present stage, columns: next stage. The diagonal is the duration of a stage where all
+# attract alike, in hundredths of a cycle.
+_TRANSITIONS = np.array(
     [
         [9.0, 1.2, 0.1, 0.0, 0.05],
         [0.5, 4.0, 1.0, 0.0, 0.35],
@@ -34,7 +34,7 @@ _PASSAGES = np.array(
         [0.35, 0.5, 0.4, 0.0, 8.0],
     ]
 )
-# Time within a cycle from 0 to 1, and how much each stage attracts then.
+# Time within a cycle from 0 to 1, and how strongly each stage attracts then.
 _CLOCK = np.array([0.0, 0.08, 0.2, 0.35, 0.55, 0.7, 0.85, 1.0])
 _ATTRACTION = np.array(
     [
@@ -50,31 +50,15 @@ _ATTRACTION = np.array(
 def draw_stages(
     rng: np.random.Generator, n_windows: int, *, wakefulness: float = 1.0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw a night: a Markov chain that the sleep cycle and the hour pull along.
+    """Draw the stages of steps and windows from a Markov chain driven by cycle and hour.
 
     Deep sleep attracts more at the beginning of the night, REM sleep more at its end. A short
     night is a compressed one; from 40 windows on, every stage has at least two of them.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    n_windows : int
-        Length of the night in windows.
-    wakefulness : float
-        How much more than usual wake and N1 attract.
-
-    Returns
-    -------
-    steps : array of shape (n_windows * STEPS_PER_WINDOW,)
-        Index in `STAGES` of each step.
-    labels : array of shape (n_windows,)
-        Index in `STAGES` of each window, the stage that most of its steps are in.
     """
-    chances = _chances(n_windows, wakefulness)
+    cdf = _transition_cdf(n_windows, wakefulness)
     fewest = min(2, n_windows // 20)
-    for _ in range(_MOST_TRIES):
-        steps = _walk(chances, rng.random(len(chances)))
+    for _ in range(_MAX_TRIES):
+        steps = _walk(cdf, rng.random(len(cdf)))
         labels = _majority(steps.reshape(n_windows, STEPS_PER_WINDOW))
         counts = np.bincount(labels, minlength=len(STAGES))
         if counts.min() >= fewest and counts.max() < n_windows:
@@ -85,22 +69,7 @@ def draw_stages(
 def state_weights(
     rng: np.random.Generator, steps: NDArray[np.int64], *, eyes_open: float
 ) -> NDArray[np.float64]:
-    """Say how much of each state there is in each step, for stages pass gradually.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    steps : array of shape (n_steps,)
-        Stage of each step.
-    eyes_open : float
-        Fraction of wake with open eyes.
-
-    Returns
-    -------
-    array of shape (n_steps, N_STATES)
-        Weights that sum to 1: wake with eyes open, wake with eyes closed, N1, N2, N3, R.
-    """
+    """Return the fraction of each state in each step, shape (n_steps, N_STATES)."""
     # Eyes stay open or closed for some steps at a time.
     spell = np.cumsum(rng.random(len(steps)) < 1 / STEPS_PER_WINDOW)
     is_open = rng.random(len(steps))[spell] < eyes_open
@@ -112,33 +81,33 @@ def state_weights(
     return np.stack(columns, axis=1)
 
 
-def _chances(n_windows: int, wakefulness: float) -> NDArray[np.float64]:
-    """Give for each step the cumulative chances of the next stage, one row per present stage."""
+def _transition_cdf(n_windows: int, wakefulness: float) -> NDArray[np.float64]:
+    """Compute cumulative transition probabilities, shape (n_steps, n_stages, n_stages)."""
     n_steps = n_windows * STEPS_PER_WINDOW
-    n_cycles = int(np.clip(round(n_windows / _WINDOWS_PER_CYCLE), 1, _MOST_CYCLES))
+    n_cycles = int(np.clip(round(n_windows / _WINDOWS_PER_CYCLE), 1, _MAX_CYCLES))
     hour = np.arange(n_steps) / n_steps
     clock = (hour * n_cycles) % 1
     attraction = np.stack([np.interp(clock, _CLOCK, row) for row in _ATTRACTION], axis=1)
     attraction[:, :2] *= wakefulness
     attraction[:, 3] *= 1.6 - 1.2 * hour
     attraction[:, 4] *= 0.5 + hour
-    passages = _PASSAGES.copy()
-    np.fill_diagonal(passages, np.diag(passages) / 100 * n_steps / n_cycles)
-    chances = passages * attraction[:, None, :]
-    return np.asarray(np.cumsum(chances / chances.sum(axis=2, keepdims=True), axis=2))
+    transitions = _TRANSITIONS.copy()
+    np.fill_diagonal(transitions, np.diag(transitions) / 100 * n_steps / n_cycles)
+    cdf = transitions * attraction[:, None, :]
+    return np.asarray(np.cumsum(cdf / cdf.sum(axis=2, keepdims=True), axis=2))
 
 
-def _walk(chances: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Go through the night from wake on, one uniform number per step."""
+def _walk(cdf: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Sample the chain from wake on, with one uniform number per step."""
     steps = np.zeros(len(draws), dtype=np.int64)
     stage = 0
     for i, draw in enumerate(draws):
         steps[i] = stage
-        stage = min(int(np.searchsorted(chances[i, stage], draw, side="right")), len(STAGES) - 1)
+        stage = min(int(np.searchsorted(cdf[i, stage], draw, side="right")), len(STAGES) - 1)
     return steps
 
 
 def _majority(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Find the most frequent stage of each row; the first of two that are equally frequent."""
+    """Return the most frequent stage of each row, and the first one of a tie."""
     counts = (steps[:, :, None] == np.arange(len(STAGES))).sum(axis=1)
     return np.asarray(counts.argmax(axis=1), dtype=np.int64)

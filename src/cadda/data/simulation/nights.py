@@ -1,4 +1,4 @@
-"""Simulated sleep: nights in volts, or windows ready for use, with nothing to download."""
+"""`simulate_sleep`: simulated nights, as recordings in volts or as windows ready for use."""
 
 from __future__ import annotations
 
@@ -31,32 +31,16 @@ __all__ = [
     "simulated_subject",
 ]
 
-_SHORTEST_NIGHT = 10
+_MIN_WINDOWS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Night:
-    """One simulated recording.
-
-    Parameters
-    ----------
-    subject : str
-        Name of the sleeper.
-    volts : array of shape (n_channels, n_times)
-        Signals in volts, as an amplifier gives them.
-    stages : array of shape (n_windows,)
-        Stage of each 30 s, as an index into W, N1, N2, N3, R.
-    montage : str
-        ``"physionet"`` or ``"mass"``.
-    sfreq : float
-        Sampling rate in Hz.
-    ch_names : tuple of str
-        Names of the channels.
-    """
+    """One simulated recording."""
 
     subject: str
-    volts: NDArray[np.float64]
-    stages: NDArray[np.int64]
+    volts: NDArray[np.float64]  # shape (n_channels, n_times)
+    stages: NDArray[np.int64]  # one per window of 30 s, indices into `STAGES`
     montage: str
     sfreq: float
     ch_names: tuple[str, ...]
@@ -67,26 +51,26 @@ def simulate_sleep(
 ) -> Windows:
     """Simulate sleep of several subjects, as windows ready for use.
 
-    Each subject sleeps one short night with a hypnogram of its own. Peak frequencies, amplitudes,
-    rates of events, electrode places and noise differ between subjects, stages pass gradually,
-    and a window is scored by what most of it shows, so that subjects must be generalised over.
+    Each subject sleeps one short night with its own hypnogram. Peak frequencies, amplitudes, event
+    rates, electrode positions and noise differ between subjects, so a model has to generalise.
+    Transitions between stages are gradual, and a window has the label of its most frequent stage.
 
     Parameters
     ----------
     n_subjects : int
-        How many subjects. The first ones are the same however many there are.
+        Number of subjects. The first of them are the same for any number.
     n_windows : int
-        How many windows of 30 s each of them has, at least 10; from 40 on, each has all stages.
+        Number of windows of 30 s per subject, at least 10; from 40 on, each has all stages.
     montage : str
         ``"physionet"``: the derivations Fpz-Cz and Pz-Oz at 100 Hz. ``"mass"``: C3, C4, F3, F4, O1
-        and O2 against linked ears at 128 Hz.
+        and O2 referenced to linked ears at 128 Hz.
     seed : int
         Same seed, same bytes.
 
     Returns
     -------
     Windows
-        Low-passed at 30 Hz and standardised, the windows of a subject in the order of the night.
+        The windows, low-passed at 30 Hz and standardised, in the order of time.
 
     Examples
     --------
@@ -100,26 +84,9 @@ def simulate_sleep(
 def simulate_nights(
     n_subjects: int = 12, n_windows: int = 100, *, montage: str = "physionet", seed: int = 0
 ) -> Iterator[Night]:
-    """Simulate one night after another.
-
-    Parameters
-    ----------
-    n_subjects : int
-        How many subjects.
-    n_windows : int
-        How many windows of 30 s each of them has, at least 10.
-    montage : str
-        ``"physionet"`` or ``"mass"``; see `simulate_sleep`.
-    seed : int
-        Same seed, same bytes.
-
-    Returns
-    -------
-    iterator of Night
-        One night per subject, each simulated when it is asked for.
-    """
-    count = _whole("n_subjects", n_subjects, 1)
-    _whole("n_windows", n_windows, _SHORTEST_NIGHT)
+    """Simulate a night per subject, lazily; see `simulate_sleep` for the arguments."""
+    count = _check_whole("n_subjects", n_subjects, 1)
+    _check_whole("n_windows", n_windows, _MIN_WINDOWS)
     sleep_montage(montage)
     return (
         simulate_night(subject, n_windows=n_windows, montage=montage, seed=seed)
@@ -130,27 +97,9 @@ def simulate_nights(
 def simulate_night(
     subject: int = 0, *, n_windows: int = 100, montage: str = "physionet", seed: int = 0
 ) -> Night:
-    """Simulate one night of one subject.
-
-    Parameters
-    ----------
-    subject : int
-        Which subject, from 0.
-    n_windows : int
-        How many windows of 30 s, at least 10. The night is compressed to fit.
-    montage : str
-        ``"physionet"`` or ``"mass"``; see `simulate_sleep`. The sleeper and the stages are the
-        same for both.
-    seed : int
-        Same seed, same bytes.
-
-    Returns
-    -------
-    Night
-        Signals in volts and the stage of each window.
-    """
-    number = _whole("subject", subject, 0)
-    length = _whole("n_windows", n_windows, _SHORTEST_NIGHT)
+    """Simulate one night of one subject."""
+    number = _check_whole("subject", subject, 0)
+    length = _check_whole("n_windows", n_windows, _MIN_WINDOWS)
     recorded = sleep_montage(montage)
     sleeper = simulated_subject(number, seed=seed)
     seeds = Seeds(seed)
@@ -169,38 +118,14 @@ def simulate_night(
 
 
 def simulated_subject(subject: int = 0, *, seed: int = 0) -> Subject:
-    """Tell the truth about a subject: peak frequencies, rates, electrode places and the like.
-
-    Parameters
-    ----------
-    subject : int
-        Which subject, from 0.
-    seed : int
-        The seed of the simulation.
-
-    Returns
-    -------
-    Subject
-        What `simulate_night` makes the night from.
-    """
-    number = _whole("subject", subject, 0)
-    seeds = Seeds(_whole("seed", seed, 0))
+    """Return the parameters that a simulated subject was drawn with."""
+    number = _check_whole("subject", subject, 0)
+    seeds = Seeds(_check_whole("seed", seed, 0))
     return draw_subject(_generator(seeds, "sleeper", number))
 
 
 def nights_to_windows(nights: Iterable[Night]) -> Windows:
-    """Cut nights into windows, low-passed and standardised.
-
-    Parameters
-    ----------
-    nights : iterable of Night
-        At least one, all of the same montage.
-
-    Returns
-    -------
-    Windows
-        The windows of all nights, in order.
-    """
+    """Convert nights to windows, low-passed and standardised."""
     x, stages, subjects = [], [], []
     montages: set[str] = set()
     for night in nights:
@@ -228,7 +153,7 @@ def _generator(seeds: Seeds, name: str, subject: int) -> np.random.Generator:
 
 
 def _cut(night: Night) -> NDArray[np.float32]:
-    """Low-pass a night as a real one is and cut it, shape (n_windows, n_channels, n_times)."""
+    """Low-pass and cut a night like a real one, shape (n_windows, n_channels, n_times)."""
     filtered = _filtered(night.volts, _low_pass(night.sfreq))
     windows = filtered.reshape(len(night.ch_names), len(night.stages), -1)
     return np.asarray(windows.swapaxes(0, 1), dtype=np.float32)
@@ -236,7 +161,7 @@ def _cut(night: Night) -> NDArray[np.float32]:
 
 @cache
 def _low_pass(sfreq: float) -> NDArray[np.float64]:
-    """Design the filter that recordings are filtered with, of odd length and symmetric."""
+    """Design the filter of `Preprocessing`, symmetric and of odd length."""
     import mne
 
     usual = Preprocessing()
@@ -245,7 +170,7 @@ def _low_pass(sfreq: float) -> NDArray[np.float64]:
 
 
 def _filtered(signals: NDArray[np.float64], fir: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Filter with zero phase, as MNE does, but by one Fourier transform instead of thousands."""
+    """Filter with zero phase as MNE does, but with one Fourier transform instead of thousands."""
     n_times, reach = signals.shape[1], len(fir) // 2
     margin = ((0, 0), (reach, reach))
     padded = np.pad(signals, margin, mode="reflect", reflect_type="odd")
@@ -254,11 +179,11 @@ def _filtered(signals: NDArray[np.float64], fir: NDArray[np.float64]) -> NDArray
     return np.asarray(np.fft.irfft(spectrum, n=length)[:, 2 * reach : 2 * reach + n_times])
 
 
-def _whole(name: str, value: int, least: int) -> int:
+def _check_whole(name: str, value: int, minimum: int) -> int:
     try:
         number = -1 if isinstance(value, bool) else index(value)
     except TypeError:
         number = -1
-    if number < least:
-        raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+    if number < minimum:
+        raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}.")
     return number

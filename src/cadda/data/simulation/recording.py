@@ -1,4 +1,4 @@
-"""Adds up what the sources of a simulated sleeper send to the electrodes."""
+"""The recording of a simulated subject: sources mixed into channels."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["record"]
 
 _STEP_SECONDS = WINDOW_SECONDS / STEPS_PER_WINDOW
 _FLUCTUATION = 0.2
-"""Standard deviation of the logarithm of amplitudes and rates in the course of minutes."""
+"""Standard deviation of the logarithm of amplitudes and rates over minutes."""
 
 _EVENT_SPREAD = 0.35
 """Standard deviation of the logarithm of the amplitude from event to event."""
 
 _HIGH_PASS = 0.3
-"""Lower end of what the amplifier passes, in Hz."""
+"""High-pass edge of the amplifier in Hz."""
 
 
 def record(
@@ -33,23 +33,9 @@ def record(
     weights: NDArray[np.float64],
     montage: SleepMontage,
 ) -> NDArray[np.float64]:
-    """Record a sleeper.
+    """Simulate the channels of a montage in volts, shape (n_channels, n_times).
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    subject : Subject
-        The sleeper.
-    weights : array of shape (n_steps, N_STATES)
-        How much of each state there is in each step of the night.
-    montage : SleepMontage
-        What is recorded.
-
-    Returns
-    -------
-    array of shape (n_channels, n_times)
-        Signals in volts.
+    The weights are those of `state_weights`, shape (n_steps, N_STATES).
     """
     n_times = round(len(weights) * _STEP_SECONDS * montage.sfreq)
     n_drawn = draw.fast_length(n_times)
@@ -123,7 +109,7 @@ def _events(
 def _gains(
     source: Rhythm | Event, positions: NDArray[np.float64], montage: SleepMontage
 ) -> NDArray[np.float32]:
-    """Say how much of each place of a source each channel sees."""
+    """Compute the gain from each place of a source to each channel."""
     if source.places == SENSORS:
         return montage.matrix
     return montage.matrix @ lead_field(positions, _places(source.places, source.depth))
@@ -149,7 +135,7 @@ def _fluctuation(rng: np.random.Generator, n_steps: int) -> NDArray[np.float64]:
 
 
 def _amplified(signals: NDArray[np.float32], sfreq: float) -> NDArray[np.float64]:
-    """Take slow drifts away, as an amplifier does, and turn µV into volts."""
+    """Remove slow drifts, as an amplifier does, and convert µV to volts."""
     n_times = signals.shape[1]
     n_padded = draw.fast_length(n_times)
     frequency = np.fft.rfftfreq(n_padded, 1 / sfreq)

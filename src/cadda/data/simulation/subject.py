@@ -1,4 +1,4 @@
-"""What makes one simulated sleeper differ from the next."""
+"""How simulated subjects differ from each other."""
 
 from __future__ import annotations
 
@@ -21,58 +21,27 @@ _DISPLACEMENT = 0.08
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """One sleeper.
+    """The parameters of one simulated subject."""
 
-    Parameters
-    ----------
-    peaks : dict of str to float
-        Frequency in Hz of each rhythm and event that has one.
-    gains : dict of str to float
-        How much stronger than usual each rhythm and event is.
-    rates : dict of str to float
-        How much more often than usual each event comes.
-    exponent : float
-        Slope of the 1/f background.
-    positions : array of shape (n_electrodes, 3)
-        Where `ELECTRODES` were really put, in head radii.
-    noise : array of shape (n_electrodes,)
-        Noise of each of them in µV.
-    eyes_open : float
-        Fraction of wake with open eyes.
-    wakefulness : float
-        How much more than usual wake and N1 attract.
-    """
-
-    peaks: dict[str, float]
-    gains: dict[str, float]
-    rates: dict[str, float]
-    exponent: float
-    positions: NDArray[np.float64]
-    noise: NDArray[np.float64]
-    eyes_open: float
-    wakefulness: float
+    peaks: dict[str, float]  # peak frequency of each rhythm and event, in Hz
+    gains: dict[str, float]  # factor of the amplitude of each
+    rates: dict[str, float]  # factor of the rate of each event
+    exponent: float  # of the 1/f background
+    positions: NDArray[np.float64]  # of `ELECTRODES`, shape (n_electrodes, 3), in head radii
+    noise: NDArray[np.float64]  # of each electrode, in µV
+    eyes_open: float  # fraction of wake
+    wakefulness: float  # how much wake and N1 attract; 1 on average
 
 
 def draw_subject(rng: np.random.Generator) -> Subject:
-    """Draw a sleeper.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    Subject
-        The sleeper, who does not depend on the montage.
-    """
+    """Draw a subject."""
     sources = (*RHYTHMS, *EVENTS)
     skull = rng.lognormal(0, 0.2)
     placed = electrode_positions(ELECTRODES) + rng.normal(0, _DISPLACEMENT, (len(ELECTRODES), 3))
     return Subject(
-        peaks={one.name: rng.normal(one.frequency, one.shift) for one in sources},
-        gains={one.name: skull * rng.lognormal(0, _SPREAD) for one in sources},
-        rates={one.name: rng.lognormal(0, _SPREAD) for one in EVENTS},
+        peaks={s.name: rng.normal(s.frequency, s.shift) for s in sources},
+        gains={s.name: skull * rng.lognormal(0, _SPREAD) for s in sources},
+        rates={event.name: rng.lognormal(0, _SPREAD) for event in EVENTS},
         exponent=rng.normal(1.8, 0.2),
         positions=placed / np.linalg.norm(placed, axis=1, keepdims=True),
         noise=rng.lognormal(np.log(1.2), 0.4, len(ELECTRODES)),

@@ -25,66 +25,26 @@ EYES = ("eyes up", "eyes right")
 
 @dataclass(frozen=True)
 class Rhythm:
-    """An ongoing activity.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    places : tuple of str
-        Points of the scalp above its sources, each with a signal of its own.
-    microvolts : tuple of float
-        Root mean square in each state.
-    depth : float
-        Depth of the sources in head radii.
-    frequency : float
-        Usual peak in Hz; 0 for a 1/f background.
-    width : float
-        Standard deviation of the peak itself in Hz.
-    shift : float
-        Standard deviation of its frequency between subjects in Hz.
-    """
+    """An ongoing activity with a spectral peak, or 1/f noise where the frequency is 0."""
 
     name: str
-    places: tuple[str, ...]
-    microvolts: PerState
-    depth: float = 0.6
-    frequency: float = 0.0
-    width: float = 1.0
-    shift: float = 0.0
+    places: tuple[str, ...]  # points of the scalp, each above a source with its own signal
+    microvolts: PerState  # root mean square at that point
+    depth: float = 0.6  # below the scalp, in head radii
+    frequency: float = 0.0  # peak in Hz, mean over subjects
+    width: float = 1.0  # of the peak, in Hz
+    shift: float = 0.0  # standard deviation of the peak over subjects, in Hz
 
 
 @dataclass(frozen=True)
 class Event:
-    """A wave that comes and goes.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    wave : callable
-        Function of `sources` or `artefacts` that draws it.
-    seconds : float
-        Longest duration.
-    places : tuple of str
-        Points of the scalp above its sources, `EYES` or `SENSORS`; each event is in one of them.
-    microvolts : float
-        Usual amplitude.
-    per_minute : tuple of float
-        Rate in each state.
-    depth : float
-        Depth of the sources in head radii.
-    frequency : float
-        Usual frequency in Hz, for a wave that has one; else 0.
-    shift : float
-        Standard deviation of the frequency between subjects in Hz.
-    """
+    """A transient waveform; the fields that `Rhythm` has too are the same here."""
 
     name: str
-    wave: Callable[..., NDArray[np.float32]]
-    seconds: float
+    wave: Callable[..., NDArray[np.float32]]  # draws waves; some take the peak frequency as well
+    seconds: float  # the longest
     places: tuple[str, ...]
-    microvolts: float
+    microvolts: float  # amplitude, median over events
     per_minute: PerState
     depth: float = 0.7
     frequency: float = 0.0
