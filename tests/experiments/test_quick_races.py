@@ -7,7 +7,7 @@ import pytest
 
 import cadda
 from cadda.compute import open_engine
-from cadda.data.datasets.digits import read_digits
+from cadda.data.datasets.mnist import read_digits
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.preparing import prepare
 from cadda.experiments.registry import find_study

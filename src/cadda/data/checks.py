@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
-
-from cadda.data.io.chunks import chunks
 
 __all__ = [
     "check_finite",
@@ -20,8 +18,12 @@ __all__ = [
     "check_per_window",
     "check_positions",
     "check_signals",
+    "chunks",
     "count_missing",
 ]
+
+CHUNK = 64
+"""Windows that are processed together, so that memory-mapped data are never loaded whole."""
 
 
 def check_signals(x: ArrayLike | Tensor) -> Tensor:
@@ -127,6 +129,12 @@ def check_positions(positions: ArrayLike, n_channels: int) -> NDArray[np.float64
 def count_missing(values: Iterable[Any]) -> int:
     """Count what tables have where nothing is known: None, NaN, NaT or pandas' NA."""
     return sum(value is None or not _equals_itself(value) for value in values)
+
+
+def chunks(n_windows: int) -> Iterator[slice]:
+    """Cut a number of windows into chunks."""
+    for start in range(0, n_windows, CHUNK):
+        yield slice(start, min(start + CHUNK, n_windows))
 
 
 def _equals_itself(value: Any) -> bool:

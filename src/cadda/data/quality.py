@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.io.chunks import chunks
+from cadda.data.checks import chunks
 from cadda.exceptions import DataError
 
 __all__ = ["Quality", "WindowQuality", "assess_windows", "quality_of_kept", "raise_if_bad"]

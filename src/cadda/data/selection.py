@@ -1,4 +1,4 @@
-"""Some channels and classes of windows, chosen by name."""
+"""Selection of channels and classes by name."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.text import did_you_mean
 from cadda.data.channels import find_channels
-from cadda.data.classes import choose_classes
+from cadda.data.checks import check_names
+from cadda.exceptions import DataError
 
-__all__ = ["Selection", "select"]
+__all__ = ["Selection", "select", "select_classes"]
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What was chosen."""
+    """The selected channels, windows and classes."""
 
-    rows: list[int]
+    rows: list[int]  # indices of the channels
     ch_names: tuple[str, ...]
-    kept: NDArray[np.bool_]
-    labels: NDArray[np.int64]
+    kept: NDArray[np.bool_]  # which windows
+    labels: NDArray[np.int64]  # of the windows kept, indices into the new names
     class_names: tuple[str, ...]
 
 
@@ -35,12 +37,49 @@ def select(
     min_windows: int | None,
     where: str,
 ) -> Selection:
-    """Choose channels and classes."""
+    """Select channels, classes and the windows of these classes; None selects all."""
     wanted = tuple(ch_names if channels is None else channels)
     rows = [list(ch_names).index(name) for name in find_channels(wanted, ch_names, where)]
     chosen = tuple(class_names)
-    # Classes that nobody asked for may be without windows.
+    # Without a selection, classes may have no windows.
     if classes is not None or min_windows is not None:
-        chosen, labels = choose_classes(class_names, labels, classes, min_windows)
+        chosen, labels = select_classes(class_names, labels, classes, min_windows)
     kept = labels >= 0
     return Selection(rows, wanted, kept, labels[kept], chosen)
+
+
+def select_classes(
+    names: Sequence[str],
+    labels: NDArray[np.int64],
+    classes: Sequence[str] | None,
+    min_windows: int | None,
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Return the names of the selected classes and new labels, -1 where a window is left out.
+
+    A class with fewer than `min_windows` windows is left out; a class without any is an error
+    unless `min_windows` is given. Labels are indices into the names, -1 for no class.
+    """
+    chosen = list(names if classes is None else check_names("classes", classes))
+    for name in chosen:
+        if name not in names:
+            raise ValueError(
+                f"`classes` must be among {list(names)}, got {name!r}{did_you_mean(name, names)}."
+            )
+    counts = np.bincount(labels[labels >= 0], minlength=len(names))
+    count_of = {name: int(counts[names.index(name)]) for name in chosen}
+    empty = [name for name in chosen if not count_of[name]]
+    if min_windows is None and empty:
+        raise DataError(
+            f"no window of {', '.join(map(repr, empty))}; leave out classes without windows with "
+            "`min_windows`=1, or select others with `classes`."
+        )
+    chosen = [name for name in chosen if count_of[name] >= (min_windows or 0)]
+    if sum(count_of[name] > 0 for name in chosen) < 2:
+        raise DataError(
+            "at least two classes must have "
+            f"{f'{min_windows} windows or more' if min_windows else 'windows'}, got {count_of}."
+        )
+    # The last entry is where -1 points to.
+    new = np.full(len(names) + 1, -1, dtype=np.int64)
+    new[[names.index(name) for name in chosen]] = np.arange(len(chosen))
+    return tuple(chosen), new[labels]

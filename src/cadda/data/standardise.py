@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cadda.data.io.chunks import chunks
+from cadda.data.checks import chunks
 
 __all__ = ["Standardise", "standardise", "standardise_as"]
 

@@ -138,7 +138,7 @@ def test_saved_windows_are_standardised_when_asked(
 def test_classes_without_windows(windows: Windows) -> None:
     three = Windows(**ARRAYS, class_names=["a", "b", "c"])
     assert read_windows(three, channels=["C3"]).class_names == ("a", "b", "c")
-    with pytest.raises(DataError, match=r"no window of 'c'; .*min_windows=1 \(--min-windows 1\)"):
+    with pytest.raises(DataError, match=r"no window of 'c'; .*`min_windows`=1"):
         read_windows(three, classes=["a", "b", "c"])
     assert read_windows(three, min_windows=1).class_names == ("a", "b")
     assert read_windows(three, min_windows=0).class_names == ("a", "b", "c")

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cadda.data.io import windowing
-from cadda.data.io.preprocess import Preprocessing, Recording
-from cadda.data.io.windowing import cut_recording
+from cadda.data.io import preprocess
+from cadda.data.io.preprocess import Preprocessing, Recording, cut_recording
 from cadda.data.standardise import standardise, standardise_as
 from cadda.exceptions import DataError
 
@@ -92,7 +91,7 @@ def test_pieces_are_as_if_the_whole_recording_was_filtered(
         tmp_path / "a.edf", {name: 40 * rng.standard_normal(20_000) for name in names}
     )
     starts = [0.0, 7.5, 12.0, 60.0, 155.0, 170.0]
-    monkeypatch.setattr(windowing, "_PIECE_SAMPLES", piece)
+    monkeypatch.setattr(preprocess, "_PIECE_SAMPLES", piece)
     one = recording(path, ["EEG C", "EEG A"], 100.0, starts)
     x, flaws = cut_recording(one, Preprocessing())
     raw = mne.io.read_raw_edf(path, preload=True, verbose="error")
@@ -119,7 +118,7 @@ def test_sines_keep_their_phase_or_vanish(
     slow, fast = np.sin(2 * np.pi * 12.3 * time), np.sin(2 * np.pi * 41.0 * time)
     path = write_edf(tmp_path / "a.edf", {"slow": 100 * slow, "fast": 100 * fast}, sfreq)
     starts = [0.0, 31.25, 62.5, 117.1875]
-    monkeypatch.setattr(windowing, "_PIECE_SAMPLES", piece)
+    monkeypatch.setattr(preprocess, "_PIECE_SAMPLES", piece)
     settings = Preprocessing(sfreq=target)
     x, _ = cut_recording(recording(path, ["slow", "fast"], sfreq, starts), settings)
     rate = settings.rate(sfreq)

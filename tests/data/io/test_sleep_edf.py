@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from cadda.data.io import sleep_edf
 from cadda.data.io.hypnogram import STAGES
 from cadda.data.io.read import read_windows
 from cadda.data.io.sleep_edf import plan_sleep
@@ -31,6 +32,22 @@ def test_sleep_physionet(tmp_path: Path, write_night: WriteNight) -> None:
     assert list(dict.fromkeys(windows.recording)) == ["SC4001", "SC4002", "SC4011"]
     assert windows.y[:6].tolist() == [0, 1, 2, 3, 3, 4]
     np.testing.assert_allclose(windows.x.std(-1, correction=0), 1, rtol=1e-4)
+
+
+def test_every_header_is_read_once(
+    tmp_path: Path, write_night: WriteNight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_night(tmp_path)
+    opened: list[str] = []
+    path_open = Path.open
+
+    def counting_open(path: Path, *args: object, **kwargs: object) -> object:
+        opened.append(path.name)
+        return path_open(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", counting_open)
+    sleep_edf.plan_sleep(tmp_path)
+    assert sorted(opened) == ["SC4001E0-PSG.edf", "SC4001EC-Hypnogram.edf"]
 
 
 def test_mass(tmp_path: Path, write_night: WriteNight) -> None:
@@ -199,7 +216,7 @@ def test_folder_without_pairs(tmp_path: Path, write_edf: WriteEdf, content: str 
 
 def test_class_without_windows(tmp_path: Path, write_night: WriteNight) -> None:
     write_night(tmp_path, stages=["W", "1", "2", "R"] * 2)
-    with pytest.raises(DataError, match=r"there is no window of 'N3'; leave out .* min_windows=1"):
+    with pytest.raises(DataError, match=r"no window of 'N3'; .*`min_windows`=1"):
         read_windows(tmp_path)
     assert read_windows(tmp_path, min_windows=1).class_names == ("W", "N1", "N2", "R")
     assert read_windows(tmp_path, classes=["R", "W"]).y.tolist() == [1, 0, 1, 0]

@@ -1,4 +1,4 @@
-"""MNIST from its original files, as windows of 28 rows by 28 columns."""
+"""Images of digits as windows of 28 rows by 28 columns: MNIST, or those of scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from torch.nn.functional import interpolate
 
 from cadda._internal.text import short_reason
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["read_mnist"]
+__all__ = ["read_digits", "read_mnist"]
 
+_N_PIXELS = 28
+_MAX_DIGITS_VALUE = 16.0  # of a pixel in scikit-learn's images
 _FILES = {"train": "train", "test": "t10k"}
 
 
@@ -26,7 +31,7 @@ def read_mnist(
     digits: Sequence[int] | None = None,
     n_chunks: int = 10,
 ) -> Windows:
-    """Read images of digits.
+    """Read MNIST from its original files.
 
     Parameters
     ----------
@@ -36,12 +41,12 @@ def read_mnist(
     parts : sequence of "train" | "test"
         Which of the two parts to read.
     digits : sequence of int | None
-        Digits to keep, in the order that the labels shall have; None keeps all ten.
+        Digits to keep, in the order of the labels; None keeps all ten.
     n_chunks : int
-        MNIST does not say who wrote a digit. So that splits by subject work, each part is cut into
-        this many chunks of neighbouring images, which often have the same writer, and a chunk
-        counts as a subject: ``train-0``, ``train-1``, …, ``test-0``, …. The `recording` is the
-        part, and its usual split is ``windows[windows.recording == "train"]``.
+        Number of subjects per part. MNIST does not name its writers; neighbouring images often
+        have the same one, so each part is cut into this many chunks, which count as subjects:
+        ``train-0``, ``train-1``, …, ``test-0``, …. The `recording` is the part, and the usual
+        split is ``windows[windows.recording == "train"]``.
 
     Returns
     -------
@@ -50,7 +55,7 @@ def read_mnist(
     """
     wanted = list(range(10)) if digits is None else list(digits)
     if len(set(wanted)) != len(wanted) or not set(wanted) <= set(range(10)) or len(wanted) < 2:
-        raise ValueError(f"`digits` must be at least two different ones of 0 … 9, got {wanted}.")
+        raise ValueError(f"`digits` must be at least two different digits of 0 … 9, got {wanted}.")
     if not parts or isinstance(parts, str) or not set(parts) <= set(_FILES):
         raise ValueError(f"`parts` must be 'train', 'test' or both, in a list, got {parts!r}.")
     if n_chunks < 1:
@@ -78,6 +83,23 @@ def read_mnist(
     )
 
 
+def read_digits(*, digits: Sequence[int], n_chunks: int = 20) -> Windows:
+    """Read scikit-learn's digits, enlarged from 8 × 8 to the 28 × 28 pixels of MNIST."""
+    images, labels = load_digits(return_X_y=True)
+    kept = np.isin(labels, digits)
+    chunk = np.arange(len(labels)) * n_chunks // len(labels)
+    x = torch.from_numpy(images[kept] / _MAX_DIGITS_VALUE).float().view(-1, 1, 8, 8)
+    large = interpolate(x, size=(_N_PIXELS, _N_PIXELS), mode="bilinear", align_corners=False)
+    return Windows(
+        large[:, 0],
+        [list(digits).index(label) for label in labels[kept]],
+        subject=[f"chunk-{number}" for number in chunk[kept]],
+        sfreq=1.0,
+        ch_names=[f"row {i}" for i in range(_N_PIXELS)],
+        class_names=[str(digit) for digit in digits],
+    )
+
+
 def _read_part(folder: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     x = _read_idx(folder, f"{_FILES[part]}-images-idx3-ubyte", 3)
     y = _read_idx(folder, f"{_FILES[part]}-labels-idx1-ubyte", 1)
@@ -88,19 +110,19 @@ def _read_part(folder: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[np.u
 
 def _read_idx(folder: Path, name: str, n_axes: int) -> NDArray[np.uint8]:
     """Read an array of bytes: two zeros, type 8, number of axes, their sizes, the values."""
-    path = next((one for one in (folder / name, folder / f"{name}.gz") if one.exists()), None)
+    path = next((p for p in (folder / name, folder / f"{name}.gz") if p.exists()), None)
     if path is None:
         raise DataError(f"{folder} has neither {name} nor {name}.gz.")
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path} cannot be read, it may be cut off: {short_reason(error)}."
+            f"cannot read {path}, which may be truncated: {short_reason(error)}."
         ) from error
     start = 4 + 4 * n_axes
     if content[:4] != bytes([0, 0, 8, n_axes]) or len(content) < start:
         raise DataError(f"{path} is not an idx file of bytes with {n_axes} axes.")
     shape = tuple(np.frombuffer(content, ">u4", n_axes, 4).astype(int).tolist())
     if len(content) - start != np.prod(shape):
-        raise DataError(f"{path} is cut off: it must hold {shape} values.")
+        raise DataError(f"{path} is truncated: it must hold {shape} values.")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)

@@ -107,7 +107,7 @@ def _placed_channels(header: EdfHeader) -> list[str]:
 
 
 def _why_no_windows(headers: Sequence[EdfHeader], mapping: EdfMapping) -> str:
-    texts = [{one.text for one in read_annotations(header.path)} for header in headers]
+    texts = [{one.text for one in read_annotations(header)} for header in headers]
     if not any(mapping.classes.keys() & found for found in texts):
         return (
             f"no file beside it has one of the annotations {list(mapping.classes)}; "
@@ -152,7 +152,7 @@ def _windows(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Find where windows begin and what they are, in the order of time."""
     found: list[tuple[float, int]] = []
-    for one in read_annotations(header.path):
+    for one in read_annotations(header):
         if one.text not in mapping.classes:
             continue
         label = class_names.index(mapping.classes[one.text])

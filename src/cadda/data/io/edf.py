@@ -79,9 +79,9 @@ def read_edf_header(path: Path) -> EdfHeader:
     )
 
 
-def read_annotations(path: Path) -> list[Annotation]:
+def read_annotations(header: EdfHeader) -> list[Annotation]:
     """Read the annotations of an EDF file."""
-    labels = read_edf_header(path).labels
+    path, labels = header.path, header.labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

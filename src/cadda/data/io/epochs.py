@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from cadda._internal.text import did_you_mean, short_reason
 from cadda.data.channels import find_channels
-from cadda.data.checks import count_missing
-from cadda.data.classes import choose_classes
-from cadda.data.io.chunks import chunks
+from cadda.data.checks import chunks, count_missing
 from cadda.data.io.hypnogram import STAGES, are_stages, stage_of
 from cadda.data.montage import measured_positions
 from cadda.data.quality import Quality, assess_windows, raise_if_bad
+from cadda.data.selection import select_classes
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -64,7 +63,7 @@ def epochs_to_windows(
     names, labels = _labels(epochs)
     if classes is not None and names and set(names) <= set(STAGES):
         classes = [stage_of(name) or name for name in classes]
-    class_names, labels = choose_classes(names, labels, classes, min_windows)
+    class_names, labels = select_classes(names, labels, classes, min_windows)
     subjects, recordings = _subjects(epochs, subject, where)
     chosen = np.flatnonzero(labels >= 0)
     x = _signals(epochs, picks, chosen, where)

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.compute import Engine, open_engine
-from cadda.data.classes import choose_classes
 from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
-from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
+from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording, cut_recording
 from cadda.data.io.window_store import WindowStore, warn_not_written, write_recording
-from cadda.data.io.windowing import cut_recording
 from cadda.data.quality import Quality, WindowQuality, raise_if_bad
+from cadda.data.selection import select_classes
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -94,7 +93,7 @@ def _select_classes(
 ) -> ReadPlan:
     """Label windows that are not selected with -1; leave out recordings without any other."""
     labels = np.concatenate([recording.labels for recording in plan.recordings])
-    class_names, labels = choose_classes(plan.class_names, labels, classes, min_windows)
+    class_names, labels = select_classes(plan.class_names, labels, classes, min_windows)
     ends = np.cumsum([len(recording.labels) for recording in plan.recordings])[:-1]
     recordings = [
         replace(recording, labels=new)

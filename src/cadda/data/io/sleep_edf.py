@@ -126,8 +126,8 @@ def _night(
 
 def _annotations(hypnogram: Path, header: EdfHeader) -> list[Annotation]:
     """Read a hypnogram, with times from the start of its recording instead of its own."""
-    start = read_edf_header(hypnogram).start
-    annotations = read_annotations(hypnogram)
+    own = read_edf_header(hypnogram)
+    start, annotations = own.start, read_annotations(own)
     if start is None or header.start is None:
         return annotations
     late = (start - header.start).total_seconds()

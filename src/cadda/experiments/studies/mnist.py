@@ -16,8 +16,7 @@ from pydantic import Field
 
 from cadda._internal.random import Seeds
 from cadda.api.prepare import model_for
-from cadda.data.datasets.digits import read_digits
-from cadda.data.datasets.mnist import read_mnist
+from cadda.data.datasets.mnist import read_digits, read_mnist
 from cadda.data.windows import Windows
 from cadda.experiments.race_results import race_panel, race_table, selected
 from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, race
