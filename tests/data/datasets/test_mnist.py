@@ -77,7 +77,7 @@ def test_damaged_files(folder: Path) -> None:
     packed = folder / "train-images-idx3-ubyte.gz"
     whole = packed.read_bytes()
     packed.write_bytes(whole[:-50])
-    with pytest.raises(DataError, match="cannot read .*truncated"):
+    with pytest.raises(DataError, match=r"cannot read .*truncated"):
         read_mnist(folder)
     packed.write_bytes(gzip.compress(gzip.decompress(whole)[:-1]))
     with pytest.raises(DataError, match=r"is truncated: it must hold \(60, 28, 28\) values"):
