@@ -143,7 +143,7 @@ def test_info_of_saved_windows(tmp_path: Path, run: Run) -> None:
         ("none-epo.fif", "none-epo.fif does not exist"),
         ("empty", "empty has no EDF file; it must have pairs such as"),
         ("text.csv", "text.csv must be an MNE epochs file"),
-        ("broken-epo.fif", "broken-epo.fif cannot be read as MNE epochs"),
+        ("broken-epo.fif", "broken-epo.fif as MNE epochs"),
     ],
 )
 def test_mistakes_end_in_a_sentence(
@@ -185,8 +185,8 @@ def test_fetch_without_network(monkeypatch: pytest.MonkeyPatch, run: Run) -> Non
 
     monkeypatch.setattr(mne.datasets.sleep_physionet.age, "fetch_data", fetch_data)
     _, err = run("fetch", "sleep-physionet", "--subjects", "3", code=2)
-    assert "night 1 of subject 3 cannot be fetched" in err
-    assert "0 of 2 nights are there and stay" in err
+    assert "cannot download night 1 of subject 3" in err
+    assert "0 of 2 nights are complete" in err
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_index_as_in_numpy(index: Any) -> None:
     expected = np.atleast_1d(np.arange(6)[as_numpy])
     made = windows(recording=list("abcdef"))
     if not len(expected):
-        with pytest.raises(ValueError, match="`index` must choose at least one of the 6 windows"):
+        with pytest.raises(ValueError, match="`index` must select at least one of the 6 windows"):
             made[index]
         return
     part = made[index]

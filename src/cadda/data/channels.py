@@ -1,4 +1,4 @@
-"""Channels by names as people write them: finding them, and comparing them."""
+"""Channel names as people write them: matching them to recordings, and to each other."""
 
 from __future__ import annotations
 
@@ -15,26 +15,37 @@ __all__ = ["find_channels", "same_channels"]
 Rule: TypeAlias = Callable[[str, str], bool]
 
 _REFERENCES = {"A1", "A2", "M1", "M2"}
-"""Electrodes beside the ears: C3-A2 is what people mean by C3."""
+"""References at the ears: ``C3`` usually means ``C3-A2``."""
 
 
 def find_channels(wanted: Sequence[str], available: Sequence[str], where: str) -> tuple[str, ...]:
-    """Find channels by names as people write them."""
+    """Match names such as ``C3`` to channels of a recording such as ``EEG C3-CLE``.
+
+    Return the names in the recording, in the order wanted; `where` names it in messages.
+    """
     found = [_find_channel(name, available, where) for name in check_names("channels", wanted)]
     for name, channel in zip(wanted, found, strict=True):
         if found.count(channel) > 1:
             raise ValueError(
-                f"`channels` must be different from each other, but {name!r} is "
-                f"{channel!r} of {where}, as another one is."
+                f"`channels` must be different from each other, but {name!r} and another name "
+                f"are both {channel!r} of {where}."
             )
     return tuple(found)
 
 
 def same_channels(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Say whether two lists name the same channels in the same order, as people write them."""
+    """Check whether two lists name the same channels in the same order.
+
+    Examples
+    --------
+    >>> same_channels(["Fpz-Cz", "C3"], ["EEG FPZ-CZ", "EEG C3-CLE"])
+    True
+    >>> same_channels(["C3", "C4"], ["C4", "C3"])
+    False
+    """
     return len(first) == len(second) and all(
-        any(rule(one, other) or rule(other, one) for rule in _RULES)
-        for one, other in zip(first, second, strict=True)
+        any(rule(name, other) or rule(other, name) for rule in _RULES)
+        for name, other in zip(first, second, strict=True)
     )
 
 
@@ -45,11 +56,11 @@ def _find_channel(name: str, available: Sequence[str], where: str) -> str:
             return matches[0]
         if matches:
             raise DataError(
-                f"`channels` must say which channel {name!r} is: {where} has "
+                f"`channels` is ambiguous: {name!r} may be one of several channels of {where}, "
                 f"{', '.join(map(repr, matches))}."
             )
     spelling = {_plain(other): other for other in available}
-    near = [spelling[one] for one in difflib.get_close_matches(_plain(name), spelling, cutoff=0.5)]
+    near = [spelling[n] for n in difflib.get_close_matches(_plain(name), spelling, cutoff=0.5)]
     if near:
         hint = f"did you mean {' or '.join(map(repr, near))}?"
     else:
@@ -80,9 +91,9 @@ _RULES: tuple[Rule, ...] = (
     _has_the_same_electrodes,
     _leaves_out_the_reference,
 )
-"""When a name means a channel, from the strictest rule on: the first that finds one decides."""
+"""When a name matches a channel, from strict to lenient; the first rule with a match decides."""
 
 
 def _plain(name: str) -> str:
-    """Give a name without what differs between recorders: case, dots and the word EEG."""
+    """Strip what differs between recorders: case, dots and the word EEG."""
     return name.casefold().removeprefix("eeg").strip(" .:_-")

@@ -1,4 +1,4 @@
-"""Checks of what windows are made of: signals, labels, subjects, names and positions."""
+"""Checks of the arguments of `Windows`: signals, labels, subjects, names and positions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHUNK = 64
 
 
 def check_signals(x: ArrayLike | Tensor) -> Tensor:
-    """Refuse what is not a batch of windows of real numbers."""
+    """Check windows of real numbers; return them as float32, without a copy if possible."""
     values = x if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, Tensor):
         real = not values.is_complex() and values.dtype is not torch.bool
@@ -49,7 +49,7 @@ def check_signals(x: ArrayLike | Tensor) -> Tensor:
 
 
 def check_finite(x: Tensor) -> None:
-    """Refuse windows with NaN or infinite values, a chunk at a time."""
+    """Raise if windows have NaN or infinite values."""
     bad = sum(int((~x[here].isfinite()).flatten(1).any(1).sum()) for here in chunks(len(x)))
     if bad:
         raise ValueError(
@@ -61,7 +61,7 @@ def check_finite(x: Tensor) -> None:
 def check_labels_in_range(
     y: ArrayLike | Tensor, n_windows: int, class_names: Sequence[str]
 ) -> Tensor:
-    """Refuse labels that do not name a class for every window, and data of a single class."""
+    """Check for a valid label per window and at least two classes; return int64 labels."""
     labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if labels.dtype.kind not in "iu":
         raise TypeError(f"`y` must hold integers, got {labels.dtype}.")
@@ -85,7 +85,7 @@ def check_labels_in_range(
 def check_names(
     argument: str, names: Sequence[str], count: int | None = None, counted: str = ""
 ) -> tuple[str, ...]:
-    """Refuse names that are not different texts, or not as many as there should be."""
+    """Check for different names, and how many; return them as plain `str`."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"`{argument}` must be a list of names, got {names!r}.")
     if count is not None and len(names) != count:
@@ -95,12 +95,12 @@ def check_names(
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
         raise ValueError(f"`{argument}` must be different from each other, got {twice} twice.")
-    # NumPy's own text type would show up in messages and files.
+    # NumPy's `str_` would appear in messages and files.
     return tuple(str(name) for name in names)
 
 
 def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray[np.str_]:
-    """Refuse what is not known for every window."""
+    """Check for one value per window and none missing; return them as text."""
     array = np.asarray(value)
     if array.shape != (n_windows,):
         raise ValueError(
@@ -110,13 +110,13 @@ def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray
     missing = count_missing(array.tolist())
     if missing:
         raise ValueError(
-            f"`{argument}` must be known for every window, but it is missing for {missing}."
+            f"`{argument}` must be known for every window, but is missing for {missing}."
         )
     return array.astype(str)
 
 
 def check_positions(positions: ArrayLike, n_channels: int) -> NDArray[np.float64]:
-    """Refuse positions that are not one point per channel."""
+    """Check for one position per channel."""
     array = np.asarray(positions, dtype=float)
     if array.shape != (n_channels, 3):
         raise ValueError(
@@ -127,12 +127,12 @@ def check_positions(positions: ArrayLike, n_channels: int) -> NDArray[np.float64
 
 
 def count_missing(values: Iterable[Any]) -> int:
-    """Count what tables have where nothing is known: None, NaN, NaT or pandas' NA."""
+    """Count None, NaN, NaT and pandas' NA."""
     return sum(value is None or not _equals_itself(value) for value in values)
 
 
 def chunks(n_windows: int) -> Iterator[slice]:
-    """Cut a number of windows into chunks."""
+    """Yield slices of at most `CHUNK` neighbouring windows."""
     for start in range(0, n_windows, CHUNK):
         yield slice(start, min(start + CHUNK, n_windows))
 
@@ -144,13 +144,13 @@ def _equals_itself(value: Any) -> bool:
 
 
 def _without_copy(x: NDArray[Any]) -> Tensor:
-    """Share the memory of an array where torch can: native float32, strides that go forwards."""
-    # Numbers too large for float32 become infinite, and those are refused later, in one sentence.
+    """Share the memory of an array where torch can: native float32, no negative strides."""
+    # Numbers too large for float32 become infinite, which `check_finite` reports.
     with np.errstate(over="ignore"):
         array = x.astype(np.float32, copy=False)
     if min(array.strides) < 0:
         array = np.ascontiguousarray(array)
     with warnings.catch_warnings():
-        # Read-only memory maps are welcome: nothing here writes into `x`.
+        # Read-only memory maps are fine: nothing writes into `x`.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         return torch.from_numpy(array)

@@ -1,4 +1,4 @@
-"""Where the sensors are, and which channel mirrors which, from names as people write them."""
+"""Sensor positions and left-right pairs of channels, from their names or positions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,20 @@ class Montage:
     """Sensors of a recording."""
 
     positions: NDArray[np.float64]
+    """Shape (n_channels, 3), in metres around the centre of the head: right, front, up; or NaN."""
     partner: tuple[int, ...]
+    """Index of the channel on the other side of the head, or of the channel itself."""
 
 
 def resolve_montage(
     ch_names: Sequence[str], measured: NDArray[np.float64] | None = None
 ) -> Montage:
-    """Find the sensors of a recording and pair the left with the right."""
+    """Locate the sensors of a recording and pair the left with the right.
+
+    Names may be written as ``C3``, ``EEG c3-REF``, ``Fpz-Cz``, ``Fc5.`` or ``C3A2``; a bipolar
+    derivation is at its first electrode. Measured positions are in MNE's head frame, NaN where
+    unknown; if all are, the standard 10-20 montage provides positions by name.
+    """
     names = [electrodes(name) for name in ch_names]
     positions = np.full((len(names), 3), np.nan)
     has_own: NDArray[np.bool_] = np.zeros(len(names), dtype=bool)
@@ -43,7 +50,7 @@ def resolve_montage(
             )
         has_own = np.asarray(np.isfinite(measured).all(axis=1))
         positions[has_own] = _centred(np.asarray(measured, dtype=float)[has_own])
-    # Two frames are never mixed: the template fills in only where the recording says nothing.
+    # Two frames are never mixed: the template is used only without any measured position.
     if not has_own.any():
         template = _template()
         for i, parts in enumerate(names):
@@ -53,7 +60,11 @@ def resolve_montage(
 
 
 def electrodes(ch_name: str) -> tuple[str, ...]:
-    """Find the 10-20 electrodes that a channel name speaks of."""
+    """Return the electrodes that a channel name contains, in standard spelling.
+
+    One electrode, two for a derivation such as ``Fpz-Cz``, or none if the first is not in the
+    10-20, 10-10 or 10-5 system.
+    """
     spelling = _spelling()
     bare = re.sub(r"^\s*EEG[\s:_-]*", "", ch_name, flags=re.IGNORECASE).strip(" .").upper()
     if bare in spelling:
@@ -67,9 +78,9 @@ def electrodes(ch_name: str) -> tuple[str, ...]:
 
 
 def measured_positions(info: Any) -> NDArray[np.float64] | None:
-    """Read the positions that a recording carries itself."""
+    """Return the positions in an `mne.Info`, NaN where unknown; None if there are none at all."""
     positions = np.array([channel["loc"][:3] for channel in info["chs"]], dtype=float)
-    # Readers write zeros or NaN where a file says nothing.
+    # Readers write zeros or NaN for missing positions.
     unknown = ~np.isfinite(positions).all(axis=1) | (np.abs(positions).max(axis=1) < 1e-6)
     positions[unknown] = np.nan
     return None if unknown.all() else positions
@@ -77,7 +88,7 @@ def measured_positions(info: Any) -> NDArray[np.float64] | None:
 
 @cache
 def _template() -> dict[str, NDArray[np.float64]]:
-    """Give the positions of the standard montage around the centre of its sphere."""
+    """Return the positions of the standard montage around the centre of its sphere."""
     import mne
 
     available = mne.channels.get_builtin_montages()
@@ -106,7 +117,7 @@ def _centred(positions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Move the origin to the centre of the sphere that fits best.
 
     Few sensors, or sensors on one side, do not determine a sphere; then the usual centre of the
-    head is taken.
+    head is used.
     """
     design = np.column_stack([2 * positions, np.ones(len(positions))])
     solution, _, rank, _ = np.linalg.lstsq(design, (positions**2).sum(axis=1), rcond=1e-3)
@@ -117,7 +128,7 @@ def _centred(positions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _partners(names: Sequence[tuple[str, ...]], positions: NDArray[np.float64]) -> tuple[int, ...]:
-    """Pair channels by name, and by position where names say nothing."""
+    """Pair channels by name, and those with unknown names by position."""
     by_name = {parts: i for i, parts in enumerate(names) if parts}
     candidates = [
         by_name.get(_mirrored(parts), by_name.get((_mirrored(parts[:1]) + parts[1:]), i))
@@ -129,7 +140,7 @@ def _partners(names: Sequence[tuple[str, ...]], positions: NDArray[np.float64]) 
 
 
 def _mirrored(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Mirror electrodes: odd numbers are left, even ones right, and z is the midline."""
+    """Mirror electrodes: odd numbers are left, even numbers right, and z is the midline."""
 
     def mirror(name: str) -> str:
         match = re.fullmatch(r"([A-Za-z]+)(\d+)(h?)", name)

@@ -1,4 +1,4 @@
-"""What is wrong with windows: NaN, flat and clipped channels."""
+"""The quality of windows: NaN, flat and clipped channels, amplitudes."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from cadda.exceptions import DataError
 __all__ = ["Quality", "WindowQuality", "assess_windows", "quality_of_kept", "raise_if_bad"]
 
 _CLIPPED = 0.01
-"""From this fraction of its samples at one edge on, a channel is clipped."""
+"""A channel is clipped if this fraction of its samples is at its maximum or minimum."""
 
 
 @dataclass(frozen=True, eq=False)
 class WindowQuality:
-    """What is wrong with windows, one by one."""
+    """The quality of each window."""
 
-    bad: NDArray[np.bool_]
+    bad: NDArray[np.bool_]  # NaN, infinite, or a channel is flat
     clipped: NDArray[np.bool_]
-    spread: NDArray[np.float64]
+    spread: NDArray[np.float64]  # standard deviations, shape (n_windows, n_channels)
 
     def __getitem__(self, index: NDArray[np.bool_]) -> WindowQuality:
         """Return the quality of some windows."""
         return WindowQuality(self.bad[index], self.clipped[index], self.spread[index])
 
-    def quality(self) -> Quality:
-        """Sum up."""
+    def summary(self) -> Quality:
+        """Count the windows of each kind, and average the amplitude of the good windows."""
         good = ~self.bad
         amplitude = self.spread[good].mean(axis=0) if good.any() else self.spread[:0].sum(axis=0)
         n_clipped = int((self.clipped & good).sum())
@@ -40,16 +40,16 @@ class WindowQuality:
 
 @dataclass(frozen=True)
 class Quality:
-    """How many windows of a source are flawed, and how strong its signals are."""
+    """Numbers of good, bad and clipped windows of a source, and its amplitudes."""
 
     n_good: int
-    n_bad: int
-    n_clipped: int
-    amplitude: tuple[float, ...]
+    n_bad: int  # with NaN or a flat channel
+    n_clipped: int  # of the good windows
+    amplitude: tuple[float, ...]  # mean standard deviation of each channel, before preprocessing
 
     @classmethod
     def of_all(cls, parts: Sequence[Quality]) -> Quality:
-        """Sum up several sources."""
+        """Combine several sources."""
         weights = np.array([part.n_good for part in parts], dtype=float)
         amplitude = weights @ np.array([part.amplitude for part in parts]) / max(weights.sum(), 1)
         return cls(
@@ -61,7 +61,7 @@ class Quality:
 
 
 def assess_windows(x: NDArray[Any]) -> WindowQuality:
-    """Look at windows, a chunk at a time."""
+    """Assess windows of shape (n_windows, n_channels, n_times), a chunk at a time."""
     bad = np.empty(len(x), dtype=bool)
     clipped = np.empty(len(x), dtype=bool)
     spread = np.empty(x.shape[:2])
@@ -79,21 +79,20 @@ def assess_windows(x: NDArray[Any]) -> WindowQuality:
 
 
 def quality_of_kept(x: NDArray[Any]) -> Quality:
-    """Describe windows that are used whatever they look like: even a flat channel was meant."""
-    return replace(assess_windows(x).quality(), n_bad=0, n_good=len(x))
+    """Summarise windows that are all kept on purpose, flat channels included."""
+    return replace(assess_windows(x).summary(), n_bad=0, n_good=len(x))
 
 
 def raise_if_bad(quality: Quality, where: str) -> None:
-    """Refuse data with bad windows."""
+    """Raise if a source has bad windows; `where` names it."""
     total = quality.n_good + quality.n_bad
     if not quality.n_good:
         raise DataError(
-            f"{where}: all {total} windows have NaN or a flat channel; leave channels that were "
-            "not recorded out with `channels`."
+            f"{where}: all {total} windows have NaN or a flat channel; select channels that were "
+            "recorded with `channels`."
         )
     if quality.n_bad:
         raise DataError(
             f"{where}: {quality.n_bad} of {total} windows have NaN or a flat channel; drop them "
-            "with on_bad='drop', or leave channels that were not recorded out with "
-            "`channels`."
+            "with on_bad='drop', or select other channels with `channels`."
         )

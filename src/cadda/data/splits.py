@@ -1,4 +1,4 @@
-"""Splits by subject: nobody is on two sides."""
+"""Splits by subject, without leaks, and subsets of windows."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 N_TRIES = 300
-"""Random ways to deal out the subjects, of which the one with the most even classes is taken."""
+"""Random assignments of subjects, of which that with the most even classes is used."""
 
 
 def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -> list[Windows]:
-    """Split windows by subject into a rest and parts of given sizes."""
+    """Split by subject into a rest and parts with given fractions of the subjects."""
     if any(not 0 < fraction < 1 for fraction in fractions) or sum(fractions) >= 1:
         raise ValueError(
             "`valid` and `test` must be fractions above 0 that leave something for training, "
@@ -40,41 +40,41 @@ def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -
     if rest < 1:
         raise ValueError(
             f"`windows` must have at least {len(fractions) + 1} subjects to split them, "
-            f"got {n_subjects}{_if_nobody_is_named(windows)}."
+            f"got {n_subjects}{_hint_about_subjects(windows)}."
         )
     return [
         windows.of_subjects(group)
-        for group in _deal(windows, [rest, *sizes], Seeds(seed), "split")
+        for group in _assign_subjects(windows, [rest, *sizes], Seeds(seed), "split")
     ]
 
 
 def subject_folds(
     windows: Windows, n_folds: int, *, seed: int
 ) -> Iterator[tuple[Windows, Windows]]:
-    """Split windows by subject for cross-validation."""
+    """Yield training and test windows of each fold; each subject is tested once."""
     n_subjects = len(windows.subjects)
     if not 2 <= n_folds <= n_subjects:
         raise ValueError(
             f"`n_folds` must be from 2 to the number of subjects, {n_subjects}, got {n_folds}"
-            f"{_if_nobody_is_named(windows)}."
+            f"{_hint_about_subjects(windows)}."
         )
     sizes = [len(part) for part in np.array_split(np.arange(n_subjects), n_folds)]
-    groups = _deal(windows, sizes, Seeds(seed), "folds")
+    groups = _assign_subjects(windows, sizes, Seeds(seed), "folds")
     for tested in groups:
         others = [subject for group in groups if group is not tested for subject in group]
         yield windows.of_subjects(others), windows.of_subjects(tested)
 
 
 def stratified_subset(windows: Windows, fraction: float, *, seed: int) -> Windows:
-    """Take a random fraction of the windows of each class, at least one of each.
+    """Return a random fraction of the windows of each class, at least one of each.
 
     Parameters
     ----------
     windows : Windows
-        What to take from.
+        Windows to select from.
     fraction : float
-        Fraction to take, in (0, 1]. Of two fractions with the same seed, the smaller gives a part
-        of what the larger gives.
+        Fraction in (0, 1]. With the same seed, the subset of a smaller fraction is part of
+        that of a larger fraction.
     seed : int
         Same seed, same subset.
 
@@ -98,7 +98,7 @@ def stratified_subset(windows: Windows, fraction: float, *, seed: int) -> Window
 
 
 def balanced_subset(windows: Windows, *, seed: int) -> Windows:
-    """Take as many random windows of each class as the rarest class has."""
+    """Return as many random windows of each class as the rarest class has."""
     fewest = int(windows.class_counts().min())
     if not fewest:
         empty = windows.class_names[int(windows.class_counts().argmin())]
@@ -107,18 +107,18 @@ def balanced_subset(windows: Windows, *, seed: int) -> Windows:
     order = rng.permutation(len(windows))
     labels = windows.y.numpy()[order]
     members = (order[labels == label] for label in range(windows.n_classes))
-    return windows[np.sort(np.concatenate([some[:fewest] for some in members]))]
+    return windows[np.sort(np.concatenate([group[:fewest] for group in members]))]
 
 
 def log2_subsets(windows: Windows, n_subsets: int, *, seed: int) -> list[tuple[float, Windows]]:
-    """Take nested subsets whose sizes double, as in the learning curves of the paper.
+    """Return nested subsets whose sizes double, as in the learning curves of the paper.
 
     Parameters
     ----------
     windows : Windows
-        What to take from.
+        Windows to select from.
     n_subsets : int
-        How many; the largest is all windows.
+        Number of subsets; the largest has all windows.
     seed : int
         Same seed, same subsets.
 
@@ -134,7 +134,7 @@ def log2_subsets(windows: Windows, n_subsets: int, *, seed: int) -> list[tuple[f
 
 
 def check_no_leak(**parts: Windows) -> None:
-    """Refuse parts of a split that share a subject."""
+    """Raise `LeakError` if two parts of a split share a subject."""
     seen: dict[str, str] = {}
     for name, part in parts.items():
         for subject in part.subjects:
@@ -146,18 +146,20 @@ def check_no_leak(**parts: Windows) -> None:
             seen[subject] = name
 
 
-def _if_nobody_is_named(windows: Windows) -> str:
-    """Say what is likely to be wrong if all windows are of one subject."""
+def _hint_about_subjects(windows: Windows) -> str:
+    """Return the likely reason if all windows are of one subject."""
     if len(windows.subjects) > 1:
         return ""
     return (
-        f"; the only one is {windows.subjects[0]!r}: where no subject is named, all epochs count "
-        "as one, so name the column of their metadata by subject=… (--subject)"
+        f"; the only subject is {windows.subjects[0]!r}: epochs without subjects count as one, so "
+        "name the column of their metadata in `subject`"
     )
 
 
-def _deal(windows: Windows, sizes: Sequence[int], seeds: Seeds, stream: str) -> list[list[str]]:
-    """Deal subjects into groups of given sizes so that classes are spread evenly."""
+def _assign_subjects(
+    windows: Windows, sizes: Sequence[int], seeds: Seeds, stream: str
+) -> list[list[str]]:
+    """Assign subjects to groups of given sizes so that classes are spread evenly."""
     subjects = np.array(windows.subjects)
     counts = _class_counts_by_subject(windows, subjects)
     rng = np.random.default_rng(seeds.integer(stream))
@@ -174,7 +176,7 @@ def _class_counts_by_subject(windows: Windows, subjects: NDArray[np.str_]) -> ND
 
 
 def _unevenness(counts: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]) -> float:
-    """Measure how far the shares of the classes in groups are from those in all windows."""
+    """Return the distance of the class shares of groups from those of all windows."""
     overall = counts.sum(0) / counts.sum()
     shares = [counts[group].sum(0) / counts[group].sum() for group in groups]
     missing = sum(int(((share == 0) & (overall > 0)).sum()) for share in shares)

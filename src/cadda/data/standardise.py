@@ -1,4 +1,4 @@
-"""Mean 0 and standard deviation 1, of each window or of each recording."""
+"""Standardisation to mean 0 and standard deviation 1, per window or per recording."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from cadda.data.checks import chunks
 __all__ = ["Standardise", "standardise", "standardise_as"]
 
 Standardise: TypeAlias = Literal["window", "recording"] | None
-"""What has mean 0 and standard deviation 1: each channel of a window, or of a recording."""
+"""What is standardised: each channel of a window, or of a recording."""
 
 
 def standardise(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Scale each channel of each window to mean 0 and standard deviation 1."""
+    """Standardise each channel of each window; a flat channel becomes zeros.
+
+    `out` may be `x` itself.
+    """
     out = torch.empty_like(x) if out is None else out
     with torch.no_grad():
         for here in chunks(len(x)):
@@ -35,7 +38,10 @@ def standardise(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def standardise_as(
     how: Standardise, x: NDArray[np.float32], groups: NDArray[np.str_] | None = None
 ) -> None:
-    """Standardise windows in place."""
+    """Standardise windows in place.
+
+    The rows of `groups`, shape (n_windows, n_keys), identify recordings; None means one recording.
+    """
     if how == "window":
         tensor = torch.from_numpy(x)
         standardise(tensor, out=tensor)
@@ -58,7 +64,7 @@ def _standardise_recording(x: NDArray[np.float32]) -> None:
     mean = np.sum([part.sum(axis=(0, 2), dtype=float) for part in parts], axis=0) / count
     squares = [((part - mean[:, None]) ** 2).sum(axis=(0, 2)) for part in parts]
     power = np.sum(squares, axis=0) / count
-    # Not by the power, which rounding keeps above 0.
+    # Not from the power, which rounding keeps above 0.
     varies = x.max(axis=(0, 2)) > x.min(axis=(0, 2))
     factor = np.divide(1.0, np.sqrt(power), out=np.zeros_like(power), where=varies)
     for part in parts:

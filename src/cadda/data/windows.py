@@ -1,4 +1,4 @@
-"""The container that everything else works on: windows of signal with labels and subjects."""
+"""`Windows`: windows of signal with labels and subjects."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Windows:
     Parameters
     ----------
     x : array-like of shape (n_windows, n_channels, n_times)
-        Signals; kept as float32 without a copy where they are that already, also memory-mapped.
+        Signals. They become float32; arrays that are float32, memory-mapped too, are not copied.
     y : array-like of shape (n_windows,)
         Integer labels, 0 to ``len(class_names) - 1``.
     subject : array-like of shape (n_windows,)
-        Who each window comes from, as text or numbers. Splits never part a subject.
+        The subject of each window, as text or numbers. Splits never divide a subject.
     sfreq : float
         Sampling rate in Hz.
     ch_names : sequence of str
@@ -44,8 +44,8 @@ class Windows:
     positions : array-like of shape (n_channels, 3) | None
         Sensors in MNE's head frame in metres, NaN where unknown.
     recording : array-like of shape (n_windows,) | None
-        Which recording of the subject each window comes from; None means one per subject. Windows
-        of one recording are in the order of time.
+        The recording of each window; None means one per subject. Windows of one recording are in
+        the order of time.
 
     Examples
     --------
@@ -122,9 +122,9 @@ class Windows:
         return np.bincount(self.y.numpy(), minlength=self.n_classes)
 
     def __getitem__(self, index: Any) -> Windows:
-        """Take some of the windows: a slice, a mask or indices, in NumPy or torch.
+        """Return some of the windows by a slice, a mask or indices, of NumPy or torch.
 
-        A slice that goes forwards is a view; everything else is a copy.
+        A slice with a positive step is a view; everything else is a copy.
         """
         where = index if isinstance(index, slice) else np.asarray(index)
         if isinstance(where, np.ndarray) and not where.size:
@@ -132,29 +132,29 @@ class Windows:
         chosen = np.array(np.arange(len(self))[where], ndmin=1)
         if not len(chosen):
             raise ValueError(
-                f"`index` must choose at least one of the {len(self)} windows, got none."
+                f"`index` must select at least one of the {len(self)} windows, got none."
             )
         forwards = isinstance(index, slice) and (index.step or 1) > 0
         torch_index = index if forwards else torch.from_numpy(chosen)
         part = object.__new__(Windows)
-        # What was validated once needs no second look.
+        # All of it has been validated.
         part.__dict__.update(self.__dict__)
         part.x, part.y = self.x[torch_index], self.y[torch_index]
         part.subject, part.recording = self.subject[chosen], self.recording[chosen]
         return part
 
     def of_subjects(self, subjects: Sequence[str]) -> Windows:
-        """Take the windows of some subjects.
+        """Return the windows of some subjects.
 
         Parameters
         ----------
         subjects : sequence of str
-            Who to keep.
+            Subjects to keep.
 
         Returns
         -------
         Windows
-            Their windows, in the order they have here.
+            Their windows, in the present order.
         """
         if isinstance(subjects, str):
             raise TypeError(f"`subjects` must be a list of subjects, got {subjects!r}.")
@@ -180,7 +180,7 @@ class Windows:
         Returns
         -------
         train, valid, test : Windows
-            No subject is in two of them, and classes are shared out as evenly as subjects allow.
+            No subject is in two of them; classes are spread as evenly as subjects allow.
         """
         from cadda.data.splits import split_subjects
 
@@ -207,17 +207,17 @@ class Windows:
         return subject_folds(self, n_folds, seed=seed)
 
     def standardised(self, per: Literal["window", "recording"] = "window") -> Windows:
-        """Scale each channel of each window, or of each recording, to mean 0 and deviation 1.
+        """Scale each channel of each window, or of each recording, to mean 0 and variance 1.
 
         Parameters
         ----------
         per : "window" | "recording"
-            What each channel has mean 0 and standard deviation 1 in.
+            Over what mean and standard deviation are computed.
 
         Returns
         -------
         Windows
-            New windows. Nothing is learned from other recordings, so nothing can leak.
+            New windows. No recording influences another, so nothing can leak.
         """
         from cadda.data.standardise import standardise_as
 
@@ -230,7 +230,7 @@ class Windows:
         return part
 
     def to_epochs(self) -> Any:
-        """Give the windows as MNE epochs.
+        """Convert to MNE epochs.
 
         Returns
         -------

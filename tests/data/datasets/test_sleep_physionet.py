@@ -77,8 +77,8 @@ def test_a_failure_keeps_what_is_there_and_goes_on(fetcher: Fetcher) -> None:
     fetcher.error = ConnectionError("HTTPSConnectionPool(…)\nmany lines")
     with pytest.raises(
         DataError,
-        match=r"night 1 of subject 2 cannot be fetched \(no connection to physionet.org\); "
-        r"4 of 6 nights are there and stay. Call this again to go on",
+        match=r"night 1 of subject 2 \(no connection to physionet.org\); "
+        r"4 of 6 nights are complete",
     ):
         fetch_sleep_physionet([0, 1, 2])
     assert fetcher.fetched == 8

@@ -93,7 +93,7 @@ def test_no_channel_has_a_place_on_the_head(tmp_path: Path, write_edf: WriteEdf)
     noise = np.random.default_rng(0).standard_normal(2000)
     write_edf(tmp_path / "S1R.edf", {"EMG 1": noise, "ECG": noise}, annotations=EVENTS)
     (tmp_path / "a.toml").write_text(MAPPING.replace('channels = ["C3", "C4"]\n', ""))
-    with pytest.raises(DataError, match=r"10-20 system, but 'EMG 1', 'ECG'; name some in `chann"):
+    with pytest.raises(DataError, match=r"10-20 system, but 'EMG 1', 'ECG'; set `channels`"):
         read_windows(tmp_path)
     assert read_windows(tmp_path, channels=["ECG"]).ch_names == ("ECG",)
 
@@ -133,7 +133,7 @@ def test_files_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory)
         (
             'T1 = "left"\nT2 = "right"',
             'T8 = "left"\nT9 = "right"',
-            r"no file beside it has one of the annotations \['T8', 'T9'\]; "
+            r"no file has one of the annotations \['T8', 'T9'\]; "
             r"S001R04.edf has \['T0', 'T1', ",
         ),
         ("[classes]", "lowpass = true\n[classes]", "`lowpass` must be a number above 0, or false"),
@@ -141,9 +141,9 @@ def test_files_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory)
         ("T1 =", "T7 =", "no window of 'left'"),
         ("(S\\d+)R", "S\\d+R", "`subject` must be a regular expression with a group"),
         ("(S\\d+)R", "(S\\d+", "`subject` must be a regular expression with a group"),
-        ("(S\\d+)R", "(S\\d+)X", "`subject` must match every file, but .* not S001R04.edf"),
+        ("(S\\d+)R", "(S\\d+)X", "`subject` pattern .* does not match S001R04.edf"),
         ('"C4"', '"C7"', "has no 'C7'; did you mean"),
-        ("[classes]", "files = '*.bdf'\n[classes]", "`files`: no file beside it is named like"),
+        ("[classes]", "files = '*.bdf'\n[classes]", "`files` pattern .* matches no file"),
         ('T1 = "left"\nT2 = "right"', "", "`classes` must have at least 1 item"),
     ],
 )
@@ -162,8 +162,8 @@ def test_overlapping_windows_are_counted(
     rewrite(folder, "seconds = 2.0", f"seconds = {seconds}")
     read_windows(folder)
     if n_overlapping:
-        assert f"motor.toml: {n_overlapping} of 12 windows overlap another one" in caplog.text
-        assert "choose shorter windows if that is not meant" in caplog.text
+        assert f"motor.toml: {n_overlapping} of 12 windows overlap" in caplog.text
+        assert "choose shorter windows if that is not intended" in caplog.text
     else:
         assert caplog.text == ""
 
@@ -203,7 +203,7 @@ def test_several_mapping_files(folder: Path) -> None:
 def test_preprocessing_is_in_the_mapping_file(folder: Path) -> None:
     from cadda.data.io.preprocess import Preprocessing
 
-    with pytest.raises(ValueError, match=r"`preprocessing` must be None, as .*motor.toml says"):
+    with pytest.raises(ValueError, match=r"`preprocessing` must be None, as .*motor.toml"):
         read_windows(folder, preprocessing=Preprocessing())
 
 

@@ -91,7 +91,7 @@ def test_metadata_without_subjects() -> None:
     some = make_epochs([1, 2], {"a": 1, "b": 2}, person=["x", "y"])
     with pytest.raises(
         DataError,
-        match=r"but epochs has \['person'\], not 'subject'; name .* by subject=… \(--sub",
+        match=r"but epochs has \['person'\], not 'subject'; name .*`subject`",
     ):
         read_windows(some)
     assert read_windows(some, subject="person").subjects == ["x", "y"]
@@ -220,10 +220,10 @@ def test_damaged_files(tmp_path: Path, epochs: mne.EpochsArray, name: str) -> No
     path = tmp_path / name
     epochs.save(path, verbose="error")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(DataError, match=rf"{name} cannot be read as MNE epochs"):
+    with pytest.raises(DataError, match=rf"{name} as MNE epochs"):
         read_windows(path)
     path.write_bytes(b"hello")
-    with pytest.raises(DataError, match=rf"{name} cannot be read as MNE epochs"):
+    with pytest.raises(DataError, match=rf"{name} as MNE epochs"):
         read_windows(path)
 
 

@@ -137,7 +137,7 @@ def test_last_page_may_be_cut_by_the_end_of_the_recording() -> None:
             "does not fit its recording: it has .* from 0 to 900 s, .* lasts 600 s",
         ),
         ([(-90, 120, "N2")], "does not fit its recording"),
-        ([(0, 90, "N2"), (60, 30, "W")], "two stages at 60 s: N2 lasts until 90 s, and W"),
+        ([(0, 90, "N2"), (60, 30, "W")], "two stages at 60 s: N2 lasts until 90 s, but W"),
     ],
 )
 def test_refuses(annotations: list[tuple[float, float, str]], message: str) -> None:

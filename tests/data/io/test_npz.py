@@ -99,7 +99,7 @@ def test_what_is_not_taken_may_be_bad(tmp_path: Path) -> None:
     arrays["ch_names"] = ["C3", "C4", "EOG"]
     np.savez(tmp_path / "a.npz", **arrays)
     for source in (arrays, tmp_path / "a.npz"):
-        with pytest.raises(DataError, match="all 6 windows have NaN or a flat channel; leave ch"):
+        with pytest.raises(DataError, match=r"all 6 windows have NaN .*`channels`"):
             read_windows(source)
         with pytest.raises(DataError, match="2 of 6 windows have NaN or a flat channel"):
             read_windows(source, channels=["C4", "C3"])
@@ -181,7 +181,7 @@ class Trap:
 def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     np.savez(tmp_path / "a.npz", **{**ARRAYS, "subject": np.array([Trap()], dtype=object)})
-    with pytest.raises(DataError, match="holds Python objects, which are never read"):
+    with pytest.raises(DataError, match="holds Python objects, which are never loaded"):
         read_windows(tmp_path / "a.npz")
     (tmp_path / "b.npz").write_bytes(pickle.dumps(Trap()))
     with pytest.raises(DataError, match=r"b.npz"):
@@ -200,5 +200,5 @@ def test_file_that_is_cut_off(tmp_path: Path, windows: Windows) -> None:
     path = tmp_path / "w.npz"
     windows.save(path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(DataError, match=r"w.npz is cut off, or is not a .npz file"):
+    with pytest.raises(DataError, match=r"w.npz is truncated or not a .npz file"):
         read_windows(path)

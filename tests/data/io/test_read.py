@@ -38,7 +38,7 @@ def test_unknown_kind(tmp_path: Path, name: str) -> None:
 
 def test_single_recording(tmp_path: Path, write_night: WriteNight) -> None:
     psg = write_night(tmp_path)
-    with pytest.raises(DataError, match="folder of recordings; give the folder that it is in"):
+    with pytest.raises(DataError, match="folder of recordings; pass the folder"):
         read_windows(psg)
 
 

@@ -1,4 +1,4 @@
-"""Sleep Physionet from the network, only when asked for."""
+"""Download of Sleep Physionet, on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ADDRESS = "https://physionet.org/content/sleep-edfx/1.0.0/"
 def available_nights(
     subjects: Sequence[int], recordings: Sequence[int] = (1, 2)
 ) -> list[tuple[int, int]]:
-    """Say which nights of Sleep Physionet exist."""
+    """Return the (subject, night) pairs that exist in Sleep Physionet."""
     wrong = [subject for subject in subjects if not 0 <= subject < _N_SUBJECTS]
     if wrong or not len(subjects):
         raise ValueError(f"`subjects` must be numbers from 0 to 82, got {wrong or 'none'}.")
@@ -50,11 +50,11 @@ def fetch_sleep_physionet(
     folder: str | os.PathLike[str] | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> list[tuple[Path, Path]]:
-    """Fetch nights of Sleep Physionet, about 50 MB each, with MNE's own fetcher.
+    """Download nights of Sleep Physionet, about 50 MB each, with MNE's fetcher.
 
-    What is there already is not fetched again, and a file appears only once it is whole and its
-    checksum is right; so after a failure, calling this again goes on where it stopped. Without
-    network it raises `DataError` and leaves what is there.
+    Files that are present are not downloaded again, and a file appears only once it is complete
+    and its checksum is correct, so calling this again resumes after a failure, which raises
+    `DataError`. Return pairs of recording and hypnogram.
     """
     from mne.datasets.sleep_physionet import age
 
@@ -65,29 +65,29 @@ def fetch_sleep_physionet(
         report(done, len(nights), f"subject {subject}, night {night}")
         try:
             with _quiet():
-                found = age.fetch_data(
+                files = age.fetch_data(
                     subjects=[subject],
                     recording=[night],
                     path=None if folder is None else str(folder),
                     on_missing="ignore",
                     verbose="error",
                 )
-        # Whatever the network, the disk or a checksum leads to.
+        # The network, the disk and checksums raise many kinds of errors.
         except Exception as error:
             raise DataError(
-                f"night {night} of subject {subject} cannot be fetched ({_reason(error)}); "
-                f"{done} of {len(nights)} nights are there and stay. Call this again to go on, or "
-                f"fetch the files from {_ADDRESS} by hand and give their folder."
+                f"cannot download night {night} of subject {subject} ({_reason(error)}); "
+                f"{done} of {len(nights)} nights are complete. Call this again to resume, or "
+                f"download the files from {_ADDRESS} and pass their folder."
             ) from error
-        pairs.extend((Path(psg), Path(hypnogram)) for psg, hypnogram in found)
+        pairs.extend((Path(psg), Path(hypnogram)) for psg, hypnogram in files)
     report(len(nights), len(nights), "")
     return pairs
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence what MNE's downloader writes to the terminal, and nothing else."""
-    # A logger of its own, with a handler of its own, whatever the program has set up.
+    """Silence MNE's downloader, and nothing else."""
+    # It has its own logger and handler, whatever the program has configured.
     downloader = import_module("pooch").get_logger()
     was_disabled, downloader.disabled = downloader.disabled, True
     try:
@@ -99,7 +99,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Say in a few words what went wrong; network libraries say it in many."""
+    """Return a short reason; those of network libraries are long."""
     if type(error).__name__ in ("ConnectionError", "ConnectTimeout", "ReadTimeout"):
         return "no connection to physionet.org"
     known = isinstance(error, OSError) and error.strerror

@@ -1,4 +1,4 @@
-"""Any EDF files with annotations: a mapping file says which annotation is which class."""
+"""Any EDF files with annotations; a mapping file assigns annotations to classes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["EdfMapping", "plan_annotated"]
 _logger = logging.getLogger(__name__)
 
 _TOLERANCE = 1e-3
-"""Seconds by which times in files are rounded."""
+"""Rounding of times in files, in seconds."""
 
 
 def _check_lowpass(value: Any) -> Any:
-    # To Python, true is 1.
+    # In Python, True is a number.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not False and not (is_number and value > 0):
         raise ValueError("must be a number above 0, or false")
@@ -38,17 +38,17 @@ def _check_lowpass(value: Any) -> Any:
 
 
 class EdfMapping(BaseModel):
-    """Which annotations are which classes, as a mapping file says it."""
+    """The content of a mapping file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    classes: Annotated[dict[str, str], Field(min_length=1)]
-    subject: str
+    classes: Annotated[dict[str, str], Field(min_length=1)]  # of annotation texts
+    subject: str  # regular expression for file names whose first group is the subject
     seconds: Annotated[float, Field(gt=0)]
-    offset: float = 0.0
-    repeat: bool = False
+    offset: float = 0.0  # of a window after its annotation, in seconds
+    repeat: bool = False  # fill an annotation with windows, instead of one at its onset
     files: str = "**/*.[eE][dD][fF]"
-    channels: list[str] | None = None
+    channels: list[str] | None = None  # None: all that have a 10-20 name
     lowpass: Annotated[float | Literal[False], BeforeValidator(_check_lowpass)] = 30.0
     transition: Annotated[float, Field(gt=0)] = 7.0
     sfreq: Annotated[float, Field(gt=0)] | None = None
@@ -61,9 +61,9 @@ def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> ReadPla
     wanted = list(channels or mapping.channels or _placed_channels(headers[0]))
     class_names = tuple(dict.fromkeys(mapping.classes.values()))
     recordings = [_recording(header, mapping, wanted, class_names) for header in headers]
-    if not sum(len(one.starts) for one in recordings):
+    if not sum(len(recording.starts) for recording in recordings):
         raise DataError(f"{path}: {_why_no_windows(headers, mapping)}.")
-    _note_overlaps(path, recordings, mapping.seconds)
+    _warn_about_overlaps(path, recordings, mapping.seconds)
     preprocessing = Preprocessing(
         lowpass=mapping.lowpass or None,
         transition=mapping.transition,
@@ -77,7 +77,7 @@ def _read_mapping(path: Path) -> EdfMapping:
     try:
         return EdfMapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {short_reason(error)}.") from error
+        raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not valid TOML: {error}.") from error
     except ValidationError as error:
@@ -92,7 +92,7 @@ def _files(path: Path, mapping: EdfMapping) -> list[Path]:
     inside = str(pattern.relative_to(pattern.anchor)) if pattern.is_absolute() else mapping.files
     files = sorted(file for file in root.glob(inside) if file.is_file())
     if not files:
-        raise DataError(f"{path}: `files`: no file beside it is named like {mapping.files!r}.")
+        raise DataError(f"{path}: `files` pattern {mapping.files!r} matches no file.")
     return files
 
 
@@ -101,16 +101,16 @@ def _placed_channels(header: EdfHeader) -> list[str]:
     if not placed:
         raise DataError(
             f"{header.path.name} has no channel with a name of the 10-20 system, but "
-            f"{', '.join(map(repr, header.labels[:20])) or 'no signals'}; name some in `channels`."
+            f"{', '.join(map(repr, header.labels[:20])) or 'no signals'}; set `channels`."
         )
     return placed
 
 
 def _why_no_windows(headers: Sequence[EdfHeader], mapping: EdfMapping) -> str:
-    texts = [{one.text for one in read_annotations(header)} for header in headers]
-    if not any(mapping.classes.keys() & found for found in texts):
+    texts = [{note.text for note in read_annotations(header)} for header in headers]
+    if not any(mapping.classes.keys() & present for present in texts):
         return (
-            f"no file beside it has one of the annotations {list(mapping.classes)}; "
+            f"no file has one of the annotations {list(mapping.classes)}; "
             f"{headers[0].path.name} has {sorted(texts[0])[:10]}"
         )
     longest = max(header.seconds for header in headers)
@@ -133,7 +133,7 @@ def _recording(
             f"`subject` must be a regular expression with a group, got {mapping.subject!r}."
         ) from error
     if not subject:
-        raise DataError(f"`subject` must match every file, but {mapping.subject!r} not {name}.")
+        raise DataError(f"`subject` pattern {mapping.subject!r} does not match {name}.")
     starts, labels = _windows(header, mapping, class_names)
     picks = find_channels(wanted, header.labels, name)
     return Recording(
@@ -150,25 +150,25 @@ def _recording(
 def _windows(
     header: EdfHeader, mapping: EdfMapping, class_names: tuple[str, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Find where windows begin and what they are, in the order of time."""
-    found: list[tuple[float, int]] = []
-    for one in read_annotations(header):
-        if one.text not in mapping.classes:
+    """Return starts in seconds and labels of the windows, in the order of time."""
+    windows: list[tuple[float, int]] = []
+    for annotation in read_annotations(header):
+        if annotation.text not in mapping.classes:
             continue
-        label = class_names.index(mapping.classes[one.text])
-        room = one.duration - mapping.offset + _TOLERANCE
+        label = class_names.index(mapping.classes[annotation.text])
+        room = annotation.duration - mapping.offset + _TOLERANCE
         count = int(room / mapping.seconds) if mapping.repeat else 1
-        first = one.onset + mapping.offset
-        found += [(first + k * mapping.seconds, label) for k in range(count)]
+        first = annotation.onset + mapping.offset
+        windows += [(first + k * mapping.seconds, label) for k in range(count)]
     last = header.seconds - mapping.seconds
-    inside = sorted(one for one in found if -_TOLERANCE <= one[0] <= last + _TOLERANCE)
+    inside = sorted(w for w in windows if -_TOLERANCE <= w[0] <= last + _TOLERANCE)
     starts = np.array([start for start, _ in inside])
     labels = np.array([label for _, label in inside], dtype=np.int64)
     return np.clip(starts, 0, max(last, 0)), labels
 
 
-def _note_overlaps(path: Path, recordings: Sequence[Recording], seconds: float) -> None:
-    """Count windows that share signal with another one, which is seldom meant."""
+def _warn_about_overlaps(path: Path, recordings: Sequence[Recording], seconds: float) -> None:
+    """Warn about windows that share signal with another, which is rarely intended."""
     n_overlapping = n_windows = 0
     for recording in recordings:
         touches_next = np.diff(recording.starts) < seconds - _TOLERANCE
@@ -179,8 +179,8 @@ def _note_overlaps(path: Path, recordings: Sequence[Recording], seconds: float) 
         n_windows += len(overlaps)
     if n_overlapping:
         _logger.warning(
-            "%s: %d of %d windows overlap another one, as their annotations are less than "
-            "`seconds`, %g s, apart; choose shorter windows if that is not meant.",
+            "%s: %d of %d windows overlap, as their annotations are less than `seconds`, %g s, "
+            "apart; choose shorter windows if that is not intended.",
             path,
             n_overlapping,
             n_windows,

@@ -107,6 +107,16 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class _Content:
+    """What ``windows.json`` holds."""
+
+    kind: Kind
+    recordings: tuple[CachedRecording, ...]
+    sizes: dict[str, int]  # of the files of arrays, in bytes
+    checksums: dict[str, int]  # of the arrays, CRC-32
+
+
+@dataclass(frozen=True)
 class CacheEntry:
     """What is known about an entry without loading it."""
 
@@ -165,12 +175,8 @@ def describe_entry(
     checksums: Mapping[str, int],
 ) -> bytes:
     """Return the content of ``windows.json`` for a folder whose arrays are written."""
-    content = {
-        "kind": kind,
-        "recordings": [asdict(recording) for recording in recordings],
-        "sizes": {name: _file(folder, name).stat().st_size for name in checksums},
-        "checksums": dict(checksums),
-    }
+    sizes = {name: _file(folder, name).stat().st_size for name in checksums}
+    content = asdict(_Content(kind, tuple(recordings), sizes, dict(checksums)))
     return _json({"sha256": hashlib.sha256(_json(content)).hexdigest(), "content": content})
 
 
@@ -178,13 +184,13 @@ def read_entry(folder: Path) -> Entry:
     """Read an entry and compare its checksums, or raise one of `READ_ERRORS`."""
     content = _read_description(folder)
     arrays = {}
-    for name, checksum in content["checksums"].items():
+    for name, checksum in content.checksums.items():
         # Copy on write: writing into the windows never changes the file.
         mode: Literal["c"] | None = "c" if name == "x" else None
         arrays[name] = np.load(_file(folder, name), mmap_mode=mode, allow_pickle=False)
         if zlib.crc32(arrays[name]) != checksum:
             raise ValueError(f"{name}.npy does not have its checksum")
-    return Entry(content["kind"], _recordings(content), arrays)
+    return Entry(content.kind, content.recordings, arrays)
 
 
 def load_entry(key: str, *, verify: bool = False) -> Entry | None:
@@ -223,7 +229,7 @@ def cache_entries() -> list[CacheEntry]:
             continue
         try:
             content = _read_description(folder)
-            entry = CacheEntry(folder.name, n_bytes, made, content["kind"], _recordings(content))
+            entry = CacheEntry(folder.name, n_bytes, made, content.kind, content.recordings)
         except READ_ERRORS:
             entry = CacheEntry(folder.name, n_bytes, made, None, ())
         entries.append(entry)
@@ -276,24 +282,21 @@ def _is_whole(entry: CacheEntry) -> bool:
     return True
 
 
-def _read_description(folder: Path) -> dict[str, Any]:  # JSON, validated by its digest
+def _read_description(folder: Path) -> _Content:
     description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
-    content: dict[str, Any] = description["content"]
-    if description["sha256"] != hashlib.sha256(_json(content)).hexdigest():
+    stored = description["content"]
+    if description["sha256"] != hashlib.sha256(_json(stored)).hexdigest():
         raise ValueError(f"{_DESCRIPTION} was changed")
-    for name, size in content["sizes"].items():
+    recordings = []
+    for recording in stored["recordings"]:
+        quality = recording["quality"]
+        quality = Quality(**{**quality, "amplitude": tuple(quality["amplitude"])})
+        recordings.append(CachedRecording(**{**recording, "quality": quality}))
+    content = _Content(**{**stored, "recordings": tuple(recordings)})
+    for name, size in content.sizes.items():
         if _file(folder, name).stat().st_size != size:
             raise ValueError(f"{name}.npy does not have its size")
     return content
-
-
-def _recordings(content: Mapping[str, Any]) -> tuple[CachedRecording, ...]:
-    recordings = []
-    for stored in content["recordings"]:
-        quality = stored["quality"]
-        quality = Quality(**{**quality, "amplitude": tuple(quality["amplitude"])})
-        recordings.append(CachedRecording(**{**stored, "quality": quality}))
-    return tuple(recordings)
 
 
 def _folders(name: re.Pattern[str]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""EDF files: what their headers say, and what is annotated in them."""
+"""Headers and annotations of EDF files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ANNOTATIONS = "EDF Annotations"
 
 @dataclass(frozen=True)
 class EdfHeader:
-    """What an EDF file says of itself."""
+    """The header of an EDF file, without its channels of annotations."""
 
     path: Path
     labels: tuple[str, ...]
@@ -28,7 +28,7 @@ class EdfHeader:
     start: datetime | None
 
     def sfreq_of(self, picks: tuple[str, ...]) -> float:
-        """Give the sampling rate of some channels, and refuse if they have several."""
+        """Return the sampling rate of some channels in Hz; raise if they have several."""
         rates = {name: self.sfreqs[self.labels.index(name)] for name in picks}
         if len(set(rates.values())) > 1:
             raise DataError(
@@ -39,14 +39,14 @@ class EdfHeader:
 
 
 def read_edf_header(path: Path) -> EdfHeader:
-    """Read the header of an EDF file and refuse what is cut off or not EDF."""
+    """Read the header of an EDF file; raise if the file is truncated or not EDF."""
     try:
         with path.open("rb") as file:
             fixed = file.read(256).decode("latin-1")
             n_channels = int(fixed[252:256])
             table = file.read(256 * n_channels).decode("latin-1")
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {short_reason(error)}.") from error
+        raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
     except ValueError:
         raise DataError(f"{path} is not an EDF file.") from None
     if n_channels < 1:
@@ -57,12 +57,12 @@ def read_edf_header(path: Path) -> EdfHeader:
         n_records, duration = int(fixed[236:244]), float(fixed[244:252])
         body = path.stat().st_size - int(fixed[184:192])
     except ValueError:
-        raise DataError(f"{path} is cut off in its header, or is not an EDF file.") from None
-    there = body // max(2 * sum(sizes), 1)
-    if there < n_records or not there:
+        raise DataError(f"{path} is truncated in its header, or is not an EDF file.") from None
+    n_present = body // max(2 * sum(sizes), 1)
+    if n_present < n_records or not n_present:
         raise DataError(
-            f"{path} is cut off: its header announces {n_records} records, but only {there} are "
-            "there; copy or fetch the file again."
+            f"{path} is truncated: its header announces {n_records} records, but only "
+            f"{n_present} are present; copy or fetch the file again."
         )
     signals = [i for i, name in enumerate(names) if name != _ANNOTATIONS]
     if signals and fixed[192:197] == "EDF+D":
@@ -73,31 +73,31 @@ def read_edf_header(path: Path) -> EdfHeader:
         path,
         tuple(names[i] for i in signals),
         tuple(sizes[i] / duration for i in signals),
-        # Recorders that were switched off leave -1.
-        (n_records if n_records > 0 else there) * duration,
+        # A recorder that was switched off leaves -1.
+        (n_records if n_records > 0 else n_present) * duration,
         _start(fixed[168:184]),
     )
 
 
 def read_annotations(header: EdfHeader) -> list[Annotation]:
-    """Read the annotations of an EDF file."""
+    """Read the annotations of an EDF file, with signals or without, in the order of the file."""
     path, labels = header.path, header.labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = _annotations(path, labels, "utf8")
-        # MNE has no class of its own for text that is not UTF-8.
+            annotations = _annotations(path, labels, "utf8")
+        # MNE has no exception of its own for text that is not UTF-8.
         except Exception:
             try:
-                found = _annotations(path, labels, "latin1")
+                annotations = _annotations(path, labels, "latin1")
             except Exception as error:
                 raise DataError(
-                    f"the annotations of {path} cannot be read: {short_reason(error)}."
+                    f"cannot read the annotations of {path}: {short_reason(error)}."
                 ) from error
     return [
         Annotation(float(onset), float(duration), str(text))
         for onset, duration, text in zip(
-            found.onset, found.duration, found.description, strict=True
+            annotations.onset, annotations.duration, annotations.description, strict=True
         )
     ]
 

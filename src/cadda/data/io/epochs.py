@@ -1,4 +1,4 @@
-"""MNE's epochs, in files or in memory, as windows and back."""
+"""Conversion between MNE epochs and windows."""
 
 from __future__ import annotations
 
@@ -36,11 +36,9 @@ def open_epochs(path: Path) -> Any:
         warnings.simplefilter("ignore")
         try:
             return mne.read_epochs(path, preload=False, verbose="error")
-        # MNE raises whatever the first surprise in the file leads to.
+        # MNE raises many kinds of errors for damaged files.
         except Exception as error:
-            raise DataError(
-                f"{path} cannot be read as MNE epochs: {short_reason(error)}."
-            ) from error
+            raise DataError(f"cannot read {path} as MNE epochs: {short_reason(error)}.") from error
 
 
 def epochs_to_windows(
@@ -53,11 +51,16 @@ def epochs_to_windows(
     standardise: Standardise = "window",
     where: str = "epochs",
 ) -> tuple[Windows, Quality]:
-    """Turn epochs into windows."""
+    """Convert `mne.Epochs` to windows without the bad windows; return the quality of all as well.
+
+    Event names are the classes, in the order of their ids; sleep stages are renamed to those of
+    the AASM. Columns of the metadata name the subject and, if there is one, the recording.
+    Without `channels`, the EEG channels that are not marked as bad are used.
+    """
     import mne
 
     if isinstance(epochs, mne.Epochs) and not epochs.preload:
-        # Which epochs of a recording are rejected is known once they were read.
+        # Rejected epochs are known only after reading.
         epochs = epochs.copy().drop_bad(verbose="error")
     picks = _picks(epochs, channels, where)
     names, labels = _labels(epochs)
@@ -67,12 +70,12 @@ def epochs_to_windows(
     subjects, recordings = _subjects(epochs, subject, where)
     chosen = np.flatnonzero(labels >= 0)
     x = _signals(epochs, picks, chosen, where)
-    flaws = assess_windows(x)
-    quality = flaws.quality()
+    assessed = assess_windows(x)
+    quality = assessed.summary()
     if not quality.n_good:
         raise_if_bad(quality, where)
     if quality.n_bad:
-        x, chosen = x[~flaws.bad], chosen[~flaws.bad]
+        x, chosen = x[~assessed.bad], chosen[~assessed.bad]
     standardise_as(standardise, x, np.stack([subjects, recordings], axis=1)[chosen])
     info = epochs.info
     windows = Windows(
@@ -89,7 +92,7 @@ def epochs_to_windows(
 
 
 def windows_to_epochs(windows: Windows) -> Any:
-    """Give windows as MNE epochs."""
+    """Convert windows to `mne.EpochsArray`, with subject and recording as metadata."""
     import mne
 
     info = mne.create_info(list(windows.ch_names), windows.sfreq, "eeg", verbose="error")
@@ -124,13 +127,13 @@ def _picks(epochs: Any, channels: Sequence[str] | None, where: str) -> tuple[str
     )
     if not picks:
         raise DataError(
-            f"{where}: none of the channels {list(kinds)} is EEG; name some in `channels`."
+            f"{where}: none of the channels {list(kinds)} is EEG; select some with `channels`."
         )
     return picks
 
 
 def _labels(epochs: Any) -> tuple[list[str], NDArray[np.int64]]:
-    """Give names of classes and the label of each epoch, -1 where it is not scored."""
+    """Return class names and the label of each epoch, -1 for unscored."""
     ids = dict(sorted(epochs.event_id.items(), key=lambda item: item[1]))
     names = [str(name) for name in ids]
     if are_stages(names):
@@ -151,8 +154,8 @@ def _subjects(
 ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     columns = _columns(epochs.metadata)
     if subject is None and not columns:
-        one = (epochs.info["subject_info"] or {}).get("his_id") or where
-        subjects = np.full(len(epochs), str(one))
+        only = (epochs.info["subject_info"] or {}).get("his_id") or where
+        subjects = np.full(len(epochs), str(only))
     else:
         name = "subject" if subject is None else subject
         if name not in columns:
@@ -160,9 +163,9 @@ def _subjects(
                 f"`subject` must be a column of the metadata, but {where} has "
                 f"{list(columns) or 'no metadata'}, not {name!r}{did_you_mean(name, columns)}; "
                 + (
-                    "name the one with the subjects by subject=… (--subject)."
+                    "name the column with the subjects in `subject`."
                     if columns
-                    else "set epochs.metadata, with a column that names the subject of each epoch."
+                    else "set epochs.metadata, with a column of the subject of each epoch."
                 )
             )
         subjects = _texts(name, columns[name])
@@ -171,7 +174,7 @@ def _subjects(
 
 
 def _columns(metadata: Any) -> dict[str, list[Any]]:
-    """Give the columns of metadata, which is a list of rows where pandas is not installed."""
+    """Return the columns of metadata, a table, or a list of rows without pandas."""
     if metadata is None:
         return {}
     if isinstance(metadata, list):
@@ -189,17 +192,17 @@ def _texts(name: str, values: list[Any]) -> NDArray[np.str_]:
 def _signals(
     epochs: Any, picks: tuple[str, ...], chosen: NDArray[np.int64], where: str
 ) -> NDArray[np.float32]:
-    """Read some epochs as float32, a chunk at a time, as MNE itself works in float64."""
+    """Read some epochs as float32, a chunk at a time, as MNE uses float64."""
     x = np.empty((len(chosen), len(picks), len(epochs.times)), dtype=np.float32)
     for here in chunks(len(chosen)):
         try:
             x[here] = epochs.get_data(
                 picks=list(picks), item=chosen[here], copy=False, verbose="error"
             )
-        # MNE raises whatever the end of a file that is cut off leads to.
+        # MNE raises many kinds of errors for truncated files.
         except Exception as error:
             raise DataError(
-                f"{where} cannot be read as MNE epochs: {short_reason(error)}."
+                f"cannot read {where} as MNE epochs: {short_reason(error)}."
             ) from error
     return x
 
@@ -217,10 +220,10 @@ def _metadata(windows: Windows) -> Any:
     try:
         pandas = import_module("pandas")
     except ImportError:
-        # MNE takes rows where pandas is not installed, and only there.
+        # MNE accepts rows only where pandas is not installed.
         _logger.warning(
-            "pandas is not installed, so `metadata` of the epochs is a list of dicts and no table "
-            "that can be queried; for a table: pip install pandas."
+            "pandas is not installed, so `metadata` of the epochs is a list of dicts; "
+            "for a table: pip install pandas."
         )
         return rows
     return pandas.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""Sleep stages as scorers write them, and the windows that a hypnogram gives."""
+"""Names of sleep stages, and the windows of a hypnogram."""
 
 from __future__ import annotations
 
@@ -31,20 +31,23 @@ _STAGE_OF = {spelling: stage for stage, group in _SPELLINGS.items() for spelling
 _NUMBERED = {"0": "W", "1": "N1", "2": "N2", "3": "N3", "4": "N3", "5": "R"}
 
 _SHORTFALL = 0.1
-"""By how many seconds an annotation may be shorter than its windows: scorers round."""
+"""Seconds by which an annotation may be shorter than its windows, as scorers round."""
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """Something that a person or a machine wrote beside a recording."""
+    """An annotation of a recording."""
 
-    onset: float
-    duration: float
+    onset: float  # seconds from the start of the recording
+    duration: float  # seconds; 0 if unknown
     text: str
 
 
 def stage_of(text: str) -> str | None:
-    """Find the sleep stage that a text speaks of."""
+    """Return the stage that a text such as ``Sleep stage 2`` or ``REM`` names.
+
+    Stages 3 and 4 are N3; movement and unscored are ``""``; any other text is None.
+    """
     plain = " ".join(text.casefold().split())
     bare = re.sub(r"^(sleep[ _-]?)?stage[ _:-]*", "", plain)
     if bare != plain and bare in _NUMBERED:
@@ -53,7 +56,7 @@ def stage_of(text: str) -> str | None:
 
 
 def are_stages(names: Iterable[str]) -> bool:
-    """Say whether names of classes are sleep stages."""
+    """Check whether all names are sleep stages, and not only letters such as R and W."""
     stages = [stage_of(name) for name in names]
     return None not in stages and any(stage in ("N1", "N2", "N3") for stage in stages)
 
@@ -66,21 +69,25 @@ def hypnogram_windows(
     where: str,
     wake_minutes: float = 30.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Cut a hypnogram into windows."""
+    """Return starts in seconds and labels, indices into `STAGES`, of the windows of a hypnogram.
+
+    A stage without a duration lasts until the next. Movement and unscored parts have no windows,
+    and wake is kept for `wake_minutes` before the first and after the last sleep.
+    """
     scored = _scored(annotations, seconds, where)
-    end = max(one.onset + one.duration for one in scored)
+    end = max(stage.onset + stage.duration for stage in scored)
     if end > total + seconds or scored[0].onset < -seconds:
         raise DataError(
             f"{where} does not fit its recording: it has sleep stages from {scored[0].onset:g} to "
             f"{end:g} s, but the recording lasts {total:g} s."
         )
     starts, labels = [], []
-    for one in scored:
-        n_windows = int((one.duration + _SHORTFALL) / seconds)
-        starts.append(one.onset + seconds * np.arange(n_windows))
-        labels.append(np.full(n_windows, STAGES.index(one.text)))
+    for stage in scored:
+        n_windows = int((stage.duration + _SHORTFALL) / seconds)
+        starts.append(stage.onset + seconds * np.arange(n_windows))
+        labels.append(np.full(n_windows, STAGES.index(stage.text)))
     if not any(map(len, starts)):
-        longest = max(one.duration for one in scored)
+        longest = max(stage.duration for stage in scored)
         raise DataError(
             f"{where} has no stage that lasts a window of {seconds:g} s, the longest has "
             f"{longest:g} s; choose shorter windows."
@@ -95,35 +102,39 @@ def hypnogram_windows(
 
 
 def _scored(annotations: Sequence[Annotation], seconds: float, where: str) -> list[Annotation]:
-    """Give the stages in the order of time, with a duration and the name of the AASM."""
-    ordered = sorted(annotations, key=lambda one: one.onset)
-    known = [one for one in ordered if _is_stage(one, seconds, where)]
-    ends = [one.onset for one in known[1:]] + [known[-1].onset + seconds] if known else []
+    """Return the stages in the order of time, with durations and AASM names."""
+    ordered = sorted(annotations, key=lambda annotation: annotation.onset)
+    known = [annotation for annotation in ordered if _is_stage(annotation, seconds, where)]
+    ends = (
+        [annotation.onset for annotation in known[1:]] + [known[-1].onset + seconds]
+        if known
+        else []
+    )
     scored = [
-        Annotation(one.onset, one.duration or end - one.onset, stage)
-        for one, end in zip(known, ends, strict=True)
-        if (stage := stage_of(one.text))
+        Annotation(annotation.onset, annotation.duration or end - annotation.onset, stage)
+        for annotation, end in zip(known, ends, strict=True)
+        if (stage := stage_of(annotation.text))
     ]
     if not scored:
-        texts = sorted({one.text for one in annotations})[:5]
+        texts = sorted({annotation.text for annotation in annotations})[:5]
         raise DataError(
             f"{where} has no sleep stages; "
             + (f"its annotations are {texts}." if texts else "it has no annotations at all.")
         )
-    for one, after in pairwise(scored):
-        if after.onset < one.onset + one.duration - _SHORTFALL - 1e-6:
+    for before, after in pairwise(scored):
+        if after.onset < before.onset + before.duration - _SHORTFALL - 1e-6:
             raise DataError(
-                f"{where} has two stages at {after.onset:g} s: {one.text} lasts until "
-                f"{one.onset + one.duration:g} s, and {after.text} has begun."
+                f"{where} has two stages at {after.onset:g} s: {before.text} lasts until "
+                f"{before.onset + before.duration:g} s, but {after.text} has begun."
             )
     return scored
 
 
 def _is_stage(annotation: Annotation, seconds: float, where: str) -> bool:
-    """Say whether an annotation is a stage; refuse one that may be, but is not known."""
+    """Check whether an annotation is a stage; raise if it looks like an unknown one."""
     if stage_of(annotation.text) is not None:
         return True
-    # Arousals, lights and the like are short and are no business of ours.
+    # Arousals, lights and the like are shorter than a window.
     if "stage" in annotation.text.casefold() or annotation.duration >= seconds:
         raise DataError(
             f"{where} has the unknown stage {annotation.text!r} at {annotation.onset:g} s"

@@ -1,4 +1,4 @@
-"""Windows in one ``.npz`` file, and arrays made elsewhere."""
+"""Windows in ``.npz`` files, and windows from arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,22 @@ from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["arrays_to_windows", "load_npz", "save_npz"]
+__all__ = ["Arrays", "arrays_to_windows", "load_npz", "save_npz"]
+
+Arrays: TypeAlias = Mapping[str, Any]  # what the user passes; checked by `Windows`
+"""The arguments of `Windows`, by name."""
 
 _FORMAT = "cadda windows 1"
-_NEEDED = ("x", "y", "subject", "sfreq", "ch_names")
+_REQUIRED = ("x", "y", "subject", "sfreq", "ch_names")
 _OPTIONAL = ("class_names", "positions", "recording")
 
 
 def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
-    """Write windows as a ``.npz`` file, in one step."""
+    """Write windows atomically as a ``.npz`` file."""
     target = Path(path)
     if target.suffix != ".npz":
         raise ValueError(f"`path` must end in .npz, got {str(path)!r}.")
-    arrays: dict[str, Any] = {
+    arrays: dict[str, NDArray[Any]] = {
         "format": np.array(_FORMAT),
         "x": windows.x.numpy(),
         "y": windows.y.numpy(),
@@ -47,10 +50,10 @@ def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def load_npz(path: Path) -> Windows | dict[str, Any]:
-    """Load a ``.npz`` file; nothing in it is ever executed."""
+def load_npz(path: Path) -> Windows | dict[str, NDArray[Any]]:
+    """Load windows that `save_npz` wrote, or other arrays; pickles are never loaded."""
     try:
-        # NumPy leaves a file open that it opened itself and then cannot read.
+        # NumPy leaves files open that it cannot read.
         with path.open("rb") as file:
             if not zipfile.is_zipfile(file):
                 raise zipfile.BadZipFile
@@ -58,19 +61,19 @@ def load_npz(path: Path) -> Windows | dict[str, Any]:
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {short_reason(error)}.") from error
+        raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
     except (zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise DataError(f"{path} is cut off, or is not a .npz file.") from error
+        raise DataError(f"{path} is truncated or not a .npz file.") from error
     except ValueError as error:
         raise DataError(
-            f"{path} holds Python objects, which are never read; save names as arrays of text."
+            f"{path} holds Python objects, which are never loaded; save names as arrays of text."
         ) from error
     is_ours = str(arrays.pop("format", "")) == _FORMAT
-    return Windows(**_arguments(arrays, str(path))) if is_ours else arrays
+    return _make_windows(arrays.get("x"), arrays, str(path)) if is_ours else arrays
 
 
 def arrays_to_windows(
-    arrays: Mapping[str, Any],
+    arrays: Arrays,
     *,
     channels: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
@@ -78,15 +81,14 @@ def arrays_to_windows(
     standardise: Standardise = "window",
     where: str = "arrays",
 ) -> tuple[Windows, Quality]:
-    """Make windows of arrays, without those that no model should learn from."""
-    arguments = _arguments(arrays, where)
-    x = np.asarray(arguments.pop("x"))
-    if x.ndim != 3 or x.dtype.kind not in "fiu" or not x.size:
-        # Windows says what is wrong.
-        return Windows(x, **arguments), Quality(0, 0, 0, ())
-    # Everything but the signals is checked first, with signals that are nothing.
-    outline = Windows(np.zeros((*x.shape[:2], 1), dtype=np.float32), **arguments)
-    choice = select(
+    """Make windows from arrays named like the arguments of `Windows`, without bad windows."""
+    x = np.asarray(arrays.get("x"))
+    if arrays.get("x") is None or x.ndim != 3 or x.dtype.kind not in "fiu" or not x.size:
+        # `Windows` raises with the reason.
+        return _make_windows(arrays.get("x"), arrays, where), Quality(0, 0, 0, ())
+    # Everything but the signals is checked first, with a sample of zeros in place of them.
+    outline = _make_windows(np.zeros((*x.shape[:2], 1), dtype=np.float32), arrays, where)
+    selection = select(
         outline.ch_names,
         outline.class_names,
         outline.y.numpy(),
@@ -96,36 +98,36 @@ def arrays_to_windows(
         where=where,
     )
     with np.errstate(over="ignore"):
-        x = np.array(x[np.ix_(choice.kept, np.array(choice.rows))], dtype=np.float32)
-    flaws = assess_windows(x)
-    quality = flaws.quality()
+        x = np.array(x[np.ix_(selection.kept, np.array(selection.rows))], dtype=np.float32)
+    assessed = assess_windows(x)
+    quality = assessed.summary()
     if not quality.n_good:
         raise_if_bad(quality, where)
     if quality.n_bad:
-        x = x[~flaws.bad]
-    good = np.flatnonzero(choice.kept)[~flaws.bad]
+        x = x[~assessed.bad]
+    good = np.flatnonzero(selection.kept)[~assessed.bad]
     subject, recording = outline.subject[good], outline.recording[good]
     standardise_as(standardise, x, np.stack([subject, recording], axis=1))
     windows = Windows(
         x,
-        choice.labels[~flaws.bad],
+        selection.labels[~assessed.bad],
         subject=subject,
         recording=recording,
         sfreq=outline.sfreq,
-        ch_names=choice.ch_names,
-        class_names=choice.class_names,
-        positions=None if outline.positions is None else outline.positions[choice.rows],
+        ch_names=selection.ch_names,
+        class_names=selection.class_names,
+        positions=None if outline.positions is None else outline.positions[selection.rows],
     )
     return windows, quality
 
 
-def _arguments(arrays: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Give the arguments of `Windows`, with names for classes that have none."""
-    missing = [name for name in _NEEDED if arrays.get(name) is None]
+def _make_windows(x: Any, arrays: Arrays, where: str) -> Windows:
+    """Make windows of `x` and the other arrays; classes without names are numbered."""
+    missing = [name for name in _REQUIRED if arrays.get(name) is None]
     if missing:
         raise DataError(
             f"{where} has no {', '.join(map(repr, missing))}; it must have "
-            f"{', '.join(map(repr, _NEEDED))}, and may have {', '.join(map(repr, _OPTIONAL))}."
+            f"{', '.join(map(repr, _REQUIRED))}, and may have {', '.join(map(repr, _OPTIONAL))}."
         )
     sfreq = np.asarray(arrays["sfreq"])
     if sfreq.size != 1 or sfreq.dtype.kind not in "fiu":
@@ -135,16 +137,16 @@ def _arguments(arrays: Mapping[str, Any], where: str) -> dict[str, Any]:
     if class_names is None:
         whole = y.dtype.kind in "iu" and y.size
         class_names = [str(i) for i in range(max(int(y.max()) + 1, 2) if whole else 2)]
-    return {
-        "x": arrays["x"],
-        "y": y,
-        "subject": arrays["subject"],
-        "sfreq": float(sfreq.item()),
-        "ch_names": _names(arrays["ch_names"]),
-        "class_names": _names(class_names),
-        "positions": arrays.get("positions"),
-        "recording": arrays.get("recording"),
-    }
+    return Windows(
+        x,
+        y,
+        subject=arrays["subject"],
+        sfreq=float(sfreq.item()),
+        ch_names=_names(arrays["ch_names"]),
+        class_names=_names(class_names),
+        positions=arrays.get("positions"),
+        recording=arrays.get("recording"),
+    )
 
 
 def _names(values: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""`read_windows`: recordings and data files of every kind that cadda knows, as windows."""
+"""`read_windows`: windows from recordings, epochs and arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from cadda.compute import check_engine
 from cadda.data.io.annotated import plan_annotated
 from cadda.data.io.epochs import epochs_to_windows, open_epochs
-from cadda.data.io.npz import arrays_to_windows, load_npz
+from cadda.data.io.npz import Arrays, arrays_to_windows, load_npz
 from cadda.data.io.preprocess import Preprocessing, ReadPlan
 from cadda.data.io.recordings import CacheUse, Progress, read_recordings
 from cadda.data.io.sleep_edf import plan_sleep
@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The options of `read_windows`, which explains them."""
+    """The options of `read_windows`, where they are documented."""
 
     subject: str | None = None
     channels: Sequence[str] | None = None
@@ -62,12 +62,12 @@ class ReadOptions:
 
     @property
     def standardise_signals(self) -> Standardise:
-        """What gets mean 0 and standard deviation 1 in signals that are in their own unit."""
+        """How to standardise signals in their original unit."""
         return "window" if self.standardise == "auto" else self.standardise
 
     @property
     def standardise_windows(self) -> Standardise:
-        """What gets it in windows that were made with cadda before."""
+        """How to standardise `Windows`."""
         return None if self.standardise == "auto" else self.standardise
 
 
@@ -85,7 +85,7 @@ def read_windows(
     engine: str = "serial",
     on_progress: Progress | None = None,
 ) -> Windows:
-    """Read windows with labels and subjects.
+    """Read windows with labels and subjects from files, MNE epochs or arrays.
 
     Parameters
     ----------
@@ -94,31 +94,31 @@ def read_windows(
         or MASS; a mapping file (``.toml``), or a folder with one, for any other EDF files with
         annotations; a ``.npz`` file; MNE epochs; `Windows`, or a mapping with their arguments.
     subject : str | None
-        For epochs: the column of the metadata with the subjects; None takes ``subject``. Other
-        sources know their subjects themselves.
+        For epochs: the column of the metadata with the subjects, by default ``subject``. Other
+        sources define their subjects themselves.
     channels : sequence of str | None
-        Names of the channels to take, as people write them; None takes all EEG channels of epochs,
-        those of the paper for nights, and those of the mapping file.
+        Channels to select, in any common spelling. None selects all EEG channels of epochs, those
+        of the paper for nights, and those of the mapping file.
     classes : sequence of str | None
-        Names of the classes to take, in the order wanted; None takes all.
+        Classes to select, in this order; None selects all.
     min_windows : int | None
-        Classes with fewer windows are left out; 0 leaves out none, even without a window. None
-        refuses a class without any.
+        Drop classes with fewer windows; 0 drops none, even empty classes. With None, an empty
+        class is an error.
     standardise : "auto" | "window" | "recording" | None
-        What gets mean 0 and standard deviation 1: each channel of each window, or of each
-        recording. Either uses nothing but the recording itself, so nothing leaks between subjects.
-        ``"auto"`` takes each window, but leaves `Windows`, and files that `Windows.save` wrote,
-        as they are. None leaves the unit of the source, volts for recordings.
+        Scale each channel of each window, or of each recording, to mean 0 and standard deviation
+        1. No recording influences another, so nothing leaks between subjects. ``"auto"`` scales
+        windows, except in `Windows` and files written by `Windows.save`, which stay as they are.
+        None keeps the unit of the source, volts for recordings.
     on_bad : "raise" | "drop"
-        What to do about windows with NaN or with a flat channel.
+        Whether windows with NaN or a flat channel are an error or are dropped with a warning.
     preprocessing : Preprocessing | None
-        For nights: what is done before they are cut; None does what the paper does.
+        For nights: filter, sampling rate and window length; None uses those of the paper.
     cache : bool | "verify"
         For nights and mapping files: whether to keep preprocessed windows in the folder
         ``CADDA_CACHE``. A recording that has changed is noticed by its size and modification
         time; ``"verify"`` compares the content of the file as well, which takes longer.
     engine : str
-        For nights and mapping files: where they are preprocessed, ``"serial"``,
+        For nights and mapping files: where to preprocess, ``"serial"``,
         ``"processes:N"``, ``"dask:ADDRESS"`` or ``"dask:local:N"``; the result is the same.
     on_progress : callable | None
         For nights and mapping files: called before each recording with the number of recordings
@@ -146,19 +146,19 @@ def read_windows(
     if on_bad == "raise":
         raise_if_bad(quality, _name(source))
     elif quality.n_bad:
-        message = "%s: %d of %d windows have NaN or a flat channel and are left out."
+        message = "%s: dropped %d of %d windows, which have NaN or a flat channel."
         _logger.warning(message, _name(source), quality.n_bad, quality.n_bad + quality.n_good)
     return windows
 
 
 def read_with_quality(source: Any, options: ReadOptions) -> tuple[Windows, Quality]:
-    """Read windows without the bad ones, and say what is known of all of them."""
+    """Read windows without bad windows; return the quality of all windows as well."""
     if isinstance(source, str | os.PathLike):
         windows, quality = _read_path(Path(source).expanduser(), options)
     elif hasattr(source, "event_id") and hasattr(source, "get_data"):
         windows, quality = _read_epochs(source, options, "epochs")
     elif isinstance(source, Windows):
-        windows, quality = _read_made(source, options, "windows")
+        windows, quality = _read_existing(source, options, "windows")
     elif isinstance(source, Mapping):
         windows, quality = _read_arrays(source, options, "arrays")
     else:
@@ -167,11 +167,11 @@ def read_with_quality(source: Any, options: ReadOptions) -> tuple[Windows, Quali
             f"got {type(source).__name__}."
         )
     counts = zip(windows.class_names, windows.class_counts(), strict=True)
-    lost = [name for name, count in counts if not count]
-    if quality.n_bad and lost and options.min_windows != 0:
+    empty = [name for name, count in counts if not count]
+    if quality.n_bad and empty and options.min_windows != 0:
         raise DataError(
-            f"{_name(source)}: every window of {', '.join(map(repr, lost))} has NaN or a flat "
-            "channel; leave these classes out with `classes`."
+            f"{_name(source)}: every window of {', '.join(map(repr, empty))} has NaN or a flat "
+            "channel; select other classes with `classes`."
         )
     return windows, quality
 
@@ -197,7 +197,7 @@ def _read_path(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
             engine=options.engine,
             on_progress=options.on_progress,
         )
-    hint = "; give the folder that it is in" if path.suffix.lower() == ".edf" else ""
+    hint = "; pass the folder that contains it" if path.suffix.lower() == ".edf" else ""
     raise DataError(
         f"{path} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping file (.toml) "
         f"or a folder of recordings{hint}."
@@ -219,13 +219,11 @@ def _read_epochs(epochs: Any, options: ReadOptions, where: str) -> tuple[Windows
 def _read_npz(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
     content = load_npz(path)
     if isinstance(content, Windows):
-        return _read_made(content, options, path.name)
+        return _read_existing(content, options, path.name)
     return _read_arrays(content, options, str(path))
 
 
-def _read_arrays(
-    arrays: Mapping[str, Any], options: ReadOptions, where: str
-) -> tuple[Windows, Quality]:
+def _read_arrays(arrays: Arrays, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
     return arrays_to_windows(
         arrays,
         channels=options.channels,
@@ -236,8 +234,8 @@ def _read_arrays(
     )
 
 
-def _read_made(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
-    """Take what is wanted of windows that were made before; without a choice, all as they are."""
+def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
+    """Select from existing windows; without options, return them unchanged."""
     windows = _select(windows, options, where)
     quality = quality_of_kept(windows.x.numpy())
     how = options.standardise_windows
@@ -245,10 +243,10 @@ def _read_made(windows: Windows, options: ReadOptions, where: str) -> tuple[Wind
 
 
 def _select(windows: Windows, options: ReadOptions, where: str) -> Windows:
-    """Take some channels and classes of windows; without a choice, the very same windows."""
+    """Select channels and classes of windows; without options, return the same object."""
     if options.channels is None and options.classes is None and options.min_windows is None:
         return windows
-    choice = select(
+    selection = select(
         windows.ch_names,
         windows.class_names,
         windows.y.numpy(),
@@ -258,14 +256,14 @@ def _select(windows: Windows, options: ReadOptions, where: str) -> Windows:
         where=where,
     )
     return Windows(
-        windows.x[torch.from_numpy(choice.kept)][:, choice.rows],
-        choice.labels,
-        subject=windows.subject[choice.kept],
-        recording=windows.recording[choice.kept],
+        windows.x[torch.from_numpy(selection.kept)][:, selection.rows],
+        selection.labels,
+        subject=windows.subject[selection.kept],
+        recording=windows.recording[selection.kept],
         sfreq=windows.sfreq,
-        ch_names=choice.ch_names,
-        class_names=choice.class_names,
-        positions=None if windows.positions is None else windows.positions[choice.rows],
+        ch_names=selection.ch_names,
+        class_names=selection.class_names,
+        positions=None if windows.positions is None else windows.positions[selection.rows],
     )
 
 
@@ -273,11 +271,11 @@ def _plan(path: Path, options: ReadOptions) -> ReadPlan:
     mappings = [path] if path.is_file() else sorted(path.glob("*.toml"))
     if len(mappings) > 1:
         raise DataError(
-            f"{path} has several mapping files, {[one.name for one in mappings]}; give the one "
-            "to use instead of the folder."
+            f"{path} has several mapping files, {[file.name for file in mappings]}; pass one of "
+            "them instead of the folder."
         )
     if not mappings:
         return plan_sleep(path, options.channels, options.preprocessing)
     if options.preprocessing is not None:
-        raise ValueError(f"`preprocessing` must be None, as {mappings[0]} says what is done.")
+        raise ValueError(f"`preprocessing` must be None, as {mappings[0]} defines it.")
     return plan_annotated(mappings[0], options.channels)

@@ -203,7 +203,7 @@ def _write(recording: Recording, prepared: _Prepared, file: SourceFile, key: str
         return
     quality = prepared.quality
     arrays = {"bad": quality.bad, "clipped": quality.clipped, "spread": quality.spread}
-    write_recording(key, prepared.x, arrays, _cached(recording, prepared, quality.quality()))
+    write_recording(key, prepared.x, arrays, _cached(recording, prepared, quality.summary()))
 
 
 def _cached(recording: Recording, prepared: _Prepared, quality: Quality) -> CachedRecording:
@@ -220,7 +220,7 @@ def _select_windows(
     good = selected & ~prepared.quality.bad
     x = np.array(prepared.x[good])
     standardise_as(standardise, x)
-    return x, labels[good], quality.quality()
+    return x, labels[good], quality.summary()
 
 
 def _no_progress(_done: int, _total: int, _name: str) -> None:

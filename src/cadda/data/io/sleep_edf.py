@@ -1,4 +1,4 @@
-"""Nights of Sleep Physionet and of MASS: EDF files with a hypnogram beside each."""
+"""Nights of Sleep Physionet and MASS: pairs of EDF files with signals and hypnogram."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NamingScheme:
-    """How one data base names its nights, and how the paper reads it."""
+    """How a database names its files, and how the paper reads it."""
 
     title: str
-    signals: str
-    hypnogram: str
+    signals: str  # regular expression with the groups `recording` and `subject`
+    hypnogram: str  # regular expression with the group `recording`
     example: str
     channels: tuple[str, ...]
     preprocessing: Preprocessing
@@ -49,7 +49,7 @@ NAMING_SCHEMES = (
         Preprocessing(sfreq=128.0),
     ),
 )
-"""The data bases that are known by the names of their files."""
+"""Databases that are recognised by their file names."""
 
 
 def plan_sleep(
@@ -59,13 +59,13 @@ def plan_sleep(
 ) -> ReadPlan:
     """Plan the reading of a folder of nights."""
     files = sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".edf")
-    scheme = next((one for one in NAMING_SCHEMES if _named(files, one.signals)), None)
+    scheme = next((known for known in NAMING_SCHEMES if _named(files, known.signals)), None)
     if scheme is None:
-        known = " or ".join(f"{one.example} ({one.title})" for one in NAMING_SCHEMES)
-        found = f"only {files[0].name} and the like" if files else "no EDF file"
+        examples = " or ".join(f"{known.example} ({known.title})" for known in NAMING_SCHEMES)
+        content = f"only {files[0].name} and the like" if files else "no EDF file"
         raise DataError(
-            f"{folder} has {found}; it must have pairs such as {known}, or EDF files with a "
-            "mapping file (TOML) that says which annotation is which class."
+            f"{folder} has {content}; it must have pairs such as {examples}, or EDF files with a "
+            "mapping file (TOML) that assigns annotations to classes."
         )
     wanted = tuple(channels or scheme.channels)
     preprocessing = preprocessing or scheme.preprocessing
@@ -77,7 +77,7 @@ def plan_sleep(
 
 
 def _named(files: Sequence[Path], pattern: str) -> dict[str, tuple[Path, re.Match[str]]]:
-    """Give the files with a name of a kind, by the recording they belong to."""
+    """Return the files whose name matches a pattern, by recording."""
     named: dict[str, tuple[Path, re.Match[str]]] = {}
     for file in files:
         match = re.fullmatch(pattern, file.name, re.IGNORECASE)
@@ -86,8 +86,8 @@ def _named(files: Sequence[Path], pattern: str) -> dict[str, tuple[Path, re.Matc
         recording = match["recording"].upper()
         if recording in named:
             raise DataError(
-                f"{recording} must be there once, but is {named[recording][0]} and {file}; give "
-                "the folder of one of them."
+                f"duplicate recording {recording}: {named[recording][0]} and {file}; pass the "
+                "folder of one of them."
             )
         named[recording] = (file, match)
     return named
@@ -97,12 +97,12 @@ def _pairs(
     folder: Path, files: Sequence[Path], scheme: NamingScheme
 ) -> list[tuple[str, str, Path, Path]]:
     signals, hypnograms = _named(files, scheme.signals), _named(files, scheme.hypnogram)
-    alone = sorted(signals.keys() ^ hypnograms.keys())
-    if alone:
-        missing = "hypnogram" if alone[0] in signals else "recording"
+    unpaired = sorted(signals.keys() ^ hypnograms.keys())
+    if unpaired:
+        missing = "hypnogram" if unpaired[0] in signals else "recording"
         raise DataError(
-            f"{folder} has no {missing} for {', '.join(alone[:5])}"
-            f"{' …' if len(alone) > 5 else ''}; a night needs both, such as {scheme.example}."
+            f"{folder} has no {missing} for {', '.join(unpaired[:5])}"
+            f"{' …' if len(unpaired) > 5 else ''}; a night needs both, such as {scheme.example}."
         )
     return [
         (night, match["subject"].upper(), psg, hypnograms[night][0])
@@ -125,22 +125,22 @@ def _night(
 
 
 def _annotations(hypnogram: Path, header: EdfHeader) -> list[Annotation]:
-    """Read a hypnogram, with times from the start of its recording instead of its own."""
+    """Read a hypnogram, with times relative to the start of its recording."""
     own = read_edf_header(hypnogram)
     start, annotations = own.start, read_annotations(own)
     if start is None or header.start is None:
         return annotations
-    late = (start - header.start).total_seconds()
-    if abs(late) > header.seconds:
+    delay = (start - header.start).total_seconds()
+    if abs(delay) > header.seconds:
         raise DataError(
             f"{hypnogram.name} does not fit {header.path.name}: it starts at {start}, the "
             f"recording at {header.start}."
         )
-    if late:
+    if delay:
         _logger.warning(
             "%s starts %g s after %s; its stages are shifted accordingly.",
             hypnogram.name,
-            late,
+            delay,
             header.path.name,
         )
-    return [replace(one, onset=one.onset + late) for one in annotations]
+    return [replace(note, onset=note.onset + delay) for note in annotations]
