@@ -27,7 +27,7 @@ def main(run: Path) -> None:
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         left = photograph(browser, page, SCREEN, "light", "body")
-        right = photograph(browser, page, PHONE, "dark", "#gallery .card:nth-child(2)")
+        right = photograph(browser, page, PHONE, "dark", "#examples .card:nth-child(2)")
         browser.close()
     both = Image.new("RGB", (left.width + GAP + right.width, left.height), "white")
     both.paste(left, (0, 0))

@@ -15,7 +15,8 @@ CADDA looks for augmentation where the right answer is known.
 # sign is a dip.
 
 import cadda
-from cadda.reporting.figures.policy import plot_evolution, plot_operation_use
+from cadda.reporting.evolution import plot_evolution
+from cadda.reporting.figures.policy import plot_operation_use
 from cadda.testing.planted import DESTROYS, HELPS, planted_network, planted_windows
 
 train = planted_windows(200, varied=False, seed=0)
@@ -53,7 +54,7 @@ figure = plot_operation_use(found.policy)
 # %%
 # How it came about: the same probability over the epochs, and p and µ of each operation.
 
-figure = plot_evolution(found.history, found.policy)
+figure = plot_evolution(found.curves, found.policy)
 
 # %%
 # A policy is plain data: save it with ``found.policy.save("policy.json")``, or read it in short.

@@ -1,4 +1,4 @@
-"""A file of results that survives a kill at any byte."""
+"""Files of JSON lines survive a kill at any byte."""
 
 from __future__ import annotations
 
@@ -6,56 +6,77 @@ from pathlib import Path
 
 import pytest
 
-from cadda._internal.jsonlines import ResultsFile
+from cadda._internal.jsonlines import BLOCK, JsonLines
 from cadda.exceptions import RunError
 
 RECORDS = [{"job": {"fold": 0}, "result": {"score": 0.5}}, {"job": {"fold": 1}, "error": "größer"}]
 
 
-def test_what_is_appended_is_read(tmp_path: Path) -> None:
-    results = ResultsFile(tmp_path / "results.jsonl")
-    assert results.read() == []
+def test_appended_records_are_read(tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "results.jsonl")
+    assert lines.read() == []
     for record in RECORDS:
-        results.append(record)
-    assert ResultsFile(results.path).read() == RECORDS
+        lines.append(record)
+    assert JsonLines(lines.path).read() == RECORDS
+    lines.rewrite(RECORDS[1:])
+    assert lines.read() == RECORDS[1:]
 
 
 def test_killed_at_any_byte(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     for record in RECORDS:
-        ResultsFile(path).append(record)
+        JsonLines(path).append(record)
     content = path.read_bytes()
     first = content.index(b"\n") + 1
     for end in range(first, len(content)):
         path.write_bytes(content[:end])
-        assert ResultsFile(path).read() == RECORDS[:1]
+        assert JsonLines(path).read() == RECORDS[:1]
         assert path.read_bytes() == content[:end]
-        ResultsFile(path).append(RECORDS[1])
+        JsonLines(path).append(RECORDS[1])
         assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("kept", ["", "{}\n"])
+def test_long_incomplete_line(kept: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(kept + '{"text": "' + 3 * BLOCK * "x")
+    JsonLines(path).append(RECORDS[0])
+    assert JsonLines(path).read() == [{}] * bool(kept) + RECORDS[:1]
+
+
+def test_append_reads_the_end_only(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    size = 2**36
+    # A sparse file: it takes no space, but reading it all would take minutes and all memory.
+    with path.open("wb") as file:
+        file.seek(size - 1)
+        file.write(b"\n")
+    JsonLines(path).append({})
+    assert path.stat().st_size == size + len("{}\n")
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"job": ', r"results.jsonl, line 2, is not a result \(Expecting value.*\); remove"),
+        ('{"job": ', r"results.jsonl, line 2, is not JSON \(Expecting value.*\); remove"),
         ("17", r"results.jsonl, line 2, must be a JSON object, got '17'; remove the line"),
     ],
 )
-def test_a_broken_line_in_the_middle(line: str, message: str, tmp_path: Path) -> None:
+def test_invalid_line_in_the_middle(line: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(f"{{}}\n{line}\n{{}}\n")
     with pytest.raises(RunError, match=message):
-        ResultsFile(path).read()
+        JsonLines(path).read()
 
 
-def test_what_json_cannot_hold_leaves_the_file_as_it_is(tmp_path: Path) -> None:
-    results = ResultsFile(tmp_path / "results.jsonl")
-    results.append(RECORDS[0])
+def test_invalid_record_leaves_the_file_unchanged(tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "results.jsonl")
+    lines.append(RECORDS[0])
     with pytest.raises(ValueError, match="Out of range float values"):
-        results.append({"score": float("nan")})
-    assert results.read() == RECORDS[:1]
+        lines.append({"score": float("nan")})
+    assert lines.read() == RECORDS[:1]
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="cannot be written: No such file or directory"):
-        ResultsFile(tmp_path / "none" / "results.jsonl").append({})
+def test_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"cannot write .*No such file"):
+        JsonLines(tmp_path / "none" / "results.jsonl").append({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,15 @@ import torch
 from torch import nn
 
 from cadda import Policy, PolicySpec, operation_pool
+from cadda.api.evaluate import evaluate_run
 from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import pick_device
-from cadda.api.run import evaluate_run, train_in_folder
+from cadda.api.training_run import run_training
 from cadda.data.windows import Windows
 from cadda.exceptions import CaddaError, LeakError, ModelError, RunError, TrainingError
 from cadda.models.serialization import load_model
 from cadda.runs.folder import RunFolder
+from cadda.training import TrainingSettings
 
 
 def make(n_subjects: int = 6, *, n_windows: int = 12, seed: int = 0, first: int = 0) -> Windows:
@@ -37,6 +40,7 @@ def make(n_subjects: int = 6, *, n_windows: int = 12, seed: int = 0, first: int 
     )
 
 
+SETTINGS = TrainingSettings(max_epochs=3, patience=10, lr=5e-3)
 QUICK = {"model": "shallow", "max_epochs": 15, "patience": 10, "batch_size": 16, "lr": 5e-3}
 POLICY = PolicySpec.from_text("[theta]\nsign_flip p=0.5\n[beta]\nchannel_symmetry p=0.5")
 
@@ -151,32 +155,28 @@ def run(folder: Path, **changes: object):
     arguments = {
         "data": "somewhere",
         "policy": POLICY,
-        "valid": 0.2,
-        "test": 0.2,
-        "settings": QUICK | {"seed": 0, "max_epochs": 3},
+        "model": "shallow",
+        "settings": SETTINGS,
         "device": "cpu",
-        "on_event": lambda event: None,
     }
-    return train_in_folder(make(), folder, **(arguments | changes))
+    return run_training(make(), folder, **(arguments | changes))
 
 
 def test_run_folder_holds_everything_and_goes_on(tmp_path: Path) -> None:
     outcome = run(tmp_path / "run")
-    folder = RunFolder(tmp_path / "run", "training")
+    folder = RunFolder(tmp_path / "run")
     for file in (folder.config, folder.model, folder.policy, folder.events, folder.scores):
         assert file.exists()
     assert len(folder.events.read_text().splitlines()) == 4
     again = run(tmp_path / "run")
-    assert again.scores.to_dict() == outcome.scores.to_dict()
-    with pytest.raises(
-        RunError, match=r"holds a training with another `settings\.seed`: 0, and now 1"
-    ):
-        run(tmp_path / "run", settings=QUICK | {"seed": 1, "max_epochs": 3})
+    assert again.scores.scores.to_dict() == outcome.scores.scores.to_dict()
+    with pytest.raises(RunError, match=r"another `training\.seed`: 0, now 1"):
+        run(tmp_path / "run", settings=replace(SETTINGS, seed=1))
 
 
 def test_folder_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(RunError, match="must be empty or an earlier run, but holds other files"):
+    with pytest.raises(RunError, match="contains other files"):
         run(tmp_path)
     with pytest.raises(CaddaError, match=r"cannot create folder .*thesis\.tex is a file"):
         run(tmp_path / "thesis.tex")
@@ -197,7 +197,7 @@ def test_evaluate_refuses_who_was_seen(tmp_path: Path) -> None:
     other.ch_names = ("O1", "O2")
     with pytest.raises(ModelError, match=r"the model is for the `ch_names` \('C3', 'C4'\), but"):
         evaluate_run(tmp_path / "run", other, skip_seen=False)
-    with pytest.raises(RunError, match="is not the folder of a training"):
+    with pytest.raises(RunError, match="is not the folder of a training run"):
         evaluate_run(tmp_path, make(), skip_seen=False)
 
 

@@ -175,7 +175,7 @@ def test_resumes_to_the_same_bytes(method: str, when: str, tmp_path: Path) -> No
     run(run_dir=tmp_path / "whole", **options)
     with pytest.raises(Killed):
         run(run_dir=tmp_path / "cut", on_event=stop, **options)
-    with pytest.raises(RunError, match=r"holds a search already; go on with it by `resume`"):
+    with pytest.raises(RunError, match=r"already contains a search; resume it with `resume=True`"):
         run(run_dir=tmp_path / "cut", **options)
     run(run_dir=tmp_path / "cut", resume=True, **options)
     for name in ("policy.json", "model.safetensors"):
@@ -192,9 +192,9 @@ def test_resumes_to_the_same_bytes(method: str, when: str, tmp_path: Path) -> No
 
 def test_run_folder_of_other_data(tmp_path: Path) -> None:
     run(run_dir=tmp_path / "run")
-    with pytest.raises(RunError, match=r"holds a search with another `data.train`"):
+    with pytest.raises(RunError, match=r"contains a search with another `data.train`"):
         run(run_dir=tmp_path / "run", resume=True, train=planted_windows(64, varied=False, seed=9))
-    with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, and now 1"):
+    with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, now 1"):
         run(run_dir=tmp_path / "run", resume=True, n_stages=1)
 
 

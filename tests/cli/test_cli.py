@@ -67,7 +67,7 @@ def test_demo_tells_the_whole_story(tmp_path: Path) -> None:
     with_policy = scores["balanced_accuracy"]
     without = scores["without_augmentation"]["balanced_accuracy"]
     assert f"reaches a balanced accuracy of {with_policy:.3f} " in text
-    assert f"and of {without:.3f} " in text
+    assert f"compared with {without:.3f} " in text
     assert "cadda search night-epo.fif.gz" in text
 
 

@@ -13,6 +13,9 @@ import pytest
 from commands import CADDA, run
 
 from cadda import Windows, fit, read_windows, simulate_sleep
+from cadda.runs.config import DataSource, Split, TrainingConfig
+from cadda.runs.folder import RunFolder
+from cadda.training import TrainingSettings
 
 QUICK = ["--model", "shallow", "--batch-size", "32", "--seed", "1"]
 
@@ -36,7 +39,7 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
         "config.json",
         "data.json",
         "events.jsonl",
-        "gallery.npz",
+        "examples.npz",
         "model.safetensors",
         "policy.json",
         "predictions.npz",
@@ -46,9 +49,9 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
     refused = run("evaluate", out, data / "sleep.npz", code=2)
     assert "skip them with `--skip-seen`" in refused.stderr
     scores = json.loads(run("evaluate", out, data / "sleep.npz", "--skip-seen", "--json").stdout)
-    assert scores == json.loads((out / "scores.json").read_text())
+    assert scores.items() <= json.loads((out / "scores.json").read_text()).items()
     other = run(*arguments, code=2)
-    assert "holds a training with another `--policy`" in other.stderr
+    assert "contains a training with another `--policy`" in other.stderr
 
 
 def test_reading_options(data: Path, tmp_path: Path) -> None:
@@ -73,13 +76,13 @@ def test_reading_options(data: Path, tmp_path: Path) -> None:
     # There would be a warning that the windows are in volts.
     assert "standard deviation" not in said
     config = json.loads((out / "config.json").read_text())
-    assert config["settings"]["monitor"] == "balanced_accuracy"
+    assert config["training"]["monitor"] == "balanced_accuracy"
     scores = json.loads((out / "scores.json").read_text())
     assert rare not in scores["f1_per_class"]
     evaluated = run(
         "evaluate", out, tmp_path / "volts.npz", "--skip-seen", "--json", *options
     ).stdout
-    assert json.loads(evaluated) == scores
+    assert json.loads(evaluated).items() <= scores.items()
 
 
 def test_evaluate_on_another_data_set(data: Path, tmp_path: Path) -> None:
@@ -106,8 +109,8 @@ def test_evaluate_on_another_data_set(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ch_names": ("Pz-Oz", "Fpz-Cz")}, "choose with --channels"),
-        ({"class_names": ("W", "N1", "N2", "R", "N3")}, "choose with --classes"),
+        ({"ch_names": ("Pz-Oz", "Fpz-Cz")}, "choose them with `--channels`"),
+        ({"class_names": ("W", "N1", "N2", "R", "N3")}, "choose them with `--classes`"),
         ({"sfreq": 50.0}, "the model is for the `sfreq` 100.0, but the data have 50.0"),
     ],
 )
@@ -117,8 +120,15 @@ def test_evaluate_refuses_what_does_not_fit(
     sleep = read_windows(data / "sleep.npz")
     train, valid, test = sleep.split()
     fit(train, valid, model="shallow", max_epochs=1).save(tmp_path / "model.safetensors")
-    split = {"split": {"train": [], "valid": []}}
-    (tmp_path / "config.json").write_text(json.dumps(split))
+    config = TrainingConfig(
+        model="shallow",
+        training=TrainingSettings(),
+        policy=None,
+        reading=None,
+        data=DataSource("sleep.npz", "a", "b", "c"),
+        split=Split((), ()),
+    )
+    config.save(RunFolder(tmp_path).config)
     kept = ("subject", "sfreq", "ch_names", "class_names")
     arguments = {name: getattr(test, name) for name in kept} | changes
     Windows(test.x, test.y, **arguments).save(tmp_path / "other.npz")

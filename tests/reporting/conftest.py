@@ -12,7 +12,8 @@ import torch
 from playwright.sync_api import Browser, sync_playwright
 
 from cadda import PolicySpec, Windows
-from cadda.api.run import search_in_folder, train_in_folder
+from cadda.api.search_run import run_search
+from cadda.api.training_run import run_training
 from cadda.runs.report import write_report
 from cadda.runs.sessions import recorded_session
 from cadda.training import TrainingSettings
@@ -67,25 +68,22 @@ def make_search(folder: Path, windows: Windows, method: str, **changes: Any) -> 
     outer = {"valid": 0.2, "test": 0.3, "retrain_every": None, "baseline": True} | {
         key: changes.pop(key) for key in ("baseline", "test") if key in changes
     }
-    with recorded_session(folder, "search", f"cadda search night.npz --out {folder.name}"):
-        search_in_folder(windows, folder, **outer, arguments=arguments | changes)
+    with recorded_session(folder, f"cadda search night.npz --out {folder.name}"):
+        run_search(windows, folder, **outer, **(arguments | changes))
     return write_report(folder).path
 
 
 def make_training(folder: Path, windows: Windows, policy: PolicySpec | None) -> Path:
     """Train for a moment, and write the report."""
-    settings = {"model": "shallow", "max_epochs": 2, "seed": 0}
-    with recorded_session(folder, "training", f"cadda train night.npz --out {folder.name}"):
-        train_in_folder(
+    with recorded_session(folder, f"cadda train night.npz --out {folder.name}"):
+        run_training(
             windows,
             folder,
-            data="night.npz",
+            settings=TrainingSettings(max_epochs=2),
+            model="shallow",
             policy=policy,
-            valid=0.2,
-            test=0.2,
-            settings=settings,
+            data="night.npz",
             device="cpu",
-            on_event=lambda event: None,
         )
     return write_report(folder).path
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from cadda import PolicySpec, Windows, image_pool, operation_pool
-from cadda.runs.examples import gallery_of
+from cadda.reporting.records import Examples
+from cadda.runs.examples import make_examples
 
 MONTAGE = ["Fp1", "F3", "C3..", "Cz", "EEG C4", "F4", "O1", "O2"]
 
@@ -22,25 +23,25 @@ def windows(ch_names: list[str] = MONTAGE, *, scale: float = 1.0, seconds: int =
     )
 
 
-def gallery(text: str, data: Windows) -> dict[str, np.ndarray]:
-    found = gallery_of(PolicySpec.from_text(text), data, operation_pool(data))
+def examples(text: str, data: Windows) -> Examples:
+    found = make_examples(PolicySpec.from_text(text), data, operation_pool(data))
     assert found is not None
     return found
 
 
 def test_each_operation_does_what_it_says() -> None:
     data = windows()
-    found = gallery(
+    found = examples(
         "sign_flip p=0.9 > time_mask p=0.5 m=0.8 > channel_symmetry p=0.2 > time_reverse p=0.1",
         data,
     )
-    assert found["operation"].tolist() == [
+    assert found.operation.tolist() == [
         *("sign_flip", "time_mask", "channel_symmetry", "time_reverse")
     ]
-    np.testing.assert_allclose(found["applied"], [0.9, 0.5, 0.2, 0.1])
-    np.testing.assert_allclose(found["magnitude"], [np.nan, 0.8, np.nan, np.nan])
-    assert found["ch_names"].tolist() == ["C3..", "Cz", "EEG C4"]
-    before, after = found["before"][0].astype(float), found["after"].astype(float)
+    np.testing.assert_allclose(found.applied, [0.9, 0.5, 0.2, 0.1])
+    np.testing.assert_allclose(found.magnitude, [np.nan, 0.8, np.nan, np.nan])
+    assert found.ch_names.tolist() == ["C3..", "Cz", "EEG C4"]
+    before, after = found.before[0].astype(float), found.after.astype(float)
     np.testing.assert_array_equal(after[0], -before)
     # A gap of 0.8 s at 100 Hz, with soft edges.
     nothing = (np.abs(after[1]) < 1e-3).all(0).sum()
@@ -51,19 +52,19 @@ def test_each_operation_does_what_it_says() -> None:
 
 def test_a_window_of_the_class_that_gets_it_most() -> None:
     data = windows()
-    found = gallery("[a]\nsign_flip p=0.2\n[b]\nsign_flip p=0.7\n[c]\ntime_reverse p=0.5", data)
-    assert found["class_name"].tolist() == ["b", "c"]
-    assert found["window"].tolist() == [0, 1]
+    found = examples("[a]\nsign_flip p=0.2\n[b]\nsign_flip p=0.7\n[c]\ntime_reverse p=0.5", data)
+    assert found.class_name.tolist() == ["b", "c"]
+    assert found.window.tolist() == [0, 1]
     for i, label in enumerate((1, 2)):
         mine = data.x[data.y == label][:, [2, 3, 4]]
         scaled = mine / data.x[data.y == label].std((1, 2), keepdim=True)
-        distance = (scaled - torch.from_numpy(found["before"][i].astype("float32"))).abs()
+        distance = (scaled - torch.from_numpy(found.before[i].astype("float32"))).abs()
         assert distance.amax((1, 2)).min() < 0.01
 
 
 def test_operations_that_are_hardly_used_are_left_out() -> None:
-    found = gallery("sign_flip p=0.5 > time_reverse p=0.005", windows())
-    assert found["operation"].tolist() == ["sign_flip"]
+    found = examples("sign_flip p=0.5 > time_reverse p=0.005", windows())
+    assert found.operation.tolist() == ["sign_flip"]
 
 
 @pytest.mark.parametrize(
@@ -75,16 +76,16 @@ def test_operations_that_are_hardly_used_are_left_out() -> None:
     ],
 )
 def test_channels_that_people_know(ch_names: list[str], shown: list[str]) -> None:
-    found = gallery("sign_flip p=1", windows(ch_names))
-    assert found["ch_names"].tolist() == shown
+    found = examples("sign_flip p=1", windows(ch_names))
+    assert found.ch_names.tolist() == shown
 
 
 def test_small_whatever_the_unit_and_the_length() -> None:
-    found = gallery("sign_flip p=1", windows(scale=1e-5, seconds=60))
-    assert found["after"].shape == (1, 3, 3000)
-    assert found["before"].std() == pytest.approx(1, abs=0.1)
+    found = examples("sign_flip p=1", windows(scale=1e-5, seconds=60))
+    assert found.after.shape == (1, 3, 3000)
+    assert found.before.std() == pytest.approx(1, abs=0.1)
 
 
 def test_nothing_for_images() -> None:
     spec = PolicySpec.from_text("horizontal_flip p=1")
-    assert gallery_of(spec, windows(), image_pool()) is None
+    assert make_examples(spec, windows(), image_pool()) is None

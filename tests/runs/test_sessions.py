@@ -9,16 +9,27 @@ from pathlib import Path
 
 import pytest
 
+from cadda.runs.config import DataSource, Split, TrainingConfig
 from cadda.runs.folder import RunFolder
 from cadda.runs.sessions import recorded_session
 from cadda.searchers.events import SearchStart
+from cadda.training import TrainingSettings
 
 COMMAND = "cadda search night.npz --out run"
 
 
 def begun(folder: Path) -> RunFolder:
-    run = RunFolder(folder / "run", "search")
-    run.begin({"method": "adda"})
+    run = RunFolder(folder / "run")
+    run.begin(
+        TrainingConfig(
+            data=DataSource("night.npz", "a", "b", "c"),
+            reading=None,
+            model="shallow",
+            training=TrainingSettings(),
+            policy=None,
+            split=Split(("s1",), ("s2",), ("s3",)),
+        )
+    )
     return run
 
 
@@ -37,9 +48,9 @@ def start(*texts: str) -> SearchStart:
 
 def test_sessions_are_added_one_after_the_other(tmp_path: Path) -> None:
     run = begun(tmp_path)
-    with recorded_session(run.folder, "search", COMMAND) as session:
+    with recorded_session(run.folder, COMMAND) as session:
         session(start("a is rare"))
-    interrupted = recorded_session(run.folder, "search", f"{COMMAND} --resume")
+    interrupted = recorded_session(run.folder, f"{COMMAND} --resume")
     with pytest.raises(KeyboardInterrupt), interrupted:
         raise KeyboardInterrupt
     first, second = json.loads(run.sessions.read_text())
@@ -53,21 +64,21 @@ def test_sessions_are_added_one_after_the_other(tmp_path: Path) -> None:
 
 def test_a_killed_command_leaves_a_record(tmp_path: Path) -> None:
     run = begun(tmp_path)
-    killed = recorded_session(run.folder, "search", COMMAND)
+    killed = recorded_session(run.folder, COMMAND)
     killed.__enter__()(start())
     (left,) = json.loads(run.sessions.read_text())
     assert (left["command"], left["finished"]) == (COMMAND, False)
-    with recorded_session(run.folder, "search", f"{COMMAND} --resume") as session:
+    with recorded_session(run.folder, f"{COMMAND} --resume") as session:
         session(start())
     assert [one["finished"] for one in json.loads(run.sessions.read_text())] == [False, True]
 
 
 def test_what_is_refused_leaves_no_record(tmp_path: Path) -> None:
     run = begun(tmp_path)
-    refused = recorded_session(run.folder, "search", COMMAND)
+    refused = recorded_session(run.folder, COMMAND)
     with pytest.raises(ValueError, match="wrong"), refused:
         raise ValueError("wrong")
-    with recorded_session(tmp_path / "none", "search", COMMAND):
+    with recorded_session(tmp_path / "none", COMMAND):
         pass
     assert not run.sessions.exists()
     assert not (tmp_path / "none").exists()
@@ -86,7 +97,7 @@ def test_warnings_are_kept_and_shown(
     monkeypatch.setattr(logging.root, "handlers", [])
     with (
         pytest.warns(UserWarning, match="in volts"),
-        recorded_session(run.folder, "search", COMMAND),
+        recorded_session(run.folder, COMMAND),
     ):
         complain(logger)
     (session,) = json.loads(run.sessions.read_text())

@@ -1,75 +1,74 @@
-"""A file of results that are appended as they come, a line of JSON each."""
+"""Append-only files with one JSON object per line."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
+from pydantic import JsonValue
+
+from cadda._internal.files import write_text_atomically
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 
-__all__ = ["ResultsFile"]
+__all__ = ["JsonLines", "JsonObject"]
+
+JsonObject = dict[str, JsonValue]
+
+BLOCK = 4096
+"""Bytes that are read at once, from the end of the file, to find its last line break."""
 
 
-class ResultsFile:
-    """Lines of JSON that one process appends to, and any may read.
+class JsonLines:
+    """JSON objects that one process appends to a file and any process may read.
 
-    A process that is killed while it writes leaves half a line. Readers do not see it, and the
-    next one who writes removes it.
-
-    Parameters
-    ----------
-    path : Path
-        The file; it need not exist, but its folder must once something is written.
+    A process killed while writing leaves an incomplete last line. Readers ignore it, and the next
+    `append` removes it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, allow_nan: bool = False) -> None:
         self.path = path
+        self.allow_nan = allow_nan
 
-    def read(self) -> list[dict[str, Any]]:
-        """Read every whole result.
-
-        Returns
-        -------
-        list of dict
-            In the order in which they came; empty if there is no file.
-        """
+    def read(self) -> list[JsonObject]:
+        """Return all complete lines; an absent file has none."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise RunError(f"{self.path} cannot be read: {short_reason(error)}.") from error
-        *whole, _ = content.split(b"\n")
-        return [self._parse(line, number) for number, line in enumerate(whole, start=1)]
+            raise RunError(f"cannot read {self.path}: {short_reason(error)}.") from error
+        *complete, _ = content.split(b"\n")
+        return [self._parse(line, number) for number, line in enumerate(complete, start=1)]
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Write one more result, so that it is on the disk when this returns.
-
-        Parameters
-        ----------
-        record : mapping of str to object
-            The result: anything that JSON can hold.
-        """
-        line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    def append(self, record: Mapping[str, object]) -> None:
+        """Add a line; it is on the disk when this returns."""
+        line = self._line(record).encode()
         try:
-            _remove_half_line(self.path)
-            with self.path.open("ab") as file:
+            with self.path.open("a+b") as file:
+                _remove_incomplete_line(file)
                 file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise RunError(f"{self.path} cannot be written: {short_reason(error)}.") from error
+            raise RunError(f"cannot write {self.path}: {short_reason(error)}.") from error
 
-    def _parse(self, line: bytes, number: int) -> dict[str, Any]:
+    def rewrite(self, records: Iterable[Mapping[str, object]]) -> None:
+        """Replace the content of the file."""
+        write_text_atomically(self.path, "".join(map(self._line, records)))
+
+    def _line(self, record: Mapping[str, object]) -> str:
+        return json.dumps(record, ensure_ascii=False, allow_nan=self.allow_nan) + "\n"
+
+    def _parse(self, line: bytes, number: int) -> JsonObject:
         try:
             record = json.loads(line)
         except ValueError as error:
             raise RunError(
-                f"{self.path}, line {number}, is not a result ({short_reason(error)}); remove the "
+                f"{self.path}, line {number}, is not JSON ({short_reason(error)}); remove the "
                 "line, or choose another folder."
             ) from error
         if not isinstance(record, dict):
@@ -80,8 +79,16 @@ class ResultsFile:
         return record
 
 
-def _remove_half_line(path: Path) -> None:
-    content = path.read_bytes() if path.exists() else b""
-    end = content.rfind(b"\n") + 1
-    if end < len(content):
-        os.truncate(path, end)
+def _remove_incomplete_line(file: BinaryIO) -> None:
+    """Truncate a file after its last line break; only its end is read."""
+    size = end = file.seek(0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - BLOCK)
+        file.seek(start)
+        last = file.read(end - start).rfind(b"\n")
+        if last >= 0:
+            end = start + last + 1
+            break
+        end = start
+    if end < size:
+        file.truncate(end)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
-__all__ = ["did_you_mean", "short_reason"]
+__all__ = ["did_you_mean", "short_reason", "warning_key"]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -23,3 +24,8 @@ def short_reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def warning_key(text: str) -> str:
+    """Return a warning without percentages: one with other percentages is not a new warning."""
+    return re.sub(r"\d+%", "", text)

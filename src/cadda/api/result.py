@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from cadda._internal.files import replace_atomically
+from matplotlib.figure import Figure
+
+from cadda._internal.files import make_folder, replace_atomically
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec, Provenance
-from cadda.reporting.figures.policy import plot_evolution, plot_operation_use
+from cadda.reporting.evolution import plot_evolution
+from cadda.reporting.figures.policy import plot_operation_use
+from cadda.reporting.records import SearchCurves
+from cadda.runs.curves import search_curves
 from cadda.runs.folder import RunFolder
 from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
 from cadda.searchers.retraining import Retraining
@@ -44,6 +50,11 @@ class SearchResult:
     seconds: float
     fitted: Fitted | None
     baseline: Fitted | None
+
+    @property
+    def curves(self) -> SearchCurves | None:
+        """Progress of the search, for `plot_evolution`; None if no epoch or trial was done."""
+        return search_curves(self.history)
 
 
 def result_of(driver: Driver, provenance: Provenance) -> SearchResult:
@@ -94,13 +105,15 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
         result.schedule.save(folder.schedule)
     if result.fitted is not None:
         result.fitted.save(folder.model)
-    folder.figures.mkdir(exist_ok=True)
-    for name, figure in (
-        ("operations.png", plot_operation_use(result.policy)),
-        ("evolution.png", plot_evolution(result.history, result.policy)),
-    ):
-        with replace_atomically(folder.figures / name) as temporary:
-            figure.savefig(temporary, format="png", dpi=150)
+    make_folder(folder.operations_figure.parent)
+    _save_figure(plot_operation_use(result.policy), folder.operations_figure)
+    if result.curves is not None:
+        _save_figure(plot_evolution(result.curves, result.policy), folder.evolution_figure)
+
+
+def _save_figure(figure: Figure, path: Path) -> None:
+    with replace_atomically(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=150)
 
 
 def _signed(policy: PolicySpec, provenance: Provenance) -> PolicySpec:

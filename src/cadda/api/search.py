@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,17 +17,20 @@ from cadda.exceptions import RunError
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import Provenance
+from cadda.reporting.records import Reading
+from cadda.runs.config import DataSource, SearchConfig, Split
+from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import RunFolder
 from cadda.searchers.checks import check_problem, check_stack, check_storage
-from cadda.searchers.events import SearchEvent, SearchStart
+from cadda.searchers.events import SearchStart
 from cadda.searchers.methods import Method, find_method
 from cadda.searchers.retraining import Plan
 from cadda.searchers.runner import Driver
 from cadda.searchers.warnings import idle_workers, only_warmup, rare_classes
-from cadda.tracking.jsonl import JsonlSink, both
-from cadda.training import TrainingEvent, TrainingSettings
+from cadda.tracking import tee
+from cadda.training import Problem, TrainingSettings
 
-__all__ = ["SearchResult", "search"]
+__all__ = ["N_EPOCHS", "SearchResult", "search", "search_problem"]
 
 N_EPOCHS = 50
 
@@ -53,8 +55,8 @@ def search(
     run_dir: str | os.PathLike[str] | None = None,
     resume: bool = False,
     data: str | None = None,
-    reading: Mapping[str, Any] | None = None,
-    on_event: Callable[[SearchEvent | TrainingEvent], None] | None = None,
+    reading: Reading | None = None,
+    on_event: Callable[[RunEvent], None] | None = None,
     **settings: Any,
 ) -> SearchResult:
     """Find the augmentation with which a model generalises best to other subjects.
@@ -105,8 +107,8 @@ def search(
         Whether to go on with an interrupted search in ``run_dir``.
     data : str | None
         Where the windows come from, for the record.
-    reading : mapping of str to object | None
-        How they were made, for the record: the name of a function and its arguments.
+    reading : Reading | None
+        The call that made the windows, for the record.
     on_event : callable | None
         Called with every event of the search and of the retrainings.
     **settings : object
@@ -118,12 +120,54 @@ def search(
     SearchResult
         The policy and how it was found.
     """
+    problem = make_problem(train, valid, model=model, operations=operations, device=device)
+    return search_problem(
+        problem,
+        method=method,
+        classwise=classwise,
+        budget=budget,
+        max_seconds=max_seconds,
+        retrain_every=retrain_every,
+        baseline=baseline,
+        training=training,
+        preset=preset,
+        seed=seed,
+        engine=engine,
+        run_dir=run_dir,
+        resume=resume,
+        data=data,
+        reading=reading,
+        on_event=on_event,
+        **settings,
+    )
+
+
+def search_problem(
+    problem: Problem,
+    *,
+    method: str = "adda",
+    classwise: bool | None = None,
+    budget: int = N_EPOCHS,
+    max_seconds: float | None = None,
+    retrain_every: int | None = None,
+    baseline: bool = False,
+    training: TrainingSettings | None = None,
+    preset: Literal["paper"] | None = None,
+    seed: int = 0,
+    engine: str = "serial",
+    run_dir: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    data: str | None = None,
+    reading: Reading | None = None,
+    on_event: Callable[[RunEvent], None] | None = None,
+    **settings: Any,
+) -> SearchResult:
+    """Search like `search`, for a problem that is made already."""
     report = on_event or (lambda event: None)
     chosen = find_method(method)
     classwise = _is_classwise(classwise, chosen, method)
     complete = chosen.complete(settings, preset=preset, seed=seed)
     _check_engine(engine, chosen, method)
-    problem = make_problem(train, valid, model=model, operations=operations, device=device)
     check_problem(problem, complete)
     check_stack(problem, complete.get("stack", 1))
     plan = Plan(
@@ -132,27 +176,24 @@ def search(
         retrain_at=_retrain_at(budget, retrain_every, baseline=baseline),
         training=training or TrainingSettings(seed=seed),
     )
-    folder = None if run_dir is None else RunFolder(Path(run_dir), "search")
-    # The engine first: one that cannot be reached shall leave no folder behind.
+    folder = None if run_dir is None else RunFolder(Path(run_dir))
+    # The engine first: one that cannot be reached must not leave a folder.
     with open_engine(engine) as workers:
         if folder is not None:
-            config = {
-                "method": method,
-                "classwise": classwise,
-                "model": model if isinstance(model, str) else "custom",
-                "operations": problem.pool.names,
-                "settings": complete,
-                "plan": asdict(plan),
-                "reading": reading,
-                "data": {
-                    "name": data,
-                    "train": problem.train.digest,
-                    "valid": problem.valid.digest,
-                },
-                "split": {"train": train.subjects, "valid": valid.subjects},
-            }
+            config = SearchConfig(
+                data=DataSource(data, problem.train.digest, problem.valid.digest),
+                reading=reading,
+                method=method,
+                classwise=classwise,
+                model=problem.description.model,
+                operations=problem.pool.names,
+                seed=seed,
+                settings=complete,
+                budget=plan,
+                split=Split(_unique(problem.train.subject), _unique(problem.valid.subject)),
+            )
             _begin(folder, config, resume=resume)
-        sink = None if folder is None else JsonlSink(folder.events)
+        events = None if folder is None else EventLog(folder.events)
         driver = chosen.driver(
             problem,
             complete,
@@ -161,11 +202,11 @@ def search(
             classwise=classwise,
             folder=None if folder is None else folder.folder,
             resume=resume,
-            on_event=report if sink is None else both(sink, report),
+            on_event=report if events is None else tee(events, report),
             on_training=report,
         )
-        if sink is not None:
-            sink.rewrite(driver.history)
+        if events is not None:
+            events.rewrite(driver.history)
         report(_start(method, chosen, complete, driver, workers, classwise=classwise))
         driver.run()
     provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
@@ -173,6 +214,10 @@ def search(
     if folder is not None:
         write_result(folder, result)
     return result
+
+
+def _unique(subjects: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(subjects))
 
 
 def _is_classwise(asked: bool | None, chosen: Method, method: str) -> bool:  # noqa: FBT001
@@ -200,14 +245,14 @@ def _retrain_at(budget: int, every: int | None, *, baseline: bool) -> tuple[int,
     return (*first, *range(step, budget, step), budget)
 
 
-def _begin(folder: RunFolder, config: dict[str, Any], *, resume: bool) -> None:
+def _begin(folder: RunFolder, config: SearchConfig, *, resume: bool) -> None:
     if folder.config.exists() and not resume:
         raise RunError(
-            f"{folder.folder} holds a search already; go on with it by `resume=True`, or "
-            "choose another folder."
+            f"{folder.folder} already contains a search; resume it with `resume=True`, or choose "
+            "another folder."
         )
     # A database that cannot be reached shall leave no folder behind either.
-    check_storage(config["settings"], resume=resume)
+    check_storage(config.settings, resume=resume)
     folder.begin(config)
 
 

@@ -31,13 +31,14 @@ def demo(
 
     Example: cadda demo --out demo
     """
-    from cadda.api.run import search_in_folder
+    from cadda.api.search_run import run_search
     from cadda.cli.display import save_operations_picture
     from cadda.cli.search import print_outcome
     from cadda.data.simulation.nights import simulate_sleep
+    from cadda.reporting.records import Reading
     from cadda.runs.report import write_report
     from cadda.runs.sessions import recorded_session
-    from cadda.tracking import SearchDisplay, both
+    from cadda.tracking import SearchDisplay, tee
     from cadda.training import TrainingSettings
 
     typer.echo(
@@ -52,26 +53,20 @@ def demo(
     )
     run = out / "run"
     with (
-        recorded_session(run, "search", command_line()) as session,
+        recorded_session(run, command_line()) as session,
         SearchDisplay(repr(windows)) as display,
     ):
-        outcome = search_in_folder(
+        outcome = run_search(
             windows,
             run,
-            valid=0.2,
             test=0.3,
-            retrain_every=None,
-            baseline=True,
-            arguments={
-                "method": "cadda",
-                "budget": epochs,
-                "training": TrainingSettings(max_epochs=training_epochs, patience=PATIENCE),
-                "seed": 0,
-                "resume": True,
-                "data": "simulated sleep",
-                "reading": {"function": "cadda.simulate_sleep", "arguments": arguments},
-                "on_event": both(session, display),
-            },
+            method="cadda",
+            budget=epochs,
+            training=TrainingSettings(max_epochs=training_epochs, patience=PATIENCE),
+            resume=True,
+            data="simulated sleep",
+            reading=Reading("cadda.simulate_sleep", arguments),
+            on_event=tee(session, display),
         )
     report = write_report(run)
     print_outcome(outcome, run)

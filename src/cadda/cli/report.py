@@ -25,8 +25,15 @@ def report(
 
     Example: cadda report run --open
     """
+    from cadda.exceptions import RunError
+    from cadda.experiments.folder import StudyFolder
     from cadda.runs.report import write_report
 
+    if StudyFolder(run).plan.exists():
+        raise RunError(
+            f"{run} contains a study, not a training run or a search; `cadda experiment figure "
+            f"NAME --out {run}` draws it."
+        )
     path = write_report(run).path
     typer.echo(json.dumps({"report": str(path)}) if as_json else str(path))
     if open_it:

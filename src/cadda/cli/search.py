@@ -26,7 +26,7 @@ from cadda.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from cadda.api.run import SearchOutcome
+    from cadda.api.search_run import SearchRun
 
 __all__ = ["search"]
 
@@ -93,47 +93,44 @@ def search(
 
     Example: cadda search night-epo.fif.gz --method cadda --out run
     """
-    from cadda.api.run import search_in_folder
+    from cadda.api.search_run import run_search
+    from cadda.reporting.records import Reading
     from cadda.runs.report import write_report
     from cadda.runs.sessions import recorded_session
-    from cadda.tracking import SearchDisplay, both
+    from cadda.tracking import SearchDisplay, tee
     from cadda.training import TrainingSettings
 
     chosen = parse_settings(settings or [])
     reading = read_options.reading(data)
     try:
-        with recorded_session(out, "search", command_line()) as session:
+        with recorded_session(out, command_line()) as session:
             windows = read(reading)
             with SearchDisplay(repr(windows)) as display:
-                outcome = search_in_folder(
+                outcome = run_search(
                     windows,
                     out,
                     valid=split.valid,
                     test=split.test,
                     retrain_every=retrain_every,
                     baseline=baseline,
-                    arguments={
-                        "method": method,
-                        "classwise": classwise,
-                        "model": model,
-                        "operations": parse_names(operations),
-                        "budget": budget,
-                        "training": TrainingSettings(
-                            max_epochs=stopping.max_epochs,
-                            patience=stopping.patience,
-                            seed=seed,
-                        ),
-                        "max_seconds": max_seconds,
-                        "preset": preset,
-                        "seed": seed,
-                        "device": device,
-                        "engine": engine,
-                        "resume": resume,
-                        "data": str(data),
-                        "reading": reading,
-                        "on_event": both(session, display),
-                        **chosen,
-                    },
+                    method=method,
+                    classwise=classwise,
+                    model=model,
+                    operations=parse_names(operations),
+                    budget=budget,
+                    training=TrainingSettings(
+                        max_epochs=stopping.max_epochs, patience=stopping.patience, seed=seed
+                    ),
+                    max_seconds=max_seconds,
+                    preset=preset,
+                    seed=seed,
+                    device=device,
+                    engine=engine,
+                    resume=resume,
+                    data=str(data),
+                    reading=Reading(**reading),
+                    on_event=tee(session, display),
+                    **chosen,
                 )
     except KeyboardInterrupt:
         typer.echo(
@@ -151,24 +148,25 @@ def search(
         typer.echo(f"Open the report in a browser: {report.path}")
 
 
-def summary_of(outcome: SearchOutcome) -> dict[str, Any]:
+def summary_of(outcome: SearchRun) -> dict[str, Any]:
     """Return policy, scores with and without it, and time for ``--json``."""
-    baseline = outcome.baseline
+    baseline = outcome.scores.without_augmentation
     return {
         "policy": outcome.result.policy.model_dump(mode="json"),
-        "scores": outcome.scores.to_dict(),
+        "scores": outcome.scores.scores.to_dict(),
         "without_augmentation": None if baseline is None else baseline.to_dict(),
         "search_seconds": outcome.result.seconds,
     }
 
 
-def print_outcome(outcome: SearchOutcome, out: Path) -> None:
+def print_outcome(outcome: SearchRun, out: Path) -> None:
     """Print scores with and without the policy, and where the results are."""
     from cadda.cli.display import count_test_subjects, print_comparison
 
-    columns = {"with the policy": outcome.scores}
-    if outcome.baseline is not None:
-        columns = {"no augmentation": outcome.baseline, **columns}
-    print_comparison(columns, count_test_subjects(outcome.n_test_subjects))
+    scores = outcome.scores
+    columns = {"with the policy": scores.scores}
+    if scores.without_augmentation is not None:
+        columns = {"no augmentation": scores.without_augmentation, **columns}
+    print_comparison(columns, count_test_subjects(len(scores.test_subjects)))
     typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and figures: {out}")
     typer.echo(f"`cadda policy show {out / 'policy.json'}` shows the policy in physical units.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -66,40 +65,43 @@ def train(
 
     Example: cadda train night-epo.fif.gz --policy policy.json --out run
     """
-    from cadda.api.run import train_in_folder
+    from cadda.api.training_run import run_training
     from cadda.cli.display import count_test_subjects, print_scores
     from cadda.policies.schedule import load_policy
+    from cadda.reporting.records import Reading
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
+    from cadda.training import TrainingSettings
 
     spec = None if policy is None else load_policy(policy)
     reading = read_options.reading(data)
     try:
-        with recorded_session(out, "training", command_line()):
+        with recorded_session(out, command_line()):
             windows = read(reading)
             if not as_json:
                 typer.echo(repr(windows))
             with TrainingDisplay(training.patience) as display:
-                outcome = train_in_folder(
+                outcome = run_training(
                     windows,
                     out,
                     data=str(data),
                     policy=spec,
                     valid=split.valid,
                     test=split.test,
-                    settings={
-                        "model": model,
-                        **asdict(training),
-                        "batch_size": batch_size,
-                        "lr": lr,
-                        "class_weights": class_weights,
-                        "copies": copies,
-                        "monitor": monitor,
-                        "seed": seed,
-                    },
+                    model=model,
+                    settings=TrainingSettings(
+                        max_epochs=training.max_epochs,
+                        patience=training.patience,
+                        batch_size=batch_size,
+                        lr=lr,
+                        class_weights=class_weights,
+                        copies=copies,
+                        monitor=monitor,
+                        seed=seed,
+                    ),
                     device=device,
                     on_event=display,
-                    reading=reading,
+                    reading=Reading(**reading),
                 )
     except KeyboardInterrupt:
         typer.echo(
@@ -107,9 +109,9 @@ def train(
         )
         raise
     if as_json:
-        typer.echo(json.dumps(outcome.scores.to_dict()))
+        typer.echo(json.dumps(outcome.scores.scores.to_dict()))
         return
-    subjects = count_test_subjects(outcome.n_test_subjects)
-    print_scores(outcome.scores, f"{subjects}, epoch {outcome.fitted.best_epoch}")
+    subjects = count_test_subjects(len(outcome.scores.test_subjects))
+    print_scores(outcome.scores.scores, f"{subjects}, epoch {outcome.fitted.best_epoch}")
     typer.echo(f"Model, scores and events: {out.resolve()}")
     typer.echo(f"Next: `cadda report {out}` writes a report as one HTML page.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadda._internal.files import make_folder, replace_atomically, write_text_atomically
-from cadda._internal.jsonlines import ResultsFile
+from cadda._internal.jsonlines import JsonLines
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.experiments.config import to_toml
@@ -49,9 +49,9 @@ class StudyFolder:
         return self.folder / "plan.json"
 
     @property
-    def results(self) -> ResultsFile:
+    def results(self) -> JsonLines:
         """The results of all runs."""
-        return ResultsFile(self.folder / "results.jsonl")
+        return JsonLines(self.folder / "results.jsonl")
 
     def begin(self, plan: Plan, config: StudyConfig) -> None:
         """Keep settings and plan of a run.
@@ -88,7 +88,7 @@ class StudyFolder:
         n_taken = 0
         for other in studies:
             missing = plan.progress(self.results.read()).missing
-            for line in ResultsFile(self.folder.parent / other / "results.jsonl").read():
+            for line in JsonLines(self.folder.parent / other / "results.jsonl").read():
                 ours = line | {"study": plan.study, "taken_from": other}
                 is_missing = line.get("study") == other and line.get("job") in missing
                 if is_missing and plan.progress([ours]).records:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
 
 from cadda._internal.text import short_reason
@@ -12,7 +12,7 @@ from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import Plan, Progress
 from cadda.experiments.preparing import Work
 from cadda.experiments.study import Job, Result
-from cadda.runs.folder import versions
+from cadda.runs.config import versions
 from cadda.searchers.trials.protocol import one_thread
 
 __all__ = ["JobEnd", "run_missing"]
@@ -80,7 +80,7 @@ def run_missing(
     for done, future in enumerate(engine.finished(list(jobs)), start=n_jobs - len(missing) + 1):
         job = jobs[future]
         expected = plan.seconds_of([job])
-        record = plan.key(job) | {"expected": expected, "versions": versions()}
+        record = plan.key(job) | {"expected": expected, "versions": asdict(versions())}
         error = None
         try:
             result, seconds = future.result()

@@ -1,8 +1,7 @@
-"""By which commands, when and on which machine a run was computed, and what it warned of."""
+"""Records of the commands that work on a run, with their warnings."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import platform
@@ -12,47 +11,42 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TextIO
 
 import torch
+from pydantic import TypeAdapter
 
 from cadda._internal.files import write_text_atomically
-from cadda.runs.folder import RunFolder, versions
-from cadda.searchers.events import SearchEpoch, SearchEvent, SearchStart
-from cadda.training import TrainingEvent
+from cadda.reporting.records import Machine, Session
+from cadda.runs.config import versions
+from cadda.runs.events import RunEvent
+from cadda.runs.folder import RunFolder
+from cadda.searchers.events import SearchEpoch, SearchStart
 
-__all__ = ["Session", "recorded_session"]
+__all__ = ["SessionRecorder", "load_sessions", "recorded_session"]
+
+_SESSIONS: TypeAdapter[tuple[Session, ...]] = TypeAdapter(tuple[Session, ...])
 
 
-class Session:
-    """What is worth knowing of one command that works on a run.
+def load_sessions(run: RunFolder) -> tuple[Session, ...]:
+    """Read the sessions of a run; there are none without a file."""
+    return _SESSIONS.validate_json(run.sessions.read_bytes()) if run.sessions.exists() else ()
 
-    Parameters
-    ----------
-    command : str
-        The command line.
-    run : RunFolder
-        Where to write it down, after what earlier commands left there.
-    """
+
+class SessionRecorder:
+    """Receives the events and warnings of a command and adds a session to the run."""
 
     def __init__(self, command: str, run: RunFolder) -> None:
         self.command, self._run = command, run
-        self._earlier = (
-            json.loads(run.sessions.read_text("utf-8")) if run.sessions.exists() else []
-        )
+        self._earlier = load_sessions(run)
         self.warnings: list[str] = []
         self._started = datetime.now(UTC)
         self._clock = perf_counter()
 
-    def __call__(self, event: SearchEvent | TrainingEvent) -> None:
-        """Keep what an event warns of at the start; later ones are in the file of events.
+    def __call__(self, event: RunEvent) -> None:
+        """Keep the warnings of the start; later ones are in the file of events.
 
-        Each epoch of a search is written down, so that a killed command leaves a record too.
-
-        Parameters
-        ----------
-        event : event
-            What happened.
+        The session is written after each epoch of a search, so that a killed command has one too.
         """
         if isinstance(event, SearchStart):
             for text in event.warnings:
@@ -61,72 +55,35 @@ class Session:
             self.write(finished=False)
 
     def warn(self, text: str) -> None:
-        """Keep a warning, once.
-
-        Parameters
-        ----------
-        text : str
-            What the user should know.
-        """
+        """Keep a warning, once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
-    def to_dict(self, *, finished: bool) -> dict[str, Any]:
-        """Give the session as plain data.
-
-        Parameters
-        ----------
-        finished : bool
-            Whether it came to its end.
-
-        Returns
-        -------
-        dict
-            Command, times, versions, machine and warnings.
-        """
-        return {
-            "command": self.command,
-            "started": self._started.isoformat(timespec="seconds"),
-            "seconds": round(perf_counter() - self._clock, 1),
-            "finished": finished,
-            "versions": versions(),
-            "machine": _machine(),
-            "warnings": self.warnings,
-        }
-
     def write(self, *, finished: bool) -> None:
-        """Write the session into the run folder, if there is one.
-
-        Parameters
-        ----------
-        finished : bool
-            Whether it came to its end.
-        """
-        if self._run.config.exists():
-            sessions = [*self._earlier, self.to_dict(finished=finished)]
-            write_text_atomically(self._run.sessions, json.dumps(sessions, indent=1))
+        """Write the session, if the run has begun."""
+        if not self._run.config.exists():
+            return
+        session = Session(
+            command=self.command,
+            started=self._started.isoformat(timespec="seconds"),
+            seconds=round(perf_counter() - self._clock, 1),
+            finished=finished,
+            versions=versions(),
+            machine=_machine(),
+            warnings=tuple(self.warnings),
+        )
+        content = _SESSIONS.dump_json((*self._earlier, session), indent=1)
+        write_text_atomically(self._run.sessions, content.decode())
 
 
 @contextmanager
-def recorded_session(folder: Path, kind: str, command: str) -> Iterator[Session]:
-    """Add to the records of a run what happens inside; a refused one leaves no record.
+def recorded_session(folder: Path, command: str) -> Iterator[SessionRecorder]:
+    """Record a command; one that fails is not recorded, one that is interrupted is.
 
-    Parameters
-    ----------
-    folder : Path
-        The run folder.
-    kind : str
-        What it is of: ``"training"`` or ``"search"``.
-    command : str
-        The command line.
-
-    Yields
-    ------
-    Session
-        Receiver of events. Warnings of Python and of the log are kept, and shown as always.
+    Warnings and logged warnings are recorded and shown as usual.
     """
-    session = Session(command, RunFolder(folder, kind))
-    with _overheard(session):
+    session = SessionRecorder(command, RunFolder(folder))
+    with _capture_warnings(session):
         try:
             yield session
         except KeyboardInterrupt:
@@ -136,28 +93,34 @@ def recorded_session(folder: Path, kind: str, command: str) -> Iterator[Session]
 
 
 @contextmanager
-def _overheard(session: Session) -> Iterator[None]:
-    """Keep warnings on their way to the user."""
+def _capture_warnings(session: SessionRecorder) -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def keep(message: Warning | str, *arguments: Any, **options: Any) -> None:
+        def keep(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
             session.warn(str(message))
-            show(message, *arguments, **options)
+            show(message, category, filename, lineno, file, line)
 
         warnings.showwarning = keep
-        ear, logger = _Ear(session), logging.getLogger("cadda")
-        logger.addHandler(ear)
+        handler, logger = _WarningHandler(session), logging.getLogger("cadda")
+        logger.addHandler(handler)
         try:
             yield
         finally:
-            logger.removeHandler(ear)
+            logger.removeHandler(handler)
 
 
-class _Ear(logging.Handler):
-    """Keeps what is logged as a warning, and passes it on to where it would have gone."""
+class _WarningHandler(logging.Handler):
+    """Records logged warnings, and passes them on to where they would have gone."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionRecorder) -> None:
         super().__init__(logging.WARNING)
         self.session = session
 
@@ -167,10 +130,10 @@ class _Ear(logging.Handler):
             logging.lastResort.handle(record)
 
 
-def _machine() -> dict[str, Any]:
-    return {
-        "system": platform.platform(),
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-    }
+def _machine() -> Machine:
+    return Machine(
+        system=platform.platform(),
+        processor=platform.processor() or platform.machine(),
+        cores=os.cpu_count(),
+        gpu=torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cadda.policies.spec.tables import PolicySummary
+from cadda.policies.spec.tables import PolicySummary, class_revealing_operations
 from cadda.searchers.events import SearchStep
 
 __all__ = ["hints_of", "idle_workers", "only_warmup", "rare_classes"]
@@ -22,9 +22,6 @@ LEADS = 1.5
 
 OFTEN_ABSENT = 0.3
 """Share of batches without a class that is worth a word."""
-
-MOST, FEW = 0.75, 0.25
-"""Shares of the windows of one class and of all others that make an operation a label."""
 
 NOTHING = 1e-7
 """Rewards smaller than this, with losses of about 1, are rounding errors."""
@@ -120,7 +117,7 @@ def hints_of(table: PolicySummary, steps: list[SearchStep]) -> tuple[str, ...]:
     tuple of str
         One sentence each; most often none.
     """
-    return (*_at_edge(table), *_tells_the_class(table), *_without_effect(steps))
+    return (*_at_edge(table), *class_revealing_operations(table), *_without_effect(steps))
 
 
 def _at_edge(table: PolicySummary) -> list[str]:
@@ -131,19 +128,6 @@ def _at_edge(table: PolicySummary) -> list[str]:
         where = "" if table.rows[row] == "*" else f" for {table.rows[row]}"
         hints.append(f"{table.operations[column]}{where} is at its largest magnitude")
     return hints
-
-
-def _tells_the_class(table: PolicySummary) -> list[str]:
-    """Name operations by which a model could know a class instead of by its windows."""
-    if len(table.rows) == 1:
-        return []
-    others = np.stack([np.delete(table.applied, i, 0).max(0) for i in range(len(table.rows))])
-    return [
-        f"{table.operations[column]} changes {table.applied[row, column]:.0%} of the windows of "
-        f"{table.rows[row]} and at most {others[row, column]:.0%} of any other class, so that a "
-        f"model could tell {table.rows[row]} by it"
-        for row, column in np.argwhere((table.applied > MOST) & (others < FEW))
-    ]
 
 
 def _without_effect(steps: list[SearchStep]) -> list[str]:

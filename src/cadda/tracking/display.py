@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from rich.console import Console
 from rich.live import Live
 from rich.progress import Progress
 
-__all__ = ["Display"]
+__all__ = ["Display", "tee"]
+
+Event = TypeVar("Event")
 
 
 class Display:
     """A context in which a bar or a picture is drawn if there is a terminal.
 
     A subclass sets `_drawn`, what is to be drawn on `console`.
-
-    Parameters
-    ----------
-    console : Console | None
-        Where to show it; None takes standard error.
     """
 
     _drawn: Live | Progress
@@ -44,3 +42,13 @@ class Display:
         # To stop what was never started would print an empty line elsewhere.
         if self.console.is_terminal:
             self._drawn.stop()
+
+
+def tee(*receivers: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Return a function that passes an event to several receivers, in this order."""
+
+    def report(event: Event) -> None:
+        for receive in receivers:
+            receive(event)
+
+    return report

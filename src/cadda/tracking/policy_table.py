@@ -19,20 +19,7 @@ RISEN = 1.2
 
 
 def policy_table(epoch: SearchEpoch | TrialEnd, start: SearchStart) -> Table:
-    """Show how often and how strongly each operation is used now.
-
-    Parameters
-    ----------
-    epoch : SearchEpoch | TrialEnd
-        State of the search.
-    start : SearchStart
-        Its beginning, which knows the names.
-
-    Returns
-    -------
-    Table
-        Operations by row, the most used first; classes by column.
-    """
+    """Show how often and how strongly each operation is used now."""
     columns = start.class_names if start.classwise else ("all classes",)
     which = "best policy" if start.unit == "trial" else "policy"
     title = f"{which} so far: share of windows changed, magnitude"
@@ -66,16 +53,6 @@ def _cell(operation: str, applied: float, magnitude: float, change: float) -> st
 
 def sparkline(values: Sequence[float]) -> str:
     """Draw numbers as a row of small bars.
-
-    Parameters
-    ----------
-    values : sequence of float
-        The numbers; the last ones are drawn.
-
-    Returns
-    -------
-    str
-        One character each.
 
     Examples
     --------

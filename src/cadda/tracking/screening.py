@@ -27,13 +27,7 @@ BAR_WIDTH = 10
 
 
 class ScreeningDisplay(Display):
-    """Shows a screening while it runs; use it as a context and as the receiver of events.
-
-    Parameters
-    ----------
-    console : Console | None
-        Where to show it; None takes standard error.
-    """
+    """Shows a screening while it runs; use it as a context and as the receiver of events."""
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__(console)
@@ -51,13 +45,7 @@ class ScreeningDisplay(Display):
         self._started, self._phase, self._line = perf_counter(), "", 0
 
     def __call__(self, event: ScreeningProgress) -> None:
-        """Show one event.
-
-        Parameters
-        ----------
-        event : ScreeningProgress
-            How far the screening is.
-        """
+        """Show one event."""
         phase = "Trying operations" if event.n_rounds else "Training until the model overfits"
         if phase != self._phase:
             self._phase = phase

@@ -36,15 +36,7 @@ LINES = 10
 
 
 class SearchDisplay(Display):
-    """Shows a search while it runs; use it as a context and as the receiver of events.
-
-    Parameters
-    ----------
-    title : str
-        What is searched on, in a line.
-    console : Console | None
-        Where to show it; None takes standard error.
-    """
+    """Shows a search while it runs; use it as a context and as the receiver of events."""
 
     def __init__(self, title: str, console: Console | None = None) -> None:
         super().__init__(console)
@@ -66,13 +58,7 @@ class SearchDisplay(Display):
         self._noted: set[str] = set()
 
     def __call__(self, event: SearchEvent | TrainingEvent) -> None:
-        """Show one event.
-
-        Parameters
-        ----------
-        event : event
-            What happened.
-        """
+        """Show one event."""
         match event:
             case SearchStart():
                 self._start = event

@@ -21,15 +21,7 @@ EPOCHS_PER_LINE = 10
 
 
 class TrainingDisplay(Display):
-    """Shows a training while it runs; use it as a context and as the receiver of events.
-
-    Parameters
-    ----------
-    patience : int
-        Epochs without a better validation before training stops.
-    console : Console | None
-        Where to show it; None takes standard error.
-    """
+    """Shows a training while it runs; use it as a context and as the receiver of events."""
 
     def __init__(self, patience: int, console: Console | None = None) -> None:
         super().__init__(console)
@@ -49,13 +41,7 @@ class TrainingDisplay(Display):
         self._best_epoch = 0
 
     def __call__(self, event: TrainingEvent) -> None:
-        """Show one event.
-
-        Parameters
-        ----------
-        event : event
-            What happened.
-        """
+        """Show one event."""
         if not isinstance(event, EpochEnd):
             return
         if event.is_best:

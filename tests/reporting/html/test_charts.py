@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from cadda.reporting.html.charts import HEIGHT, WIDTH, Series, axis, draw_line, line_chart
+from cadda.reporting.charts import HEIGHT, WIDTH, Series, axis, draw_line, line_chart
 from cadda.reporting.html.hypnogram import hypnogram_of, why_no_hypnogram
-from cadda.reporting.html.record import DataFacts, Predictions
+from cadda.reporting.records import DataFacts, Predictions, SplitFractions
 
 
 def corners(path: str) -> list[list[tuple[int, int]]]:
@@ -67,7 +67,7 @@ def test_values_that_are_all_the_same() -> None:
 
 
 def facts(class_names: tuple[str, ...]) -> DataFacts:
-    return DataFacts(100.0, 3000, ("C3",), class_names, {}, {}, {})
+    return DataFacts(100.0, 3000, ("C3",), class_names, {}, SplitFractions(0.2, 0.2, 0), {})
 
 
 def night(n_windows: int) -> Predictions:

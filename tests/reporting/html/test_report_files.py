@@ -8,23 +8,41 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from cadda import Windows, load_model
-from cadda._internal.statistics import Estimate
+from cadda import PolicySpec, Windows, load_model
+from cadda._internal.statistics import Estimate, resample_counts
 from cadda.exceptions import RunError
+from cadda.policies.spec.tables import class_revealing_operations, summarise
 from cadda.reporting.html import render_report
-from cadda.reporting.html.citation import bibtex
-from cadda.reporting.html.words import measured, number
+from cadda.reporting.html.formatting import number, with_interval
+from cadda.reporting.html.provenance import bibtex
+from cadda.reporting.records import EventWarning
 from cadda.runs.folder import digest_of
 from cadda.runs.report import read_record, write_report
+from cadda.searchers.events import TrialEnd
 
 ROOT = Path(__file__).parents[3]
+FAILED = TrialEnd(
+    number=7,
+    n_trials=9,
+    value=None,
+    is_best=False,
+    failure="out of memory",
+    applied=(),
+    share=(),
+    probability=(),
+    magnitude=(),
+    trial_seconds=1.0,
+    seconds=1.0,
+)
+STAGES = ("W", "N1", "N2", "N3", "R")
 RUNS = ["class-wise", "trials", "population", "training", "plain training", "hostile"]
 
 
@@ -48,19 +66,18 @@ def test_small_even_if_policy_and_search_are_long(report_of: Callable[[str], Pat
     record = read_record(report_of("class-wise").parent)
     assert record.policy is not None
     assert record.search is not None
+    curves = record.search.curves
+    assert curves is not None
     subpolicy = record.policy.policy["W"][0]
     many = dict.fromkeys(record.policy.rows, (subpolicy,) * 100)
-    tables = {name: np.repeat(table, 500, 0) for name, table in record.search.tables.items()}
-    curves = {
-        name: np.repeat(getattr(record.search, name), 500)
-        for name in ("number", "valid_loss", "entropy")
-    }
+    names = ("number", "valid_loss", "entropy", "applied", "share", "probability", "magnitude")
+    repeated = {name: np.repeat(getattr(curves, name), 500, 0) for name in names}
     long = replace(
         record,
         policy=record.policy.model_copy(update={"policy": many}),
-        search=replace(record.search, tables=tables, **curves),
+        search=replace(record.search, curves=replace(curves, **repeated)),
     )
-    page = render_report(long)
+    page = render_report(long).html
     assert len(page.encode()) < 2_000_000
     assert "too long for this page: see policy.json" in page
     assert "and 80 others" in page
@@ -68,7 +85,7 @@ def test_small_even_if_policy_and_search_are_long(report_of: Callable[[str], Pat
 
 def test_the_files_that_it_is_made_from_are_small(report_of: Callable[[str], Path]) -> None:
     folder = report_of("many channels").parent
-    for name in ("data.json", "predictions.npz", "gallery.npz", "sessions.json"):
+    for name in ("data.json", "predictions.npz", "examples.npz", "sessions.json"):
         assert (folder / name).stat().st_size < 200_000
 
 
@@ -117,13 +134,13 @@ def test_curves_are_those_of_the_events(
     lines = (folder / "events.jsonl").read_text().splitlines()
     events = [one for one in map(json.loads, lines) if one["event"] in ("SearchEpoch", "TrialEnd")]
     assert record.search is not None
-    assert (record.search.unit, len(events)) == (unit, 2)
+    curves = record.search.curves
+    assert curves is not None
+    assert (curves.unit, len(events)) == (unit, 2)
     losses = [one.get("value", one.get("valid_loss")) for one in events]
-    assert record.search.valid_loss.tolist() == losses
-    assert record.search.tables["share"].tolist() == [
-        [list(row) for row in one["share"]] for one in events
-    ]
-    assert [one.name for one in record.trainings] == ["with the policy", "without augmentation"]
+    assert curves.valid_loss.tolist() == losses
+    assert curves.share.tolist() == [[list(row) for row in one["share"]] for one in events]
+    assert [curve.name for curve in record.learning] == ["with the policy", "without augmentation"]
 
 
 def test_the_snippet_gives_the_score_of_the_report(
@@ -151,7 +168,7 @@ def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: P
     for one in events:
         if one["event"] == "SearchEpoch":
             one["warnings"] = ["at its largest"]
-    events.append({"event": "Other", "failure": "out of memory", "number": 7})
+    events.append(asdict(FAILED) | {"event": "TrialEnd"})
     (folder / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
     sessions = json.loads((folder / "sessions.json").read_text())
     sessions[0]["warnings"] = ["in volts"]
@@ -165,15 +182,15 @@ def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: P
         "in volts",
         "at its largest (epoch 1 to 2, 2 times)",
         "failed: out of memory (trial 7)",
-        "the model trained with the policy never predicts N1, though the test windows have it",
+        "the model trained with the policy never predicts N1, which occurs in the test windows",
     ):
         assert f"<li>{words}</li>" in text
 
 
 def test_unfinished(report_of: Callable[[str], Path], tmp_path: Path) -> None:
     for name, words in (
-        ("class-wise", r"the search in .* has no scores on test .* `cadda search … --resume`"),
-        ("training", r"the training in .* has no scores on test subjects.* `cadda train`"),
+        ("class-wise", r"the search in .* has no scores on test .* same arguments to resume"),
+        ("training", r"the training in .* has no scores on test .* same arguments to resume"),
     ):
         folder = tmp_path / name
         shutil.copytree(report_of(name).parent, folder)
@@ -182,24 +199,22 @@ def test_unfinished(report_of: Callable[[str], Path], tmp_path: Path) -> None:
             write_report(folder)
 
 
-def test_made_by_an_older_version(report_of: Callable[[str], Path], tmp_path: Path) -> None:
+def test_missing_records(report_of: Callable[[str], Path], tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(report_of("class-wise").parent, folder)
-    for name in ("data.json", "predictions.npz", "gallery.npz", "sessions.json"):
+    for name in ("data.json", "predictions.npz", "examples.npz", "sessions.json"):
         (folder / name).unlink()
-    with pytest.raises(RunError, match=r"left no data.json and no predictions.npz; the same"):
+    with pytest.raises(RunError, match=r"has no data.json and no predictions.npz; run it again"):
         write_report(folder)
 
 
-def test_without_gallery_and_sessions_it_is_still_a_report(
-    report_of: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_without_examples_and_sessions(report_of: Callable[[str], Path], tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(report_of("class-wise").parent, folder)
-    for name in ("gallery.npz", "sessions.json"):
+    for name in ("examples.npz", "sessions.json"):
         (folder / name).unlink()
     text = write_report(folder).path.read_text()
-    assert 'id="gallery"' not in text
+    assert 'id="examples"' not in text
     assert 'id="provenance"' in text
 
 
@@ -207,7 +222,7 @@ def test_without_gallery_and_sessions_it_is_still_a_report(
     ("name", "content"),
     [
         ("predictions.npz", b"PK nothing"),
-        ("gallery.npz", b""),
+        ("examples.npz", b""),
         ("data.json", b"{}"),
         ("events.jsonl", b'{"event": "SearchEpoch"}\n'),
         ("sessions.json", b"[{}]"),
@@ -219,15 +234,15 @@ def test_damaged_files(
     folder = tmp_path / "run"
     shutil.copytree(report_of("class-wise").parent, folder)
     (folder / name).write_bytes(content)
-    with pytest.raises(RunError, match="are damaged or of another version of cadda"):
+    with pytest.raises(RunError, match="damaged or of another version of cadda"):
         write_report(folder)
 
 
 def test_no_run_at_all(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is not the folder of a training or search"):
+    with pytest.raises(RunError, match="is not the folder of a training run or a search"):
         write_report(tmp_path)
     (tmp_path / "config.json").write_text('{"kind": "breakfast"}')
-    with pytest.raises(RunError, match="must hold a training or a search, but holds 'breakfast'"):
+    with pytest.raises(RunError, match="damaged or of another version"):
         write_report(tmp_path)
 
 
@@ -247,27 +262,27 @@ def test_subjects_in_the_order_of_their_numbers(report_of: Callable[[str], Path]
     record = read_record(report_of("training").parent)
     subjects = np.unique(record.predictions.subject)
     number = np.searchsorted(subjects, record.predictions.subject)
-    renamed = np.array([f"sub-{10 - one}" for one in number])
+    renamed = np.array([f"sub-{10 - n}" for n in number])
     predictions = replace(record.predictions, subject=renamed)
-    text = render_report(replace(record, predictions=predictions))
+    text = render_report(replace(record, predictions=predictions)).html
     expected = [f"sub-{i}" for i in range(11 - len(subjects), 11)]
     assert re.findall(r"<th scope=\"row\">(sub-\d+)</th>", text) == expected
     assert len(expected) > 1
 
 
-def test_the_gallery_says_that_it_leaves_channels_out(report_of: Callable[[str], Path]) -> None:
+def test_examples_of_some_channels(report_of: Callable[[str], Path]) -> None:
     record = read_record(report_of("training").parent)
-    assert record.gallery is not None
-    assert "that change most, in 3 of 4 channels." in render_report(record)
-    data = replace(record.data, ch_names=tuple(record.gallery.ch_names.tolist()))
-    assert "that change most.</p>" in render_report(replace(record, data=data))
+    assert record.examples is not None
+    assert "that change most, in 3 of 4 channels." in render_report(record).html
+    data = replace(record.data, ch_names=tuple(record.examples.ch_names.tolist()))
+    assert "that change most.</p>" in render_report(replace(record, data=data)).html
 
 
 @pytest.mark.parametrize(
     ("n_windows", "words"),
     [
-        (0, "no window of N3 is among those for testing"),
-        (4, "N3 has few windows (4 for testing) and counts as much"),
+        (0, "no test windows of N3"),
+        (4, "N3 has few windows (4 test) and counts as much"),
         (5, None),
     ],
 )
@@ -280,12 +295,40 @@ def test_scarce_classes_are_named(
         name: replace(one, windows=tuple([20] * 5)) for name, one in record.data.parts.items()
     }
     parts["test"] = replace(parts["test"], windows=tuple(counts))
-    text = render_report(replace(record, data=replace(record.data, parts=parts)))
-    assert ("of N3 is among" in text or "N3 has few" in text) == (words is not None)
+    text = render_report(replace(record, data=replace(record.data, parts=parts))).html
+    assert ("windows of N3" in text or "N3 has few" in text) == (words is not None)
     assert (words or "") in text
 
 
-def test_scores_that_all_drawings_agree_on_have_no_interval() -> None:
+def test_no_interval_if_all_resamples_agree() -> None:
     known, agreed = Estimate(0.5, 0.4, 0.6), Estimate(0.0, 0.0, 0.0)
-    assert measured(known, number) == "0.500 [0.400 to 0.600]"
-    assert measured(agreed, number) == "0.000"
+    assert with_interval(known, number) == "0.500 [0.400 to 0.600]"
+    assert with_interval(agreed, number) == "0.000"
+
+
+def test_an_operation_that_reveals_a_class_is_named_once(report_of: Callable[[str], Path]) -> None:
+    """Epochs and the final policy give the same warning, with other percentages."""
+    record = read_record(report_of("class-wise").parent)
+    rows = [f"[{name}]\nsign_flip p={0.9 if name == 'N1' else 0.2}" for name in STAGES]
+    policy = PolicySpec.from_text("\n".join(rows))
+    (final,) = class_revealing_operations(summarise(policy))
+    earlier = EventWarning(final.replace("90%", "77%"), "epoch", (1, 2))
+    other = EventWarning(final.replace("N1", "N2"), "epoch", (1,))
+    page = render_report(replace(record, policy=policy, event_warnings=(earlier, other))).html
+    assert page.count("recognise the operation instead of the class") == 2
+    assert f"<li>{final}</li>" in page
+    assert f"<li>{other.text} (epoch 1)</li>" in page
+
+
+def test_bootstrap_runs_once(
+    report_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return resample_counts(*arguments)
+
+    monkeypatch.setattr("cadda.reporting.html.scores.resample_counts", counted)
+    write_report(report_of("class-wise").parent)
+    assert len(calls) == 1

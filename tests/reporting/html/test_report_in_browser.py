@@ -92,7 +92,7 @@ def test_what_is_there_for_which_run(
         "policy",
         "use",
         "learning",
-        "gallery",
+        "examples",
         "scores",
         "warnings",
         "provenance",
@@ -101,7 +101,7 @@ def test_what_is_there_for_which_run(
     assert sections["class-wise"] == sections["trials"] == sections["population"] == whole
     assert sections["training"] == whole
     assert sections["plain training"] == [
-        one for one in whole if one not in ("policy", "use", "gallery")
+        one for one in whole if one not in ("policy", "use", "examples")
     ]
 
 

@@ -11,9 +11,17 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec, Subpolicy
 
-__all__ = ["PolicySummary", "probability_table", "summarise"]
+__all__ = [
+    "PolicySummary",
+    "class_revealing_operations",
+    "probability_table",
+    "summarise",
+]
 
 Table: TypeAlias = NDArray[np.float64]
+
+REVEALING_GAP = 0.5
+"""An operation reveals a class whose windows it changes more often, by this, than all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +89,19 @@ def _at_least_once(subpolicy: Subpolicy, column: dict[str, int]) -> NDArray[np.f
             applied[column[entry.operation]] += entry.weight / total * entry.probability
         spared *= 1 - applied
     return 1 - spared
+
+
+def class_revealing_operations(table: PolicySummary) -> tuple[str, ...]:
+    """Return a sentence for each operation that a model could recognise a class by."""
+    if len(table.rows) == 1:
+        return ()
+    sentences = []
+    for applied, name in zip(table.applied.T, table.operations, strict=True):
+        second, first = np.sort(applied)[-2:]
+        if first - second >= REVEALING_GAP:
+            sentences.append(
+                f"{name} changes {first:.0%} of the windows of {table.rows[applied.argmax()]}, "
+                f"but at most {second:.0%} of those of any other class: a model can learn to "
+                "recognise the operation instead of the class"
+            )
+    return tuple(sentences)

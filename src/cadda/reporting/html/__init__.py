@@ -1,8 +1,7 @@
-"""The report of a run: one HTML page, made from what the run has left behind."""
+"""The report of a run: one HTML page, made from its records."""
 
 from __future__ import annotations
 
-from cadda.reporting.html.record import RunRecord
-from cadda.reporting.html.report import render_report
+from cadda.reporting.html.report import Page, render_report
 
-__all__ = ["RunRecord", "render_report"]
+__all__ = ["Page", "render_report"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.reporting.html.charts import Chart, Line, Tick, axis, draw_line
-from cadda.reporting.html.record import DataFacts, Predictions
-from cadda.reporting.html.words import count, percent
+from cadda.reporting.charts import Chart, Line, Tick, axis, draw_line
+from cadda.reporting.html.formatting import count, percent
+from cadda.reporting.records import DataFacts, Predictions
 
 __all__ = ["hypnogram_of", "why_no_hypnogram"]
 
@@ -25,21 +25,7 @@ Span = tuple[float, float]
 
 
 def hypnogram_of(predictions: Predictions, data: DataFacts) -> Chart | None:
-    """Draw the longest recording among the test windows.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Truth and predictions.
-    data : DataFacts
-        What the windows are.
-
-    Returns
-    -------
-    Chart | None
-        Two curves of stages over time; None if the classes are not sleep stages, or if no
-        recording is long enough to show their course.
-    """
+    """Draw the longest recording among the test windows."""
     if not _is_sleep(data):
         return None
     subject, recording, night = _longest(predictions)
@@ -70,20 +56,7 @@ def hypnogram_of(predictions: Predictions, data: DataFacts) -> Chart | None:
 
 
 def why_no_hypnogram(predictions: Predictions, data: DataFacts) -> str | None:
-    """Say why there is no hypnogram where one would be expected.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Truth and predictions.
-    data : DataFacts
-        What the windows are.
-
-    Returns
-    -------
-    str | None
-        A sentence; None if there is a hypnogram, or if the classes are not sleep stages.
-    """
+    """Say why there is no hypnogram where one would be expected."""
     n_windows = len(_longest(predictions)[2])
     if not _is_sleep(data) or n_windows >= FEWEST_WINDOWS:
         return None

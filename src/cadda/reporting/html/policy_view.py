@@ -1,4 +1,4 @@
-"""A policy as a reader wants it: what each class gets, in physical units."""
+"""A policy for readers: the operations of each class, in physical units."""
 
 from __future__ import annotations
 
@@ -11,83 +11,44 @@ from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.describe import describe_magnitude, describe_stage, row_label
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.tables import PolicySummary, summarise
-from cadda.reporting.html.words import percent
+from cadda.reporting.html.formatting import percent
 
-__all__ = ["Card", "Drawn", "HeatRow", "PolicyView", "Use", "lonely_operations", "view_policy"]
+__all__ = ["Card", "HeatRow", "OperationUse", "PolicyView", "SubpolicyList", "view_policy"]
 
-MOST_USES = 5
-"""Operations that are named for each class; the table has all of them."""
+MAX_USES = 5
+"""Operations listed on the card of a class; the table has all of them."""
 
-MOST_SUBPOLICIES = 20
+MAX_SUBPOLICIES = 20
 """Subpolicies that are listed for each class."""
 
-LARGEST_JSON = 500_000
-"""Characters of a policy file above which the page only says where it is."""
-
-FAR = 0.5
-"""An operation that one class gets by so much more often than all others gives the class away."""
+MAX_JSON = 500_000
+"""Characters of a policy file above which the page only names the file."""
 
 
 @dataclass(frozen=True)
-class Use:
-    """One operation for one class.
-
-    Parameters
-    ----------
-    operation : str
-        Its name.
-    applied : float
-        Share of the windows that it changes.
-    share : str
-        The same in words.
-    amount : str
-        How strongly, in words and its unit.
-    short : str
-        The same without words.
-    depth : float
-        Share of the strongest colour, for the table.
-    """
+class OperationUse:
+    """One operation for one class."""
 
     operation: str
-    applied: float
-    share: str
-    amount: str
-    short: str
-    depth: float
+    applied: float  # fraction of the windows that it changes
+    share: str  # the same as text
+    amount: str  # how strongly
+    short: str  # the same without words
+    depth: float  # of the colour, relative to the darkest cell
 
 
 @dataclass(frozen=True)
 class Card:
-    """What one class gets.
-
-    Parameters
-    ----------
-    name : str
-        The class.
-    uses : tuple of Use
-        The operations that it gets most.
-    rest : str
-        What is left out.
-    """
+    """The most used operations of one class."""
 
     name: str
-    uses: tuple[Use, ...]
-    rest: str
+    uses: tuple[OperationUse, ...]
+    note: str
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The subpolicies of one class.
-
-    Parameters
-    ----------
-    name : str
-        The class.
-    subpolicies : tuple of (str, tuple of tuple of str)
-        How often each is drawn, and its stages in words; the likeliest only.
-    n_more : int
-        How many others there are.
-    """
+class SubpolicyList:
+    """The subpolicies of one class."""
 
     name: str
     subpolicies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
@@ -96,63 +57,26 @@ class Drawn:
 
 @dataclass(frozen=True)
 class HeatRow:
-    """One operation for all classes.
-
-    Parameters
-    ----------
-    operation : str
-        Its name.
-    summary : str
-        What it does.
-    cells : tuple of Use
-        One for each class.
-    """
+    """One operation for all classes."""
 
     operation: str
     summary: str
-    cells: tuple[Use, ...]
+    cells: tuple[OperationUse, ...]
 
 
 @dataclass(frozen=True)
 class PolicyView:
-    """What a report says about a policy.
-
-    Parameters
-    ----------
-    rows : tuple of str
-        Classes, or all of them together.
-    cards : tuple of Card
-        What each class gets.
-    heat : tuple of HeatRow
-        All operations by classes, the most used first.
-    drawn : tuple of Drawn
-        The subpolicies of each class.
-    json : str
-        The policy file; empty if it is too large for a page.
-    """
+    """Everything that a report shows of a policy."""
 
     rows: tuple[str, ...]
     cards: tuple[Card, ...]
     heat: tuple[HeatRow, ...]
-    drawn: tuple[Drawn, ...]
+    subpolicies: tuple[SubpolicyList, ...]
     json: str
 
 
 def view_policy(policy: PolicySpec, schedule: PolicySchedule | None) -> PolicyView:
-    """Prepare a policy for a reader.
-
-    Parameters
-    ----------
-    policy : PolicySpec
-        The policy.
-    schedule : PolicySchedule | None
-        Which policy was applied in which epoch, if that changed.
-
-    Returns
-    -------
-    PolicyView
-        What the report says about it.
-    """
+    """Prepare a policy for readers."""
     table, text = summarise(policy), (schedule or policy).to_json()
     n_rows, n_operations = table.applied.shape
     uses = [[_use(table, row, n) for n in range(n_operations)] for row in range(n_rows)]
@@ -160,7 +84,7 @@ def view_policy(policy: PolicySpec, schedule: PolicySchedule | None) -> PolicyVi
     return PolicyView(
         rows=tuple(map(row_label, table.rows)),
         cards=tuple(
-            _card(row_label(name), one) for name, one in zip(table.rows, uses, strict=True)
+            _card(row_label(name), row) for name, row in zip(table.rows, uses, strict=True)
         ),
         heat=tuple(
             HeatRow(
@@ -170,45 +94,16 @@ def view_policy(policy: PolicySpec, schedule: PolicySchedule | None) -> PolicyVi
             )
             for n in order
         ),
-        drawn=tuple(_drawn(policy, row) for row in table.rows),
-        json=text if len(text) <= LARGEST_JSON else "",
+        subpolicies=tuple(_subpolicies(policy, row) for row in table.rows),
+        json=text if len(text) <= MAX_JSON else "",
     )
 
 
-def lonely_operations(policy: PolicySpec) -> list[str]:
-    """Name operations that a class can be recognised by.
-
-    Parameters
-    ----------
-    policy : PolicySpec
-        The policy.
-
-    Returns
-    -------
-    list of str
-        One sentence each.
-    """
-    table = summarise(policy)
-    if len(table.rows) < 2:
-        return []
-    found = []
-    for n, name in enumerate(table.operations):
-        second, first = np.sort(table.applied[:, n])[-2:]
-        if first - second >= FAR:
-            row = table.rows[int(table.applied[:, n].argmax())]
-            found.append(
-                f"{name} changes {percent(first)} of the windows of {row}, but at most "
-                f"{percent(second)} of those of any other class: a network can learn to recognise "
-                "the operation instead of the class"
-            )
-    return found
-
-
-def _use(table: PolicySummary, row: int, n: int) -> Use:
+def _use(table: PolicySummary, row: int, n: int) -> OperationUse:
     applied, level = float(table.applied[row, n]), float(table.magnitude[row, n])
     magnitude = level if applied > 0 and np.isfinite(level) else None
     strongest = float(table.applied.max()) or 1.0
-    return Use(
+    return OperationUse(
         operation=table.operations[n],
         applied=applied,
         share=percent(applied),
@@ -225,26 +120,26 @@ def _short(operation: str, magnitude: float | None) -> str:
     return f"µ {magnitude:.2f}" if entry is None else entry.amount(magnitude)
 
 
-def _card(name: str, uses: list[Use]) -> Card:
-    ranked = sorted((one for one in uses if one.applied > 0), key=lambda one: -one.applied)
-    rest = ranked[MOST_USES:]
-    words = f"and {len(rest)} more, at most {rest[0].share} each" if rest else ""
+def _card(name: str, uses: list[OperationUse]) -> Card:
+    ranked = sorted((use for use in uses if use.applied > 0), key=lambda use: -use.applied)
+    rest = ranked[MAX_USES:]
+    note = f"and {len(rest)} more, at most {rest[0].share} each" if rest else ""
     if not ranked:
-        words = "nothing: its windows stay as they are"
-    return Card(name, tuple(ranked[:MOST_USES]), words)
+        note = "none: its windows are not augmented"
+    return Card(name, tuple(ranked[:MAX_USES]), note)
 
 
-def _drawn(policy: PolicySpec, row: str) -> Drawn:
-    subpolicies = sorted(policy.policy[row], key=lambda one: -one.weight)
-    total = sum(one.weight for one in subpolicies)
-    return Drawn(
+def _subpolicies(policy: PolicySpec, row: str) -> SubpolicyList:
+    ranked = sorted(policy.policy[row], key=lambda subpolicy: -subpolicy.weight)
+    total = sum(subpolicy.weight for subpolicy in ranked)
+    return SubpolicyList(
         row_label(row),
         tuple(
             (
-                percent(one.weight / total),
-                tuple(tuple(describe_stage(stage)) for stage in one.stages),
+                percent(subpolicy.weight / total),
+                tuple(tuple(describe_stage(stage)) for stage in subpolicy.stages),
             )
-            for one in subpolicies[:MOST_SUBPOLICIES]
+            for subpolicy in ranked[:MAX_SUBPOLICIES]
         ),
-        max(0, len(subpolicies) - MOST_SUBPOLICIES),
+        max(0, len(ranked) - MAX_SUBPOLICIES),
     )

@@ -1,66 +1,128 @@
-"""Where a result comes from: commands, times, seeds, versions, machine and data."""
+"""Provenance of a result, and how to reproduce and cite it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import asdict
 
-from cadda.reporting.html.record import RunRecord
-from cadda.reporting.html.words import count, duration
+from pydantic import JsonValue
 
-__all__ = ["provenance_of"]
+from cadda._version import __version__
+from cadda.reporting.html.formatting import count, duration
+from cadda.reporting.records import Machine, RunRecord
+from cadda.training.settings import TrainingSettings
+
+__all__ = ["bibtex", "policy_file", "provenance_rows", "snippet"]
 
 
-def provenance_of(record: RunRecord) -> Iterator[tuple[str, str]]:
-    """Say where a result comes from.
-
-    Parameters
-    ----------
-    record : RunRecord
-        The run.
-
-    Yields
-    ------
-    name : str
-        What is said.
-    text : str
-        What there is to say.
-    """
-    config, sessions = record.config, record.sessions
-    for one in sessions:
-        end = "" if one["finished"] else ", interrupted"
-        started = one["started"].replace("T", " ").removesuffix("+00:00")
+def provenance_rows(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """Yield name and text of commands, times, seeds, versions, machine and digests."""
+    for session in record.sessions:
+        end = "" if session.finished else ", interrupted"
+        started = session.started.replace("T", " ").removesuffix("+00:00")
         yield (
             "Command",
-            f"{one['command']} (begun {started} UTC, {duration(one['seconds'])}{end})",
+            f"{session.command} (started {started} UTC, {duration(session.seconds)}{end})",
         )
     for name, seconds in record.seconds.items():
         yield f"Time for {name}", duration(seconds)
-    if record.kind == "search":
-        way = "class by class" if config["classwise"] else "for all classes together"
-        yield "Method", f"{config['method']}, {way}, with the model {config['model']}"
-        yield "Seeds", f"search {config['settings']['seed']}, training {_seed(record)}"
+    if record.search is not None:
+        scope = "one policy per class" if record.search.classwise else "one policy for all classes"
+        yield "Method", f"{record.search.method}, {scope}, with the model {record.model}"
+        yield "Seeds", f"search {record.search.seed}, training {record.training.seed}"
     else:
-        settings = config["settings"].items()
-        yield "Training", ", ".join(f"{name} {value}" for name, value in settings)
-    newest: Mapping[str, Any] = sessions[-1] if sessions else config
-    versions = {k: v for k, v in newest["versions"].items() if k != "machine"}
-    yield "Versions", ", ".join(f"{name} {value}" for name, value in versions.items())
-    yield "Machine", _machine(newest)
-    for name, part in record.data.parts.items():
-        yield f"SHA-256 of {name}", part.digest
-
-
-def _seed(record: RunRecord) -> int:
-    seed: int = record.config["plan"]["training"]["seed"]
-    return seed
-
-
-def _machine(session: Mapping[str, Any]) -> str:
-    machine = session.get("machine")
-    if machine is None:
-        return str(session["versions"]["machine"])
-    gpu = f", {machine['gpu']}" if machine["gpu"] else ", no GPU"
-    return (
-        f"{machine['system']}, {machine['processor']}, {count(machine['cores'] or 1, 'core')}{gpu}"
+        settings = {"model": record.model} | asdict(record.training)
+        yield "Training", ", ".join(f"{name} {value}" for name, value in settings.items())
+    versions = record.sessions[-1].versions if record.sessions else record.versions
+    yield (
+        "Versions",
+        f"cadda {versions.cadda}, python {versions.python}, torch {versions.torch}",
     )
+    machine = record.sessions[-1].machine if record.sessions else None
+    yield "Machine", versions.machine if machine is None else _describe_machine(machine)
+    for part, facts in record.data.parts.items():
+        yield f"SHA-256 of {part}", facts.digest
+
+
+def _describe_machine(machine: Machine) -> str:
+    cores = count(machine.cores or 1, "core")
+    return f"{machine.system}, {machine.processor}, {cores}, {machine.gpu or 'no GPU'}"
+
+
+def snippet(record: RunRecord) -> str:
+    """Return Python code that trains and tests like the run, to be run in its folder."""
+    file, reading = policy_file(record), record.reading
+    windows = "...  # your cadda.Windows"
+    if reading is not None:
+        windows = _call(reading.function, reading.arguments)
+    lines = [
+        "import cadda",
+        "",
+        f"windows = {windows}",
+        f"train, valid, test = windows.split({_keywords(asdict(record.data.split))})",
+        "",
+        f"# {file} is in the folder of this report.",
+        "fitted = cadda.fit(",
+        f'    train, valid, policy="{file}", {_keywords(_fit_arguments(record))}',
+        ")",
+        "print(cadda.evaluate(fitted, test).balanced_accuracy)",
+    ]
+    if record.search is not None or record.schedule is None:
+        lines += [
+            "",
+            "# In your own training loop:",
+            'spec = cadda.PolicySpec.load("policy.json")',
+            "policy = cadda.Policy(spec, cadda.operation_pool(windows))",
+            "x, y = policy(train.x[:16], train.y[:16])",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def policy_file(record: RunRecord) -> str:
+    """Return the name of the file with the policy or schedule that the model was trained with."""
+    is_schedule = record.search is not None and record.schedule is not None
+    return "schedule.json" if is_schedule else "policy.json"
+
+
+def _fit_arguments(record: RunRecord) -> dict[str, JsonValue]:
+    """Return the arguments of `cadda.fit` that differ from its defaults, and the seed."""
+    settings, defaults = asdict(record.training), asdict(TrainingSettings())
+    changed = {name: value for name, value in settings.items() if value != defaults[name]}
+    return {"model": record.model} | changed | {"seed": record.training.seed}
+
+
+def _call(function: str, arguments: Mapping[str, JsonValue]) -> str:
+    named = dict(arguments)
+    source = [_literal(named.pop("source"))] if "source" in named else []
+    return f"{function}({', '.join([*source, _keywords(named)])})"
+
+
+def _keywords(arguments: Mapping[str, JsonValue]) -> str:
+    return ", ".join(f"{name}={_literal(value)}" for name, value in arguments.items())
+
+
+def _literal(value: JsonValue) -> str:
+    """Return a JSON value as Python code, with double quotes."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value)
+
+
+def bibtex() -> str:
+    """Return the BibTeX entries of the paper and the software, as in CITATION.cff."""
+    return f"""@inproceedings{{rommel2022cadda,
+  title = {{{{CADDA}}: Class-wise Automatic Differentiable Data Augmentation for {{EEG}} Signals}},
+  author = {{Rommel, Cédric and Moreau, Thomas and Paillard, Joseph and Gramfort, Alexandre}},
+  booktitle = {{International Conference on Learning Representations}},
+  year = {{2022}}
+}}
+
+@software{{cadda,
+  title = {{cadda: class-wise automatic differentiable data augmentation for {{EEG}}}},
+  author = {{{{The cadda developers}}}},
+  version = {{{__version__}}}
+}}
+"""

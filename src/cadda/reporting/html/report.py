@@ -1,60 +1,57 @@
-"""Puts the page together."""
+"""Assembles the HTML page of a run."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import PurePath
-from typing import Any
 
 import jinja2
 
 from cadda._version import __version__
+from cadda.reporting.charts import HEIGHT, WIDTH
+from cadda.reporting.evolution import evolution_charts
 from cadda.reporting.figures.operations import N_TRIES
-from cadda.reporting.html.charts import HEIGHT, WIDTH
-from cadda.reporting.html.citation import bibtex
-from cadda.reporting.html.curves import evolution_of, learning_chart, progress_charts
-from cadda.reporting.html.hypnogram import hypnogram_of, why_no_hypnogram
-from cadda.reporting.html.intervals import N_RESAMPLES, Judgement, judge
-from cadda.reporting.html.pictures import panels_of
-from cadda.reporting.html.policy_view import lonely_operations, view_policy
-from cadda.reporting.html.provenance import provenance_of
-from cadda.reporting.html.record import Gallery, RunRecord
-from cadda.reporting.html.snippet import policy_file, snippet_of
-from cadda.reporting.html.verdict import verdict_of
-from cadda.reporting.html.words import (
+from cadda.reporting.html.curves import learning_chart, progress_charts
+from cadda.reporting.html.examples import panels_of
+from cadda.reporting.html.formatting import (
     count,
+    describe_score,
     interval,
     number,
     percent,
-    score_in_words,
     signed,
 )
+from cadda.reporting.html.hypnogram import hypnogram_of, why_no_hypnogram
+from cadda.reporting.html.policy_view import view_policy
+from cadda.reporting.html.provenance import bibtex, policy_file, provenance_rows, snippet
+from cadda.reporting.html.scores import N_RESAMPLES, TestScores, score_predictions
+from cadda.reporting.html.verdict import Verdict, make_verdict
+from cadda.reporting.html.warnings import PART_NAMES, collect_warnings
+from cadda.reporting.records import Examples, RunRecord
 
-__all__ = ["render_report"]
+__all__ = ["Page", "render_report"]
 
-FEW_WINDOWS = 5
-"""Windows of a class in a part of the split below which a warning is given."""
-
-PARTS = {"train": "Training", "valid": "Validation", "test": "Testing"}
+Content = dict[str, object]
+"""Variables of the template."""
 
 
-def render_report(record: RunRecord) -> str:
-    """Write the report of a run.
+@dataclass(frozen=True)
+class Page:
+    """A rendered report."""
 
-    Parameters
-    ----------
-    record : RunRecord
-        What the run has left behind.
+    html: str
+    sentence: str  # the result, as under its headline
 
-    Returns
-    -------
-    str
-        An HTML page that needs nothing beside itself. Same record, same bytes.
+
+def render_report(record: RunRecord) -> Page:
+    """Render the report of a run as an HTML page without external files.
+
+    The same record gives the same bytes.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("cadda.reporting.html"),
@@ -64,12 +61,13 @@ def render_report(record: RunRecord) -> str:
     folder = resources.files("cadda.reporting.html") / "templates"
     style, script = ((folder / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    judgement = judge(record.predictions, record.data.class_names)
-    return environment.get_template("report.html").render(
-        _top(record, judgement)
+    scores = score_predictions(record.predictions, record.data.class_names)
+    verdict = make_verdict(record, scores)
+    html = environment.get_template("report.html").render(
+        _top(record, scores, verdict)
         | _policy(record)
-        | _scores(record, judgement)
-        | _end(record, judgement),
+        | _scores(record, scores)
+        | _end(record, scores),
         version=__version__,
         style=style,
         script=script,
@@ -77,128 +75,102 @@ def render_report(record: RunRecord) -> str:
         width=WIDTH,
         height=HEIGHT,
         count=count,
+        describe_score=describe_score,
         interval=interval,
         number=number,
         percent=percent,
-        score_in_words=score_in_words,
         signed=signed,
     )
+    return Page(html, verdict.sentence)
 
 
-def _top(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
-    name = PurePath(record.data_name).name
+def _top(record: RunRecord, scores: TestScores, verdict: Verdict) -> Content:
+    name, is_search = PurePath(record.source).name, record.search is not None
     return {
-        "title": f"Augmentation for {name}" if record.kind == "search" else f"Training on {name}",
-        "is_search": record.kind == "search",
-        "verdict": verdict_of(record, judgement),
-        "accuracy": judgement.accuracy,
+        "title": f"Augmentation for {name}" if is_search else f"Training on {name}",
+        "is_search": is_search,
+        "verdict": verdict,
+        "accuracy": scores.accuracy,
         "model_name": "Without augmentation" if record.policy is None else "With the policy",
         "data": record.data,
-        "data_name": record.data_name,
-        "part_names": PARTS,
+        "data_name": record.source,
+        "part_names": PART_NAMES,
     }
 
 
-def _policy(record: RunRecord) -> dict[str, Any]:
-    """Give what the policy is, how it was found, and what it does to windows."""
-    policy, curves, gallery = record.policy, record.search, record.gallery
+def _policy(record: RunRecord) -> Content:
+    """Return what the policy is, how it was found, and what it does to windows."""
+    policy, search, examples = record.policy, record.search, record.examples
     if policy is None:
         return {"policy": None, "panels": None}
+    curves = None if search is None else search.curves
     return {
         "policy": view_policy(policy, record.schedule),
         "policy_file": policy_file(record),
-        "policy_words": _policy_words(record),
-        "snippet": snippet_of(record),
+        "policy_note": _policy_note(record),
+        "snippet": snippet(record),
         "progress": curves and progress_charts(curves),
-        "evolution": curves and evolution_of(curves, record.config["operations"], policy),
-        "panels": gallery and panels_of(gallery, record.data.sfreq),
-        "gallery_words": gallery and _gallery_words(gallery, record.data.ch_names),
+        "evolution": curves and search and evolution_charts(curves, search.operations, policy),
+        "panels": examples and panels_of(examples, record.data.sfreq),
+        "examples_note": examples and _examples_note(examples, record.data.ch_names),
     }
 
 
-def _policy_words(record: RunRecord) -> str:
-    words = "Share of the windows that each operation changes, and how strongly."
+def _policy_note(record: RunRecord) -> str:
+    note = "Fraction of the windows that each operation changes, and its magnitude."
     if record.schedule is None:
-        return words
+        return note
     n_segments = len(record.schedule.segments)
     return (
-        f"The policy changes while a model trains, in {count(n_segments, 'segment')}; this is the "
-        f"last. {words}"
+        f"The policy is a schedule of {count(n_segments, 'segment')} over the epochs of training; "
+        f"shown is the last. {note}"
     )
 
 
-def _gallery_words(gallery: Gallery, ch_names: Sequence[str]) -> str:
-    words = (
-        "Each operation on one of your own training windows, as strongly as the policy applies it "
-        f"to the class that it is used for most. Of {N_TRIES} random draws the most visible one "
-        "is shown; of the signal, the seconds that change most"
+def _examples_note(examples: Examples, ch_names: Sequence[str]) -> str:
+    note = (
+        "Each operation applied to one of your training windows, with the magnitude for the class "
+        f"that it is used for most. Shown are the draw with the largest change of {N_TRIES}, and "
+        "the seconds that change most"
     )
-    n_shown = len(gallery.ch_names)
+    n_shown = len(examples.ch_names)
     if n_shown == len(ch_names):
-        return f"{words}."
-    return f"{words}, in {n_shown} of {len(ch_names)} channels."
+        return f"{note}."
+    return f"{note}, in {n_shown} of {len(ch_names)} channels."
 
 
-def _scores(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
-    # Without the policy comes first, as in all tables.
-    confusions = list(zip(_models(record), judgement.confusion.tolist(), strict=False))[::-1]
-    each = zip(judgement.subjects, judgement.by_subject[::-1].T.tolist(), strict=True)
+def _scores(record: RunRecord, scores: TestScores) -> Content:
+    models = (
+        "without augmentation" if record.policy is None else "with the policy",
+        "without augmentation",
+    )
+    # Without augmentation comes first, as in all tables.
+    confusions = list(zip(models, scores.confusion.tolist(), strict=False))[::-1]
+    subjects = zip(scores.subjects, scores.by_subject[::-1].T.tolist(), strict=True)
     return {
-        "learning": learning_chart(record.trainings) if record.trainings else None,
-        "rows": judgement.rows,
+        "learning": learning_chart(record.learning) if record.learning else None,
+        "rows": scores.rows,
         "confusions": confusions,
-        "by_subject": sorted(each, key=lambda one: _number_order(one[0])),
-        "interval_words": f"In brackets 95% intervals: percentiles of {N_RESAMPLES} drawings of "
-        f"the {judgement.n_units} test {judgement.unit} with replacement, without those drawings "
-        "in which a class is missing; no brackets where all of them agree. By chance, balanced "
-        f"accuracy is {number(1 / judgement.n_classes)}.",
+        "by_subject": sorted(subjects, key=lambda row: _natural_order(row[0])),
+        "interval_note": f"In brackets: 95% percentile bootstrap intervals over {scores.n_units} "
+        f"test {scores.unit}, {N_RESAMPLES} resamples; those lacking a class are discarded. "
+        "Without brackets, all resamples agree. Chance level of balanced accuracy: "
+        f"{number(1 / scores.n_classes)}.",
         "night": hypnogram_of(record.predictions, record.data),
-        "night_words": why_no_hypnogram(record.predictions, record.data),
+        "night_note": why_no_hypnogram(record.predictions, record.data),
     }
 
 
-def _number_order(subject: str) -> list[str | int]:
-    """Give what to sort a name by so that sub-2 comes before sub-10."""
+def _natural_order(subject: str) -> list[str | int]:
+    """Return a key that sorts sub-2 before sub-10."""
     parts = re.split(r"([0-9]+)", subject)
     return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
-def _models(record: RunRecord) -> tuple[str, str]:
-    """Name the model of the run, then that which it is compared with."""
-    trained = "without augmentation" if record.policy is None else "with the policy"
-    return trained, "without augmentation"
-
-
-def _end(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
-    own = [] if record.policy is None else lonely_operations(record.policy)
-    found = [*_scarce_classes(record), *_unpredicted_classes(record, judgement), *own]
+def _end(record: RunRecord, scores: TestScores) -> Content:
     return {
-        "warnings": [*found, *record.warnings],
-        "provenance": list(provenance_of(record)),
-        "config": json.dumps(record.config, indent=1, ensure_ascii=False),
+        "warnings": collect_warnings(record, scores),
+        "provenance": list(provenance_rows(record)),
+        "config": record.config,
         "bibtex": bibtex(),
     }
-
-
-def _scarce_classes(record: RunRecord) -> list[str]:
-    """Name classes that are missing from a part of the split, or nearly so."""
-    parts = [(PARTS[part].lower(), facts.windows) for part, facts in record.data.parts.items()]
-    said = []
-    for i, name in enumerate(record.data.class_names):
-        said += [f"no window of {name} is among those for {part}" for part, n in parts if not n[i]]
-        few = [f"{n[i]} for {part}" for part, n in parts if 0 < n[i] < FEW_WINDOWS]
-        if few:
-            said.append(
-                f"{name} has few windows ({', '.join(few)}) and counts as much as any other "
-                "class; --min-windows or --classes leave it out"
-            )
-    return said
-
-
-def _unpredicted_classes(record: RunRecord, judgement: Judgement) -> list[str]:
-    return [
-        f"the model trained {model} never predicts {name}, though the test windows have it"
-        for model, counts in zip(_models(record), judgement.confusion, strict=False)
-        for i, name in enumerate(record.data.class_names)
-        if counts[i].any() and not counts[:, i].any()
-    ]

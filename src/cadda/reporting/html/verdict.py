@@ -1,4 +1,4 @@
-"""The result of a run in one sentence that claims no more than was measured."""
+"""The headline of a report: whether the policy helped, with no claim beyond the evidence."""
 
 from __future__ import annotations
 
@@ -7,148 +7,114 @@ from pathlib import PurePath
 from typing import Literal
 
 from cadda._internal.statistics import Estimate
-from cadda.reporting.html.intervals import Judgement
-from cadda.reporting.html.record import RunRecord
-from cadda.reporting.html.words import count, measured, number, signed
+from cadda.reporting.html.formatting import count, number, signed, with_interval
+from cadda.reporting.html.scores import TestScores
+from cadda.reporting.records import RunRecord
 
-__all__ = ["FEWEST_SUBJECTS", "Verdict", "verdict_of"]
+__all__ = ["MIN_SUBJECTS", "Verdict", "make_verdict"]
 
-FEWEST_SUBJECTS = 6
-"""With fewer, even a gain for every single one comes by chance more often than one time in 20."""
+MIN_SUBJECTS = 6
+"""With fewer, even a gain for every subject has a probability above 5 % by chance."""
 
 Kind = Literal["gain", "loss", "undecided", "too few", "no comparison"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came out.
-
-    Parameters
-    ----------
-    kind : 'gain' | 'loss' | 'undecided' | 'too few' | 'no comparison'
-        Whether the policy helped.
-    headline : str
-        In a few words.
-    sentence : str
-        With all numbers.
-    caution : str
-        What the numbers do not say.
-    """
+    """Whether the policy helped."""
 
     kind: Kind
     headline: str
-    sentence: str
-    caution: str
+    sentence: str  # with all numbers
+    caution: str  # limits of the evidence
 
 
-def verdict_of(record: RunRecord, judgement: Judgement) -> Verdict:
-    """Say whether the policy helped, if that can be said.
-
-    Parameters
-    ----------
-    record : RunRecord
-        The run.
-    judgement : Judgement
-        Its scores.
-
-    Returns
-    -------
-    Verdict
-        What came out.
-    """
-    scores = judgement.accuracy
-    reached = f"balanced accuracy of {measured(scores.predicted, number)}"
-    where = f"on {count(len(judgement.subjects), 'unseen subject')}"
-    if scores.difference is None or scores.without is None:
+def make_verdict(record: RunRecord, scores: TestScores) -> Verdict:
+    """Word the result of a run."""
+    accuracy = scores.accuracy
+    reached = f"balanced accuracy of {with_interval(accuracy.predicted, number)}"
+    where = f"on {count(len(scores.subjects), 'unseen subject')}"
+    if accuracy.difference is None or accuracy.without is None:
         return Verdict(
             "no comparison",
-            f"Balanced accuracy {number(scores.predicted.value)} {where}",
-            f"{_what_was_done(record)} reaches a {reached} {where}.",
-            _caution(judgement) + _missing(record),
+            f"Balanced accuracy {number(accuracy.predicted.value)} {where}",
+            f"{_subject(record)} reaches a {reached} {where}.",
+            _caution(scores) + _missing_comparison(record),
         )
-    kind = _kind(scores.difference, len(judgement.subjects))
-    difference = measured(scores.difference, signed)
+    kind = _kind(accuracy.difference, len(scores.subjects))
     return Verdict(
         kind,
-        _headline(kind, scores.difference, judgement),
-        f"{_what_was_done(record)} reaches a {reached} {where}, and of "
-        f"{measured(scores.without, number)} without augmentation: a difference of {difference}, "
-        f"{_judged(kind, judgement)}.",
-        _caution(judgement),
+        _headline(kind, accuracy.difference, len(scores.subjects)),
+        f"{_subject(record)} reaches a {reached} {where}, compared with "
+        f"{with_interval(accuracy.without, number)} without augmentation: a difference of "
+        f"{with_interval(accuracy.difference, signed)}, {_interpretation(kind, scores)}.",
+        _caution(scores),
     )
 
 
 def _kind(difference: Estimate, n_subjects: int) -> Kind:
-    if n_subjects < FEWEST_SUBJECTS:
+    if n_subjects < MIN_SUBJECTS:
         return "too few"
     if difference.low > 0:
         return "gain"
     return "loss" if difference.high < 0 else "undecided"
 
 
-def _headline(kind: Kind, difference: Estimate, judgement: Judgement) -> str:
+def _headline(kind: Kind, difference: Estimate, n_subjects: int) -> str:
     size = number(abs(difference.value))
     if kind == "gain":
-        return f"The policy helps: balanced accuracy rises by {size}"
+        return f"The policy helps: balanced accuracy increases by {size}"
     if kind == "loss":
-        return f"The policy harms: balanced accuracy falls by {size}"
+        return f"The policy hurts: balanced accuracy decreases by {size}"
     if kind == "undecided":
-        return "No gain that could be told from chance"
+        return "No significant gain"
     change = "higher" if difference.value > 0 else "lower"
-    measured = f"Balanced accuracy {size} {change}" if size != number(0) else "No difference"
-    n = len(judgement.subjects)
-    few = "one test subject is" if n == 1 else f"{n} test subjects are"
-    return f"{measured} with the policy; {few} too few to judge"
+    result = f"Balanced accuracy {size} {change}" if size != number(0) else "No difference"
+    few = "one test subject is" if n_subjects == 1 else f"{n_subjects} test subjects are"
+    return f"{result} with the policy; {few} too few for a conclusion"
 
 
-def _judged(kind: Kind, judgement: Judgement) -> str:
-    with_policy, without = judgement.by_subject
+def _interpretation(kind: Kind, scores: TestScores) -> str:
+    with_policy, without = scores.by_subject
     n, better = len(with_policy), int((with_policy > without).sum())
-    some = f"higher for {better} of {n} subjects"
+    higher = f"higher for {better} of {n} subjects"
     return {
-        "gain": f"a gain ({some})",
-        "loss": f"a loss ({some})",
-        "undecided": f"which cannot be told from chance ({some})",
-        "too few": f"{some}; with fewer than {FEWEST_SUBJECTS} it cannot be told from chance",
+        "gain": f"a gain ({higher})",
+        "loss": f"a loss ({higher})",
+        "undecided": f"not distinguishable from chance ({higher})",
+        "too few": f"{higher}; with fewer than {MIN_SUBJECTS} it is not distinguishable from "
+        "chance",
         "no comparison": "",
     }[kind]
 
 
-def _what_was_done(record: RunRecord) -> str:
-    name, model = PurePath(record.data_name).name, record.config.get("model")
-    if record.kind == "search":
-        method = record.config["method"]
-        way = "class by class" if record.config["classwise"] else "for all classes together"
-        end = (
-            "found"
-            if record.search_moved
-            else "began with (its search ended before the policy moved)"
-        )
-        return (
-            f"With the augmentation that the method {method} {end} {way} on {name}, the model "
-            f"{model}, trained from scratch,"
-        )
-    model = record.config["settings"]["model"]
-    how = "without augmentation" if record.policy is None else "with the given policy"
-    return f"The model {model}, trained {how} on {name},"
+def _subject(record: RunRecord) -> str:
+    name, search = PurePath(record.source).name, record.search
+    if search is None:
+        how = "without augmentation" if record.policy is None else "with the given policy"
+        return f"The model {record.model}, trained {how} on {name},"
+    policy = "class-wise policy" if search.classwise else "policy"
+    origin = f"found by {search.method} on {name}"
+    if not record.was_searched:
+        origin = f"that {search.method} started from on {name} (the search ended in its warm-up)"
+    return f"With the {policy} {origin}, the model {record.model}, trained from scratch,"
 
 
-def _caution(judgement: Judgement) -> str:
-    drawn = f"the {judgement.n_units} test {judgement.unit}"
-    if judgement.unit == "windows":
+def _caution(scores: TestScores) -> str:
+    intervals = f"In brackets: 95% bootstrap intervals over {scores.n_units} test {scores.unit}"
+    if scores.unit == "windows":
         return (
-            f"95% intervals in brackets, from drawing {drawn} anew: there is only one test "
-            "subject, so they say nothing about other people."
+            f"{intervals}. They say nothing about other people, because there is only one test "
+            "subject."
         )
-    few = " So few make it rough." if judgement.n_units < FEWEST_SUBJECTS else ""
+    few = ", approximate with so few" if scores.n_units < MIN_SUBJECTS else ""
     return (
-        f"95% intervals in brackets, from drawing {drawn} anew.{few} This is one split and one "
-        "training of each model; another seed would give other numbers."
+        f"{intervals}{few}. Each model was trained once on one split; results vary with the seed."
     )
 
 
-def _missing(record: RunRecord) -> str:
+def _missing_comparison(record: RunRecord) -> str:
     if record.policy is None:
         return ""
-    way = "search with --baseline" if record.kind == "search" else "train again without --policy"
-    return f" What the policy contributes is not known: {way} to compare."
+    way = "search with `baseline`" if record.search is not None else "train without the policy"
+    return f" The effect of the policy is unknown: {way} to compare."

@@ -29,5 +29,5 @@ for (const button of document.querySelectorAll("button.copy")) {
 }
 
 addEventListener("beforeprint", () => {
-  for (const one of document.querySelectorAll("details:not([data-long])")) one.open = true;
+  for (const details of document.querySelectorAll("details:not([data-long])")) details.open = true;
 });

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.describe import describe_magnitude
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.figures.operations import HIGHEST_FREQUENCY
-from cadda.reporting.html.charts import (
+from cadda.reporting.charts import (
     Chart,
     Line,
     Series,
@@ -20,8 +19,9 @@ from cadda.reporting.html.charts import (
     draw_line,
     line_chart,
 )
-from cadda.reporting.html.record import Gallery
-from cadda.reporting.html.words import percent
+from cadda.reporting.figures.operations import HIGHEST_FREQUENCY
+from cadda.reporting.html.formatting import percent
+from cadda.reporting.records import Examples
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 
 __all__ = ["Panel", "panels_of"]
@@ -35,21 +35,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Panel:
-    """One operation.
-
-    Parameters
-    ----------
-    operation : str
-        Its name.
-    summary : str
-        What it does.
-    use : str
-        How often and how strongly the policy uses it.
-    signal : Chart
-        The signal before and after.
-    spectrum : Chart
-        The spectrum of one channel before and after.
-    """
+    """One operation."""
 
     operation: str
     summary: str
@@ -58,40 +44,27 @@ class Panel:
     spectrum: Chart
 
 
-def panels_of(gallery: Gallery, sfreq: float) -> tuple[Panel, ...]:
-    """Draw what each operation does.
-
-    Parameters
-    ----------
-    gallery : Gallery
-        Windows before and after.
-    sfreq : float
-        Sampling rate in Hz.
-
-    Returns
-    -------
-    tuple of Panel
-        One for each operation.
-    """
-    return tuple(_panel(gallery, i, sfreq) for i in range(len(gallery.operation)))
+def panels_of(examples: Examples, sfreq: float) -> tuple[Panel, ...]:
+    """Draw what each operation does."""
+    return tuple(_panel(examples, i, sfreq) for i in range(len(examples.operation)))
 
 
-def _panel(gallery: Gallery, i: int, sfreq: float) -> Panel:
-    name, class_name = str(gallery.operation[i]), str(gallery.class_name[i])
-    before = gallery.before[gallery.window[i]].astype(float)
-    after = gallery.after[i].astype(float)
-    magnitude = None if np.isnan(gallery.magnitude[i]) else float(gallery.magnitude[i])
+def _panel(examples: Examples, i: int, sfreq: float) -> Panel:
+    name, class_name = str(examples.operation[i]), str(examples.class_name[i])
+    before = examples.before[examples.window[i]].astype(float)
+    after = examples.after[i].astype(float)
+    magnitude = None if np.isnan(examples.magnitude[i]) else float(examples.magnitude[i])
     amount = describe_magnitude(name, magnitude)
     entry = CATALOGUE.get(name)
     whose = "all windows" if class_name == ALL_CLASSES else f"the windows of {class_name}"
     changed = int(np.square(after - before).sum(-1).argmax())
-    channel = str(gallery.ch_names[changed])
+    channel = str(examples.ch_names[changed])
     title = f"{name}, {amount}" if amount else name
     return Panel(
         operation=name,
         summary="" if entry is None else entry.summary,
-        use=f"{amount}; " * bool(amount) + f"changes {percent(gallery.applied[i])} of {whose}",
-        signal=_signal_chart(before, after, gallery.ch_names.tolist(), sfreq, title),
+        use=f"{amount}; " * bool(amount) + f"changes {percent(examples.applied[i])} of {whose}",
+        signal=_signal_chart(before, after, examples.ch_names.tolist(), sfreq, title),
         spectrum=_spectrum_chart(before[changed], after[changed], channel, sfreq, title),
     )
 

@@ -38,53 +38,20 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark beside an axis.
-
-    Parameters
-    ----------
-    at : float
-        Where, in per cent of the axis from its beginning.
-    text : str
-        What is written there.
-    """
+    """A mark beside an axis."""
 
     at: float
     text: str
 
     @classmethod
     def of(cls, value: float, span: Span, text: str) -> Tick:
-        """Put a mark at a value.
-
-        Parameters
-        ----------
-        value : float
-            Where.
-        span : tuple of float
-            Ends of the axis.
-        text : str
-            What is written there.
-
-        Returns
-        -------
-        Tick
-            The mark.
-        """
+        """Put a mark at a value."""
         return cls(round(100 * (value - span[0]) / (span[1] - span[0]), 2), text)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart.
-
-    Parameters
-    ----------
-    path : str
-        SVG path.
-    style : str
-        CSS classes.
-    label : str
-        What the line is; empty for one that the legend leaves out.
-    """
+    """A line of a chart."""
 
     path: str
     style: str
@@ -93,21 +60,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Numbers to be drawn.
-
-    Parameters
-    ----------
-    x : array-like of shape (n,)
-        Horizontal positions.
-    y : array-like of shape (n,)
-        Vertical positions; NaN leaves a gap.
-    style : str
-        CSS classes.
-    label : str
-        What it is; empty for what the legend leaves out.
-    dots : bool
-        Whether to draw dots instead of a line.
-    """
+    """Numbers to be drawn."""
 
     x: ArrayLike
     y: ArrayLike
@@ -118,25 +71,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with two axes.
-
-    Parameters
-    ----------
-    title : str
-        What is to be seen.
-    alt : str
-        The same in words and numbers, for those who cannot see it.
-    lines : tuple of Line
-        What is drawn, from back to front.
-    x_ticks : tuple of Tick
-        Marks from left to right.
-    y_ticks : tuple of Tick
-        Marks from bottom to top.
-    x_label : str
-        What the horizontal axis is.
-    style : str
-        CSS classes.
-    """
+    """A picture with two axes."""
 
     title: str
     alt: str
@@ -157,30 +92,7 @@ def line_chart(
     whole_x: bool = True,
     style: str = "",
 ) -> Chart:
-    """Draw numbers over a common axis.
-
-    Parameters
-    ----------
-    series : sequence of Series
-        What to draw, from back to front.
-    title : str
-        What is to be seen.
-    alt : str
-        The same in words and numbers.
-    x_label : str
-        What the horizontal axis is.
-    y_span : tuple of float | None
-        Ends of the vertical axis; None fits all values.
-    whole_x : bool
-        Whether only whole numbers are written below.
-    style : str
-        CSS classes.
-
-    Returns
-    -------
-    Chart
-        The chart.
-    """
+    """Draw numbers over a common axis."""
     xs = [np.asarray(one.x, dtype=float) for one in series]
     ys = [np.asarray(one.y, dtype=float) for one in series]
     x_span, y_span = _span(xs), y_span or _roomy(_span(ys))
@@ -197,26 +109,7 @@ def line_chart(
 def draw_line(
     x: Numbers, y: Numbers, x_span: Span, y_span: Span, *, most_points: int = MOST_POINTS
 ) -> str:
-    """Write a line as an SVG path, thinned out and rounded to what can be seen.
-
-    Parameters
-    ----------
-    x : array of shape (n,)
-        Horizontal positions.
-    y : array of shape (n,)
-        Vertical positions; NaN leaves a gap.
-    x_span : tuple of float
-        Ends of the horizontal axis.
-    y_span : tuple of float
-        Ends of the vertical axis.
-    most_points : int
-        With more points, only every second, third and so on is drawn.
-
-    Returns
-    -------
-    str
-        The path. A single point becomes a dot.
-    """
+    """Write a line as an SVG path, thinned out and rounded to what can be seen."""
     keep = np.arange(0, len(x), max(1, math.ceil(len(x) / most_points)))
     if len(x) and keep[-1] != len(x) - 1:
         keep = np.append(keep, len(x) - 1)
@@ -228,20 +121,7 @@ def draw_line(
 
 
 def axis(span: Span, *, whole: bool = False) -> tuple[Tick, ...]:
-    """Choose round numbers along an axis.
-
-    Parameters
-    ----------
-    span : tuple of float
-        Ends of the axis.
-    whole : bool
-        Whether only whole numbers are wanted.
-
-    Returns
-    -------
-    tuple of Tick
-        The marks.
-    """
+    """Choose round numbers along an axis."""
     low, high = span
     locator = MaxNLocator(N_TICKS, integer=whole, steps=[1, 2, 2.5, 5, 10])
     values = np.asarray(locator.tick_values(low, high), dtype=float)

@@ -1,4 +1,4 @@
-"""Scores and their intervals, against scikit-learn and against drawings one by one."""
+"""Scores and intervals, against scikit-learn and a bootstrap resample by resample."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 from sklearn import metrics
 
-from cadda.reporting.html.intervals import judge
-from cadda.reporting.html.record import Predictions
+from cadda.reporting.html.scores import score_predictions
+from cadda.reporting.records import Predictions
 
 NAMES = ("a", "b", "c")
 
@@ -40,7 +40,7 @@ def make(
 
 def test_values_are_those_of_scikit_learn() -> None:
     data = make(5)
-    found = judge(data, NAMES)
+    found = score_predictions(data, NAMES)
     assert [row.name for row in found.rows] == [
         *("balanced accuracy", "macro F1", "Cohen's kappa"),
         *("F1", "F1", "F1"),
@@ -64,7 +64,7 @@ def test_values_are_those_of_scikit_learn() -> None:
 
 def test_intervals_are_those_of_drawing_subjects_one_by_one() -> None:
     data = make(8, better=0.1)
-    found = judge(data, NAMES).accuracy
+    found = score_predictions(data, NAMES).accuracy
     rng = np.random.default_rng(1)
     places = [np.flatnonzero(data.subject == one) for one in np.unique(data.subject)]
     drawn = []
@@ -97,7 +97,7 @@ def test_one_subject_means_drawing_windows() -> None:
         truth=truth,
         predicted=np.where(right, truth, 1 - truth),
     )
-    found = judge(data, ("a", "b"))
+    found = score_predictions(data, ("a", "b"))
     assert (found.unit, found.n_units) == ("windows", n)
     scores = found.accuracy
     assert scores.without is scores.difference is None
@@ -109,7 +109,7 @@ def test_same_drawings_for_both_models() -> None:
     """Two models that predict the same differ by nothing, surely."""
     data = make(5)
     same = Predictions(**(vars(data) | {"without_augmentation": data.predicted}))
-    difference = judge(same, NAMES).accuracy.difference
+    difference = score_predictions(same, NAMES).accuracy.difference
     assert difference is not None
     assert (difference.value, difference.low, difference.high) == (0, 0, 0)
 
@@ -121,13 +121,13 @@ def test_a_drawing_without_a_rare_class_does_not_count() -> None:
     subject = np.repeat([f"s{i}" for i in range(6)], 10)
     always = np.zeros(60, dtype=int)
     data = Predictions(subject, subject, np.arange(60), truth, predicted=always)
-    found = judge(data, NAMES).accuracy.predicted
+    found = score_predictions(data, NAMES).accuracy.predicted
     assert found.value == found.low == found.high == pytest.approx(1 / 3)
 
 
 def test_class_that_is_nowhere() -> None:
     data = make(5)
-    rows = judge(data, (*NAMES, "absent")).rows
+    rows = score_predictions(data, (*NAMES, "absent")).rows
     assert not rows[-1].predicted.is_known
     assert rows[0].predicted.value == pytest.approx(
         metrics.balanced_accuracy_score(data.truth, data.predicted)
@@ -135,4 +135,4 @@ def test_class_that_is_nowhere() -> None:
 
 
 def test_same_bytes_each_time() -> None:
-    assert judge(make(5), NAMES).rows == judge(make(5), NAMES).rows
+    assert score_predictions(make(5), NAMES).rows == score_predictions(make(5), NAMES).rows

@@ -1,0 +1,226 @@
+"""Records of a run that its report is made from. Those in files save and load themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from cadda._internal.records import ArrayRecord, JsonRecord
+from cadda.policies.schedule import PolicySchedule
+from cadda.policies.spec.model import PolicySpec
+from cadda.training.settings import TrainingSettings
+
+__all__ = [
+    "DataFacts",
+    "EventWarning",
+    "Examples",
+    "LearningCurve",
+    "Machine",
+    "Part",
+    "Predictions",
+    "Reading",
+    "RunRecord",
+    "SearchCurves",
+    "SearchFacts",
+    "Session",
+    "SplitFractions",
+    "Versions",
+]
+
+Numbers = NDArray[np.float64]
+Texts = NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The call that made the windows of a run, such as of `cadda.read_windows`.
+
+    Parameters
+    ----------
+    function : str
+        Name of the function.
+    arguments : mapping of str to object
+        Its arguments: anything that JSON can hold.
+    """
+
+    function: str
+    arguments: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The software that computed a result, and the kind of machine."""
+
+    cadda: str
+    python: str
+    torch: str
+    machine: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The computer that computed a result."""
+
+    system: str
+    processor: str
+    cores: int | None
+    gpu: str | None
+
+
+@dataclass(frozen=True)
+class Session:
+    """One command that worked on a run."""
+
+    command: str
+    started: str  # ISO 8601, UTC
+    seconds: float
+    finished: bool
+    versions: Versions
+    machine: Machine
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SplitFractions:
+    """Arguments of `Windows.split`."""
+
+    valid: float
+    test: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the split."""
+
+    subjects: tuple[str, ...]
+    windows: tuple[int, ...]  # of each class
+    digest: str
+
+
+@dataclass(frozen=True)
+class DataFacts(JsonRecord):
+    """What is known about the windows of a run."""
+
+    sfreq: float
+    n_times: int
+    ch_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    left_out: Mapping[str, str]  # operations not applicable to the montage, with the reason
+    split: SplitFractions
+    parts: Mapping[Literal["train", "valid", "test"], Part]
+
+    @property
+    def seconds(self) -> float:
+        """Length of a window."""
+        return self.n_times / self.sfreq
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions(ArrayRecord):
+    """True and predicted labels of the test windows, one entry each."""
+
+    subject: Texts
+    recording: Texts
+    position: NDArray[np.int64]  # within the recording, in the order of time
+    truth: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    without_augmentation: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Examples(ArrayRecord):
+    """Windows before and after each operation of a policy, the most used operation first."""
+
+    operation: Texts
+    class_name: Texts  # the class that it is applied to most
+    applied: Numbers  # how often there
+    magnitude: Numbers  # how strongly there; NaN for an operation without magnitude
+    window: NDArray[np.int64]  # index in `before`
+    before: NDArray[np.floating[Any]]  # (n_windows, n_channels, n_times), in standard deviations
+    after: NDArray[np.floating[Any]]  # (n_operations, n_channels, n_times)
+    ch_names: Texts
+
+
+@dataclass(frozen=True, eq=False)
+class SearchCurves:
+    """Progress of a search: arrays over its n epochs or trials.
+
+    The tables `applied`, `share`, `probability` and `magnitude` have the shape (n, n_rows,
+    n_operations), with a row per class or one for all; of trials they are those of the best
+    policy so far.
+    """
+
+    unit: Literal["epoch", "trial"]
+    number: Numbers
+    valid_loss: Numbers  # NaN for a trial that failed
+    entropy: Numbers | None  # from 1 (uniform) to 0; None for trials
+    applied: Numbers
+    share: Numbers
+    probability: Numbers
+    magnitude: Numbers
+    retrained: tuple[tuple[int, float], ...]  # after how many epochs or trials, validation loss
+    left_warmup: bool  # whether it lasted longer than its warm-up, which keeps the policy fixed
+
+
+@dataclass(frozen=True, eq=False)
+class SearchFacts:
+    """How a policy was searched for."""
+
+    method: str
+    classwise: bool
+    seed: int
+    operations: tuple[str, ...]
+    curves: SearchCurves | None
+
+
+@dataclass(frozen=True)
+class EventWarning:
+    """A warning of a search, and the epochs or trials that gave it."""
+
+    text: str
+    unit: Literal["epoch", "trial"]
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """Losses of a model over the epochs of its training."""
+
+    name: str
+    train_loss: Numbers
+    valid_loss: Numbers
+    best_epoch: int  # whose weights were kept, from 1
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """Everything that a report is made from."""
+
+    source: str  # where the windows come from
+    reading: Reading | None
+    model: str
+    training: TrainingSettings
+    search: SearchFacts | None  # None for a training run
+    data: DataFacts
+    predictions: Predictions
+    policy: PolicySpec | None  # at the end, if it is a schedule
+    schedule: PolicySchedule | None
+    learning: tuple[LearningCurve, ...]  # with the policy, then without augmentation
+    seconds: Mapping[str, float]
+    examples: Examples | None
+    versions: Versions
+    sessions: tuple[Session, ...]
+    event_warnings: tuple[EventWarning, ...]
+    config: str  # as JSON
+
+    @property
+    def was_searched(self) -> bool:
+        """Whether the policy is the result of a search that lasted longer than its warm-up."""
+        curves = None if self.search is None else self.search.curves
+        return curves is None or curves.left_warmup
