@@ -18,7 +18,7 @@ from cadda.cli.options import (
     Seed,
     parse_names,
 )
-from cadda.cli.study_runs import prepare_study, run_study
+from cadda.cli.study_runs import run_and_print
 
 __all__ = ["compare"]
 
@@ -56,10 +56,7 @@ def compare(
 
     Example: cadda compare night-epo.fif.gz --methods none,adda,cadda,autoaugment --folds 5
     """
-    from cadda.compute import check_engine
-
-    check_engine(engine)
-    changes: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "methods": methods,
         "n_folds": n_folds,
         "stops": (seconds,),
@@ -69,6 +66,14 @@ def compare(
         "patience": training.patience,
         "seed": seed,
     }
-    reading = read_options.reading(data)
-    work, plan = prepare_study("compare", "cpu", changes, str(data), reading)
-    run_study(work, plan, out, engine, as_json=as_json)
+    run_and_print(
+        "compare",
+        data=str(data),
+        scale="cpu",
+        settings=settings,
+        out=out,
+        engine=engine,
+        formats=["png"],
+        reading=read_options.reading(data),
+        as_json=as_json,
+    )

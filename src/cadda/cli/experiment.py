@@ -11,7 +11,13 @@ import typer
 from cadda.cli.commands import add_command
 from cadda.cli.experiment_display import print_plan, print_progress, print_studies
 from cadda.cli.options import AsJson, Engine, ReadingOptions, parse_settings
-from cadda.cli.study_runs import counts, prepare_study, run_study, show_study
+from cadda.cli.study_runs import (
+    counts,
+    make_reader,
+    print_result,
+    run_and_print,
+    simulation_bar,
+)
 
 __all__ = ["app"]
 
@@ -40,6 +46,11 @@ Data = Annotated[
 Model = Annotated[str | None, typer.Option(help="Model to train: {models}.")]
 Out = Annotated[
     Path | None, typer.Option(help="Folder of the study.", show_default="experiments/NAME")
+]
+
+Formats = Annotated[
+    list[Literal["png", "svg", "pdf"]] | None,
+    typer.Option("--format", help="Format of the figure; may be repeated.", show_default="png"),
 ]
 
 
@@ -79,20 +90,27 @@ def plan(
 
     Example: cadda experiment plan frequency-shift --set class_name=N3
     """
-    from cadda.experiments.folder import StudyFolder
+    from contextlib import ExitStack
 
-    reading = read_options.reading(Path(data))
-    changes = _changes(config, settings, model)
-    work, made = prepare_study(name, scale, changes, data, reading)
-    lines = StudyFolder(_folder(name, out)).results.read()
-    progress = made.progress(lines)
+    from cadda.experiments import plan_study
+
+    with ExitStack() as stack:
+        planned = plan_study(
+            name,
+            data=data,
+            scale=scale,
+            settings=_settings(config, settings, model),
+            out=out,
+            read=make_reader(read_options.reading(Path(data))),
+            on_progress=simulation_bar(data, stack),
+        )
+    made, progress = planned.plan, planned.progress
     if as_json:
-        content = json.loads(made.to_json()) | counts(made, progress)
-        typer.echo(json.dumps(content | {"config": work.config.model_dump(mode="json")}))
+        content = {**made.to_dict(), **counts(made, progress)}
+        typer.echo(json.dumps({**content, "config": planned.config.model_dump(mode="json")}))
         return
-    print_plan(made, progress, work.config)
-    n_others = sum("result" in line for line in lines) - len(progress.records)
-    if n_others:
+    print_plan(made, progress, planned.config)
+    if n_others := planned.n_other_results:
         typer.echo(f"The folder also has {n_others} results of other settings, data or studies.")
 
 
@@ -107,6 +125,7 @@ def run(
     model: Model = None,
     out: Out = None,
     engine: Engine = "serial",
+    formats: Formats = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the missing jobs of a study, then draw its figure.
@@ -116,13 +135,17 @@ def run(
 
     Example: cadda experiment run frequency-shift --engine processes:2
     """
-    from cadda.compute import check_engine
-
-    check_engine(engine)
-    reading = read_options.reading(Path(data))
-    changes = _changes(config, settings, model)
-    work, made = prepare_study(name, scale, changes, data, reading)
-    run_study(work, made, _folder(name, out), engine, as_json=as_json)
+    run_and_print(
+        name,
+        data=data,
+        scale=scale,
+        settings=_settings(config, settings, model),
+        out=out,
+        engine=engine,
+        formats=formats or ["png"],
+        reading=read_options.reading(Path(data)),
+        as_json=as_json,
+    )
 
 
 def status(name: Name, out: Out = None, as_json: AsJson = False) -> None:
@@ -130,44 +153,35 @@ def status(name: Name, out: Out = None, as_json: AsJson = False) -> None:
 
     Example: cadda experiment status frequency-shift
     """
-    from cadda.experiments.folder import StudyFolder
-    from cadda.experiments.registry import find_study
+    from cadda.experiments import study_status
 
-    find_study(name)
-    folder = StudyFolder(_folder(name, out))
-    made = folder.read_plan(name)
-    progress = made.progress(folder.results.read())
+    made, progress = study_status(name, out)
     if as_json:
-        typer.echo(json.dumps({"study": name, "scale": made.scale} | counts(made, progress)))
+        typer.echo(json.dumps({"study": name, "scale": made.scale, **counts(made, progress)}))
     else:
         print_progress(made, progress)
 
 
-def figure(name: Name, out: Out = None, as_json: AsJson = False) -> None:
+def figure(name: Name, out: Out = None, formats: Formats = None, as_json: AsJson = False) -> None:
     """Draw the figure of a study and print its results, from its folder.
 
     Example: cadda experiment figure frequency-shift
     """
-    from cadda.experiments.folder import StudyFolder
-    from cadda.experiments.registry import find_study
+    from cadda.experiments import draw_study
 
-    study = find_study(name)
-    folder = StudyFolder(_folder(name, out))
-    made = folder.read_plan(name)
-    show_study(study, made, made.progress(folder.results.read()), folder, as_json=as_json)
+    print_result(draw_study(name, out, formats=formats or ["png"]), as_json=as_json)
 
 
-def _changes(config: Path | None, settings: list[str] | None, model: str | None) -> dict[str, Any]:
+# Settings as users give them, which the study checks.
+def _settings(
+    config: Path | None, settings: list[str] | None, model: str | None
+) -> dict[str, Any]:
     """Return the settings that differ from the scale's."""
     from cadda.experiments.config import read_toml
 
-    changes = {} if config is None else read_toml(config)
-    changes |= {} if model is None else {"model": model}
-    return changes | parse_settings(settings or [])
-
-
-def _folder(name: str, out: Path | None) -> Path:
-    return Path("experiments") / name if out is None else out
+    given = {} if config is None else read_toml(config)
+    given |= {} if model is None else {"model": model}
+    return given | parse_settings(settings or [])
 
 
 add_command(app, list_studies, "list")

@@ -4,61 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cadda.experiments.plan import Plan, Progress
-    from cadda.experiments.registry import Entry
+    from cadda.experiments.plan import AnyPlan, AnyProgress
+    from cadda.experiments.registry import StudyInfo
     from cadda.experiments.study import StudyConfig
-    from cadda.experiments.tables import Table
+    from cadda.experiments.tables import ResultTable
 
 __all__ = [
-    "duration",
-    "job_in_words",
     "print_plan",
     "print_progress",
     "print_studies",
     "print_table",
 ]
 
-MOST_FAILURES = 3
-LONGEST_NAME = 60
-LEAST_WIDTH = 8
+MAX_FAILURES = 3
+MIN_WIDTH = 8
 """Letters of a word that stay together in any table."""
 
 
-def print_studies(studies: Mapping[str, Entry]) -> None:
-    """Print which studies there are.
-
-    Parameters
-    ----------
-    studies : mapping of str to Entry
-        Studies by name.
-    """
+def print_studies(studies: Mapping[str, StudyInfo]) -> None:
+    """Print which studies there are."""
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    table = RichTable("study", "in the paper", "what it asks")
+    table = RichTable("study", "in the paper", "question")
     for name, entry in studies.items():
         table.add_row(name, entry.in_paper, entry.summary)
     console = Console(highlight=False)
     console.print(table)
     first = next(iter(studies))
-    console.print(f"Next: `cadda experiment plan {first}` says what it would do.", markup=False)
+    console.print(f"Next: `cadda experiment plan {first}` shows what it would do.", markup=False)
 
 
-def print_plan(plan: Plan, progress: Progress, config: StudyConfig) -> None:
-    """Print settings, jobs and time.
-
-    Parameters
-    ----------
-    plan : Plan
-        The jobs.
-    progress : Progress
-        What of them is done.
-    config : StudyConfig
-        The settings.
-    """
+def print_plan(plan: AnyPlan, progress: AnyProgress, config: StudyConfig) -> None:
+    """Print settings, jobs and time."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table as RichTable
@@ -71,63 +52,51 @@ def print_plan(plan: Plan, progress: Progress, config: StudyConfig) -> None:
         table.add_row(name, escape(value), escape(field.description or ""))
     console.print(table)
     if plan.jobs:
-        console.print(f"First job: {job_in_words(plan.jobs[0])}", markup=False)
+        console.print(f"First job: {plan.jobs[0].describe()}", markup=False)
     print_progress(plan, progress)
 
 
-def print_progress(plan: Plan, progress: Progress) -> None:
-    """Print what is done, what failed, and how long the rest takes.
-
-    Parameters
-    ----------
-    plan : Plan
-        The jobs.
-    progress : Progress
-        What of them is done.
-    """
+def print_progress(plan: AnyPlan, progress: AnyProgress) -> None:
+    """Print what is done, what failed, and how long the rest takes."""
     from rich.console import Console
+
+    from cadda.tracking.jobs import format_duration
 
     console = Console(highlight=False)
     n_left = len(progress.missing)
     console.print(
-        f"{len(progress.records)} of {len(plan.jobs)} jobs are done, {len(progress.failures)} "
-        f"failed, {n_left} are to do."
+        f"{len(progress.records)} of {len(plan.jobs)} jobs finished, {len(progress.failures)} "
+        f"failed, {n_left} to do."
     )
-    for job, error in progress.failures[:MOST_FAILURES]:
-        console.print(f"failed: {job_in_words(job)}: {error}", markup=False)
+    for job, error in progress.failures[:MAX_FAILURES]:
+        console.print(f"failed: {job.describe()}: {error}", markup=False)
     if not n_left:
         return
     n_known = progress.n_measured
-    known = f"judged by {n_known} finished jobs" if n_known else "a guess until jobs are finished"
+    known = f"from {n_known} finished jobs" if n_known else "a rough guess before any job finished"
     console.print(
-        f"Time: about {duration(progress.seconds_left)} on one core, {known}; --engine "
+        f"Time: about {format_duration(progress.seconds_left)} on one core, {known}; --engine "
         "processes:N shares it among N."
     )
 
 
-def print_table(table: Table) -> None:
-    """Print the numbers of a study.
-
-    Parameters
-    ----------
-    table : Table
-        The numbers.
-    """
+def print_table(table: ResultTable) -> None:
+    """Print the numbers of a study."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table as RichTable
 
-    from cadda.experiments.tables import cell_in_words
+    from cadda.experiments.tables import format_cell
 
     console = Console(highlight=False)
-    rows = [[cell_in_words(cell) for cell in row] for row in table.rows]
+    rows = [[format_cell(cell) for cell in row] for row in table.rows]
     shown = RichTable(title=escape(table.title), title_justify="left")
     for i, name in enumerate(table.columns):
         is_number = any(isinstance(row[i], int | float) for row in table.rows)
         # Lines break between words, and in names only where there is no other room: never numbers.
         words = [
-            word if is_number or word[:1].isdigit() else word[:LEAST_WIDTH]
+            word if is_number or word[:1].isdigit() else word[:MIN_WIDTH]
             for cell in (name, *(row[i] for row in rows))
             for word in cell.split()
         ]
@@ -146,38 +115,3 @@ def print_table(table: Table) -> None:
     console.print(shown, width=width, crop=False)
     if table.note:
         console.print(table.note, markup=False)
-
-
-def duration(seconds: float) -> str:
-    """Say a time as people do.
-
-    Parameters
-    ----------
-    seconds : float
-        The time.
-
-    Returns
-    -------
-    str
-        Such as ``"40 s"``, ``"12 min"`` or ``"3.5 h"``.
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
-
-
-def job_in_words(job: Mapping[str, Any]) -> str:
-    """Name a job in a line.
-
-    Parameters
-    ----------
-    job : mapping
-        What it is to do.
-
-    Returns
-    -------
-    str
-        Names and values, cut if they are many.
-    """
-    words = ", ".join(f"{name} {value}" for name, value in job.items() if value is not None)
-    return words if len(words) <= LONGEST_NAME else f"{words[:LONGEST_NAME]}…"

@@ -1,9 +1,10 @@
-"""What `cadda experiment` and `cadda compare` share: to prepare, run and show a study."""
+"""What `cadda experiment` and `cadda compare` share: run a study and print its results."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,150 +15,124 @@ from cadda.cli.experiment_display import print_progress, print_table
 from cadda.cli.options import read
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from cadda.data.windows import Windows
-    from cadda.experiments.folder import StudyFolder
-    from cadda.experiments.plan import Plan, Progress
-    from cadda.experiments.preparing import Work
-    from cadda.experiments.study import Study
+    from cadda.experiments import StudyResult
+    from cadda.experiments.plan import AnyPlan, AnyProgress
+    from cadda.experiments.runner import StudyEvent
+    from cadda.tracking.jobs import JobDisplay
 
-__all__ = ["counts", "prepare_study", "run_study", "show_study"]
+__all__ = ["counts", "make_reader", "print_result", "run_and_print", "simulation_bar"]
+
+Reading = Mapping[str, Any]  # Arguments of `cadda.read_windows`, from `ReadingOptions`.
 
 
-def prepare_study(
-    name: str, scale: str, changes: dict[str, Any], data: str, reading: Mapping[str, Any]
-) -> tuple[Work, Plan]:
-    """Check settings, get the data and plan the jobs.
+def make_reader(reading: Reading) -> Callable[[str | Windows], Windows]:
+    """Return a function that reads a path, or selects from windows, with the user's options."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the study.
-    scale : str
-        Settings to start from.
-    changes : dict
-        Settings that the user wants otherwise.
-    data : str
-        Name of a simulation, or a path.
-    reading : mapping
-        How to read, see `cadda.cli.options.reading_of`.
-
-    Returns
-    -------
-    work : Work
-        Study, settings and data.
-    plan : Plan
-        The jobs.
-    """
-    from cadda.experiments.preparing import prepare
-    from cadda.experiments.sources import is_simulated
-
-    def read_source(source: Any) -> Windows:
+    def read_source(source: str | Windows) -> Windows:
         return read({"arguments": {**reading["arguments"], "source": source}})
 
+    return read_source
+
+
+def simulation_bar(data: str, stack: ExitStack) -> Callable[[int, int, str], None]:
+    """Return a receiver of progress, with a bar if data are simulated."""
+    from cadda.experiments.sources import is_simulated
+
     if not is_simulated(data):
-        return prepare(name, scale, changes, data, read_source, lambda *_: None)
-    with progress_bar("Simulating") as on_progress:
-        return prepare(name, scale, changes, data, read_source, on_progress)
+        return lambda *_: None
+    return stack.enter_context(progress_bar("Simulating"))
 
 
-def run_study(work: Work, plan: Plan, out: Path, engine: str, *, as_json: bool) -> None:
-    """Do all jobs that are not done yet, then print the table and draw the figure.
+def run_and_print(
+    name: str,
+    *,
+    data: str,
+    scale: str,
+    settings: Mapping[str, Any],
+    out: Path | None,
+    engine: str,
+    formats: Sequence[str],
+    reading: Reading,
+    as_json: bool,
+) -> None:
+    """Run a study, print its table, and exit with 1 if jobs failed."""
+    from cadda.experiments import run_study
 
-    Parameters
-    ----------
-    work : Work
-        Study, settings and data.
-    plan : Plan
-        The jobs.
-    out : Path
-        Folder of the study.
-    engine : str
-        Where jobs are done.
-    as_json : bool
-        Whether to print JSON.
-    """
-    from cadda.cli.job_display import JobDisplay
-    from cadda.compute import open_engine
-    from cadda.experiments.folder import StudyFolder
-    from cadda.experiments.runner import run_missing
-
-    folder = StudyFolder(out)
-    if not as_json:
-        typer.echo(f"{plan.study}, {plan.scale}: {plan.data.summary}")
-    try:
-        # The engine first: one that cannot be reached shall leave no folder behind.
-        with open_engine(engine) as workers:
-            folder.begin(plan, work.config)
-            n_taken = folder.take_over(plan, work.study.same_jobs_as)
-            if n_taken and not as_json:
-                typer.echo(f"{n_taken} results were taken over from studies beside {out}.")
-            before = plan.progress(folder.results.read())
-            n_jobs = len(plan.jobs)
-            seconds = before.seconds_left / workers.n_workers
-            with JobDisplay(n_jobs, n_jobs - len(before.missing), seconds) as display:
-                progress = run_missing(work, plan, folder, workers, display)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted. Every finished job is saved: the same command goes on.", err=True)
-        raise
-    show_study(work.study, plan, progress, folder, as_json=as_json)
-    if progress.missing:
+    with ExitStack() as stack:
+        reporter = _Reporter(stack, as_json=as_json)
+        try:
+            result = run_study(
+                name,
+                data=data,
+                scale=scale,
+                settings=settings,
+                out=out,
+                engine=engine,
+                formats=formats,
+                read=make_reader(reading),
+                on_progress=simulation_bar(data, reporter.simulating),
+                on_event=reporter,
+            )
+        except KeyboardInterrupt:
+            typer.echo(
+                "Interrupted. Every finished job is saved; the same command continues.", err=True
+            )
+            raise
+    print_result(result, as_json=as_json)
+    if result.progress.missing:
         raise typer.Exit(1)
 
 
-def show_study(
-    study: Study[Any], plan: Plan, progress: Progress, folder: StudyFolder, *, as_json: bool
-) -> None:
-    """Print the table, save the figure, and say what is missing.
+class _Reporter:
+    """Prints what a study is, then shows its jobs."""
 
-    Parameters
-    ----------
-    study : Study
-        The study.
-    plan : Plan
-        Its jobs.
-    progress : Progress
-        What of them is done.
-    folder : StudyFolder
-        Where the figure goes.
-    as_json : bool
-        Whether to print JSON.
-    """
-    from cadda.exceptions import RunError
+    def __init__(self, stack: ExitStack, *, as_json: bool) -> None:
+        self._stack, self._as_json = stack, as_json
+        self._display: JobDisplay | None = None
+        self.simulating = stack.enter_context(ExitStack())
 
-    if not progress.records:
-        first = f": {progress.failures[0][1]}" if progress.failures else ""
-        raise RunError(f"{folder.folder} has no finished job to draw{first}.")
-    table = study.table(progress.records)
-    files = folder.save_figure(study.figure(progress.records), plan)
+    def __call__(self, event: StudyEvent) -> None:
+        from cadda.experiments import StudyStart
+        from cadda.tracking.jobs import JobDisplay
+
+        if not isinstance(event, StudyStart):
+            if self._display is not None:
+                text = event.job.describe()
+                self._display.show(text, event.error, event.done, event.seconds_left)
+            return
+        self.simulating.close()
+        plan = event.plan
+        if not self._as_json:
+            typer.echo(f"{plan.study}, {plan.scale}: {plan.data.summary}")
+            if event.n_reused:
+                typer.echo(f"Reused {event.n_reused} results of studies in neighbouring folders.")
+        display = JobDisplay(len(plan.jobs), event.n_done, event.seconds_left)
+        self._display = self._stack.enter_context(display)
+
+
+def print_result(result: StudyResult, *, as_json: bool) -> None:
+    """Print the table, the files of the figure, and what is missing."""
+    plan, progress = result.plan, result.progress
     if as_json:
-        content = counts(plan, progress) | {"figures": [str(file) for file in files]}
-        typer.echo(json.dumps({"study": plan.study} | content | {"table": table.to_dict()}))
+        content = {"study": plan.study, **counts(plan, progress)}
+        content |= {"figures": [str(file) for file in result.files]}
+        typer.echo(json.dumps({**content, "table": result.table.to_dict()}))
         return
-    print_table(table)
+    print_table(result.table)
     if progress.missing:
         print_progress(plan, progress)
-    typer.echo(f"Figure: {' and '.join(map(str, files))}")
+    typer.echo(f"Figure: {' and '.join(map(str, result.files))}")
 
 
-def counts(plan: Plan, progress: Progress) -> dict[str, Any]:
-    """Say how far a study is, for programs.
-
-    Parameters
-    ----------
-    plan : Plan
-        The jobs.
-    progress : Progress
-        What of them is done.
-
-    Returns
-    -------
-    dict
-        Numbers of jobs, failures and seconds.
-    """
+def counts(plan: AnyPlan, progress: AnyProgress) -> dict[str, JsonValue]:
+    """Return numbers of jobs, failures and seconds, for programs."""
     return {
         "n_jobs": len(plan.jobs),
         "n_done": len(progress.records),
         "n_missing": len(progress.missing),
-        "failures": [{"job": job, "error": error} for job, error in progress.failures],
+        "failures": [{"job": job.to_json(), "error": error} for job, error in progress.failures],
         "seconds_left": progress.seconds_left,
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from cadda._internal.statistics import (
     FOLD_COVERAGE,
@@ -13,7 +14,8 @@ from cadda._internal.statistics import (
     median_estimate,
 )
 from cadda.experiments.operations import NO_OPERATION
-from cadda.experiments.study import Job, Record
+from cadda.experiments.study import Record
+from cadda.experiments.training import OperationJob, TrainingScores
 from cadda.reporting.figures.gains import Curve
 
 __all__ = [
@@ -32,30 +34,29 @@ GAIN_COLUMNS = ("gain (%)", "from", "to", "folds")
 """Columns of tables with `gain_cells`."""
 SIGNIFICANT = 0.05
 
+SomeJob = TypeVar("SomeJob", bound=OperationJob)
+
 
 def relative_gain(score: float, baseline: float) -> float:
     """Return a gain in parts of the baseline, as the paper does."""
     return (score - baseline) / baseline
 
 
-def relative_gains(records: Iterable[Record], *, within: Sequence[str]) -> list[tuple[Job, float]]:
+def relative_gains(
+    records: Iterable[Record[SomeJob, TrainingScores]], group: Callable[[SomeJob], Hashable]
+) -> list[tuple[SomeJob, float]]:
     """Compute the relative gain in balanced accuracy of each operation over none.
 
-    ``within`` names what an operation and its baseline have in common, such as the fold. Jobs
-    whose baseline is missing are left out.
+    An operation and its baseline are of the same ``group``, such as the fold. Jobs whose baseline
+    is missing are left out.
     """
-    scores = [(record.job, record.result["balanced_accuracy"]) for record in records]
-    baselines = {
-        tuple(job[name] for name in within): score
+    scores = [(record.job, record.result.balanced_accuracy) for record in records]
+    baselines = {group(job): score for job, score in scores if job.operation == NO_OPERATION}
+    return [
+        (job, relative_gain(score, baseline))
         for job, score in scores
-        if job["operation"] == NO_OPERATION
-    }
-    pairs = [
-        (job, score, baselines.get(tuple(job[name] for name in within)))
-        for job, score in scores
-        if job["operation"] != NO_OPERATION
+        if job.operation != NO_OPERATION and (baseline := baselines.get(group(job)))
     ]
-    return [(job, relative_gain(score, baseline)) for job, score, baseline in pairs if baseline]
 
 
 def gain_curve(gains: Mapping[float, Sequence[float]]) -> Curve:

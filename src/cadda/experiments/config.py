@@ -22,27 +22,13 @@ SCALES = ("quick", "cpu", "paper")
 Config = TypeVar("Config", bound=StudyConfig)
 
 
-def make_config(study: Study[Config], scale: str, changes: Mapping[str, Any]) -> Config:
-    """Put the settings of a study together.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    scale : 'quick' | 'cpu' | 'paper'
-        What to start from.
-    changes : mapping of str to object
-        What the user wants otherwise.
-
-    Returns
-    -------
-    StudyConfig
-        The settings. Anything wrong raises `ValueError` with one sentence.
-    """
+# Values as users give them, which pydantic checks.
+def make_config(study: Study[Config, Any, Any], scale: str, settings: Mapping[str, Any]) -> Config:
+    """Combine the settings of a scale with the user's; raise `ValueError` if any is wrong."""
     if scale not in SCALES:
         raise ValueError(f"`scale` must be one of {', '.join(SCALES)}, got {scale!r}.")
     try:
-        return study.config_type.model_validate({**study.scales[scale], **changes})
+        return study.config_type.model_validate({**study.scales[scale], **settings})
     except ValidationError as error:
         known = list(study.config_type.model_fields)
         text = describe_error(error, noun="setting of this study", known=known)
@@ -50,19 +36,7 @@ def make_config(study: Study[Config], scale: str, changes: Mapping[str, Any]) ->
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read settings from a file.
-
-    Parameters
-    ----------
-    path : Path
-        A TOML file with a line ``name = value`` for each setting, such as ``config.toml`` in the
-        folder of a study.
-
-    Returns
-    -------
-    dict of str to object
-        Settings by name.
-    """
+    """Read settings by name from a TOML file, such as ``config.toml`` in a study's folder."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -72,18 +46,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def to_toml(config: StudyConfig) -> str:
-    """Write settings so that `read_toml` reads them.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        The settings.
-
-    Returns
-    -------
-    str
-        Content of a TOML file, which says "none" for None.
-    """
+    """Format settings for `read_toml`, with "none" for None."""
     plain = config.model_dump(mode="json")
     return tomli_w.dumps(
         {name: NONE_WORD if value is None else value for name, value in plain.items()}

@@ -2,167 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from cadda._internal.files import make_folder, replace_atomically, write_text_atomically
-from cadda._internal.jsonlines import JsonLines
+from cadda._internal.jsonlines import ResultsFile
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.experiments.config import to_toml
-from cadda.experiments.plan import Plan
-from cadda.experiments.study import StudyConfig
+from cadda.experiments.plan import AnyPlan, ResultLine, parse_plan, read_plan_name
+from cadda.experiments.registry import find_study
+from cadda.experiments.study import AnyStudy, StudyConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["StudyFolder"]
+__all__ = ["FORMATS", "StudyFolder", "check_formats"]
 
 DOTS_PER_INCH = 150
+FORMATS = ("png", "svg", "pdf")
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Raise `ValueError` for a file format that figures cannot be saved in."""
+    for name in formats:
+        if name not in FORMATS:
+            raise ValueError(f"`formats` must be among {', '.join(FORMATS)}, got {name!r}.")
 
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """Where a study keeps what it needs to go on, and what came out.
-
-    Results of several settings and data may lie in one file; the plan says which are meant.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it is.
-    """
+    """Files of a study. Results of several settings and data may share the file of results."""
 
     folder: Path
 
     @property
     def config(self) -> Path:
-        """The settings of the last run, for `read_toml`."""
+        """Settings of the last run, for `read_toml`."""
         return self.folder / "config.toml"
 
     @property
     def plan(self) -> Path:
-        """The jobs of the last run."""
+        """Jobs of the last run."""
         return self.folder / "plan.json"
 
     @property
-    def results(self) -> JsonLines:
-        """The results of all runs."""
-        return JsonLines(self.folder / "results.jsonl")
+    def results(self) -> Path:
+        """Results of all runs."""
+        return self.folder / "results.jsonl"
 
-    def begin(self, plan: Plan, config: StudyConfig) -> None:
-        """Keep settings and plan of a run.
+    def read_results(self) -> list[ResultLine]:
+        """Read the results of all runs."""
+        return _read_results(self.results)
 
-        Parameters
-        ----------
-        plan : Plan
-            The jobs.
-        config : StudyConfig
-            The settings.
-        """
+    def append_result(self, line: ResultLine) -> None:
+        """Append a result, which is on disk when this returns."""
+        ResultsFile(self.results).append(line.to_json())
+
+    def start(self, plan: AnyPlan, config: StudyConfig) -> None:
+        """Write settings and plan of a run; raise `RunError` in the folder of another study."""
         # A missing or damaged plan is that of no other study.
         with suppress(OSError, ValueError):
-            self._check_study(self._load_plan(), plan.study)
+            self._check_study(read_plan_name(self.plan.read_text(encoding="utf-8")), plan.study)
         make_folder(self.folder)
         write_text_atomically(self.config, to_toml(config))
         write_text_atomically(self.plan, plan.to_json())
 
-    def take_over(self, plan: Plan, studies: Iterable[str]) -> int:
-        """Copy results of other studies in neighbouring folders that are missing here.
+    def reuse_results(self, plan: AnyPlan, study: AnyStudy, others: Iterable[str]) -> int:
+        """Copy missing results from neighbouring folders of studies with the same jobs.
 
-        Parameters
-        ----------
-        plan : Plan
-            What is to be done.
-        studies : iterable of str
-            Studies whose jobs mean the same.
-
-        Returns
-        -------
-        int
-            How many results were taken over.
+        Returns how many were copied.
         """
-        n_taken = 0
-        for other in studies:
-            missing = plan.progress(self.results.read()).missing
-            for line in JsonLines(self.folder.parent / other / "results.jsonl").read():
-                ours = line | {"study": plan.study, "taken_from": other}
-                is_missing = line.get("study") == other and line.get("job") in missing
-                if is_missing and plan.progress([ours]).records:
-                    self.results.append(ours)
-                    n_taken += 1
-        return n_taken
+        n_copied = 0
+        for other in others:
+            missing = [job.to_json() for job in plan.progress(study, self.read_results()).missing]
+            for line in _read_results(self.folder.parent / other / "results.jsonl"):
+                own = line.model_copy(update={"study": plan.study, "taken_from": other})
+                is_missing = line.study == other and line.job in missing
+                if is_missing and plan.progress(study, [own]).records:
+                    self.append_result(own)
+                    n_copied += 1
+        return n_copied
 
-    def read_plan(self, study: str) -> Plan:
-        """Read the plan of the last run.
-
-        Parameters
-        ----------
-        study : str
-            Name of the study that it must be of.
-
-        Returns
-        -------
-        Plan
-            The jobs.
-        """
-        run = f"begin it with `cadda experiment run {study} --out {self.folder}`"
+    def read_plan(self, study: str) -> AnyPlan:
+        """Read the plan of the last run, which must be of the given study."""
+        job_type = find_study(study).job_type
         if not self.plan.exists():
-            raise RunError(f"{self.folder} holds no study; {run}, or give its folder with --out.")
+            raise RunError(f"{self.folder} has no study; run {study} with this `out` first.")
         try:
-            plan = self._load_plan()
+            text = self.plan.read_text(encoding="utf-8")
+            self._check_study(read_plan_name(text), study)
+            return parse_plan(text, job_type)
         except (OSError, ValueError) as error:
             raise RunError(
-                f"{self.plan} cannot be read ({short_reason(error)}); {run} again."
+                f"{self.plan} cannot be read ({short_reason(error)}); run {study} again."
             ) from error
-        self._check_study(plan, study)
-        return plan
 
-    def _load_plan(self) -> Plan:
-        return Plan.from_json(self.plan.read_text(encoding="utf-8"))
-
-    def _check_study(self, plan: Plan, study: str) -> None:
-        """Refuse the folder of another study."""
-        if plan.study != study:
+    def _check_study(self, name: str, study: str) -> None:
+        if name != study:
             raise RunError(
-                f"{self.folder} holds the study {plan.study}, not {study}; give another folder "
-                "with --out."
+                f"{self.folder} holds the study {name}, not {study}; choose another `out`."
             )
 
-    def save_figure(self, figure: Figure, plan: Plan) -> list[Path]:
-        """Write a figure as PNG and SVG.
-
-        Parameters
-        ----------
-        figure : matplotlib.figure.Figure
-            The figure.
-        plan : Plan
-            What it is of; its names of the study and of the data become the title, once if they
-            are the same.
-
-        Returns
-        -------
-        list of Path
-            The files.
-        """
+    def save_figure(
+        self, figure: Figure, plan: AnyPlan, formats: Sequence[str] = ("png",)
+    ) -> list[Path]:
+        """Write a figure, titled with the names of the study and of the data if they differ."""
         from matplotlib import rc_context
 
+        check_formats(formats)
         is_same = plan.data.name.lower() == plan.study
         title = plan.study if is_same else f"{plan.study}: {plan.data.name}"
         figure.suptitle(title, fontsize=10)
-        files = [self.folder / f"{plan.study}.{ending}" for ending in ("png", "svg")]
-        # Without the salt and the date, the same figure would have other bytes each time.
+        files = [self.folder / f"{plan.study}.{name}" for name in formats]
+        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        # Without salt and with dates, the same figure would have other bytes each time.
         with rc_context({"svg.hashsalt": "cadda"}):
-            for file in files:
-                metadata = {"Date": None} if file.suffix == ".svg" else None
+            for name, file in zip(formats, files, strict=True):
                 with replace_atomically(file) as temporary:
                     figure.savefig(
-                        temporary,
-                        format=file.suffix[1:],
-                        dpi=DOTS_PER_INCH,
-                        metadata=metadata,
+                        temporary, format=name, dpi=DOTS_PER_INCH, metadata=dates.get(name)
                     )
         return files
+
+
+def _read_results(path: Path) -> list[ResultLine]:
+    lines = []
+    for number, values in enumerate(ResultsFile(path).read(), start=1):
+        try:
+            lines.append(ResultLine.model_validate(values))
+        except ValidationError as error:
+            raise RunError(
+                f"{path}, line {number}, is not a result of a study ({short_reason(error)}); "
+                "remove the line, or choose another folder."
+            ) from error
+    return lines

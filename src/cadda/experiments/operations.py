@@ -27,7 +27,7 @@ PROBABILITY = 0.5
 """The paper's, where operations are tried one by one."""
 
 NO_OPERATION = "none"
-"""What jobs call a training without augmentation."""
+"""The operation of jobs that train without augmentation."""
 
 Magnitudes: TypeAlias = (
     Literal["sleep", "motor-imagery"] | dict[str, Annotated[float, Field(ge=0, le=1)]]
@@ -36,20 +36,7 @@ Magnitudes: TypeAlias = (
 
 
 def chosen_operations(windows: Windows, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """Say which operations to try.
-
-    Parameters
-    ----------
-    windows : Windows
-        What they are for.
-    wanted : sequence of str | None
-        Names; None takes all that mean something on the montage.
-
-    Returns
-    -------
-    tuple of str
-        The names.
-    """
+    """Return the names of the operations to try; None means all that apply to the montage."""
     pool = operation_pool(windows)
     try:
         return pool.names if wanted is None else pool.select(wanted).names
@@ -58,20 +45,7 @@ def chosen_operations(windows: Windows, wanted: Sequence[str] | None) -> tuple[s
 
 
 def magnitude_of(operation: str, magnitudes: Magnitudes) -> float | None:
-    """Say how strongly an operation is to be applied.
-
-    Parameters
-    ----------
-    operation : str
-        Name of the operation.
-    magnitudes : str | dict of str to float
-        Where to look it up.
-
-    Returns
-    -------
-    float | None
-        The magnitude; None for an operation without one.
-    """
+    """Look up the magnitude of an operation; None if it has none."""
     row = CATALOGUE[operation]
     if not row.has_magnitude:
         return None
@@ -81,47 +55,23 @@ def magnitude_of(operation: str, magnitudes: Magnitudes) -> float | None:
         value = magnitudes.get(operation)
     if value is None:
         raise ValueError(
-            f"`magnitudes` must have one for {operation}; give it in a TOML file with --config, "
-            f"or with --set 'magnitudes={{\"{operation}\": 0.5}}'."
+            f'`magnitudes` must have one for {operation}, such as {{"{operation}": 0.5}}, got '
+            f"{magnitudes!r}."
         )
     return value
 
 
 def single_policy(operation: str, magnitude: float | None) -> PolicySpec | None:
-    """Make a policy that applies one operation to any window, with probability 0.5.
-
-    Parameters
-    ----------
-    operation : str
-        Name of the operation, or ``"none"``.
-    magnitude : float | None
-        Its magnitude; None for an operation without one.
-
-    Returns
-    -------
-    PolicySpec | None
-        The policy; None if there is no operation.
-    """
+    """Make a policy that applies one operation to any window, with probability 0.5."""
     if operation == NO_OPERATION:
         return None
     return PolicySpec(policy={ALL_CLASSES: (_subpolicy(operation, magnitude),)})
 
 
 def classwise_policy(by_class: Mapping[str, tuple[str, float | None]]) -> PolicySpec:
-    """Make a policy that applies one operation to each class, with probability 0.5.
-
-    Parameters
-    ----------
-    by_class : mapping of str to (str, float | None)
-        Operation and magnitude by class, in the order of the labels.
-
-    Returns
-    -------
-    PolicySpec
-        The policy.
-    """
+    """Make a policy that applies one operation to each class, with probability 0.5."""
     return PolicySpec(
-        policy={name: (_subpolicy(*one),) for name, one in by_class.items()},
+        policy={name: (_subpolicy(*choice),) for name, choice in by_class.items()},
         class_names=tuple(by_class),
     )
 

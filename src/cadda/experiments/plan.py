@@ -1,215 +1,255 @@
-"""What a study is going to do on given data with given settings, and what is done of it."""
+"""The jobs of a study on given data with given settings, and which of them are finished."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Generic, TypeAlias
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from cadda.data.windows import Windows
-from cadda.experiments.sources import DataInfo
-from cadda.experiments.study import Job, Record, Study, StudyConfig
+from cadda.experiments.config import make_config
+from cadda.experiments.registry import find_study
+from cadda.experiments.sources import DataInfo, Reader, describe_data
+from cadda.experiments.study import (
+    AnyStudy,
+    Config,
+    Job,
+    Record,
+    Result,
+    Study,
+    StudyConfig,
+)
 
-__all__ = ["Plan", "Progress", "make_plan"]
+__all__ = [
+    "AnyPlan",
+    "AnyProgress",
+    "Progress",
+    "ResultLine",
+    "StudyPlan",
+    "StudyRun",
+    "make_plan",
+    "prepare",
+]
+
+Values: TypeAlias = dict[str, JsonValue]
+
+
+class ResultLine(BaseModel):
+    """A line of a file of results: the key of a job, and its result or error."""
+
+    study: str
+    job: Values
+    settings: Values
+    data: Values
+    expected: float
+    versions: dict[str, str] = {}
+    result: Values | None = None
+    seconds: float = 0.0
+    error: str | None = None
+    taken_from: str | None = None
+
+    def to_json(self) -> Values:
+        """Return the line as plain values, without what is not set."""
+        return self.model_dump(mode="json", exclude_defaults=True)
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a study is.
+class Progress(Generic[Job, Result]):
+    """How far a study is."""
 
-    Parameters
-    ----------
-    records : tuple of Record
-        Finished jobs, in the order of the plan.
-    failures : tuple of (dict, str)
-        Jobs whose last attempt failed, each with what went wrong.
-    missing : tuple of dict
-        Jobs that are to be done, with those that failed.
-    seconds_left : float
-        About how long the missing jobs take on one core.
-    n_measured : int
-        Number of finished jobs that expected times were corrected by.
-    """
-
-    records: tuple[Record, ...]
+    records: tuple[Record[Job, Result], ...]
+    """Finished jobs, in the order of the plan."""
     failures: tuple[tuple[Job, str], ...]
+    """Jobs whose last attempt failed, each with the error."""
     missing: tuple[Job, ...]
+    """Jobs to do, including those that failed."""
     seconds_left: float
+    """Estimated time of the missing jobs on one core."""
     n_measured: int
+    """Number of finished jobs that corrected the estimate."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The jobs of a study, and what the key of their results says.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    scale : str
-        Scale that the settings started from.
-    settings : dict
-        Settings that matter.
-    data : DataInfo
-        The data.
-    jobs : tuple of dict
-        The jobs.
-    expected : tuple of float
-        About how many seconds each of them takes on one core.
-    """
+class StudyPlan(Generic[Job]):
+    """The jobs of a study, and the key of their results."""
 
     study: str
     scale: str
-    settings: dict[str, Any]
+    settings: Values
+    """Settings that results depend on."""
     data: DataInfo
     jobs: tuple[Job, ...]
     expected: tuple[float, ...]
+    """Estimated seconds of each job on one core."""
 
-    def key(self, job: Job) -> dict[str, Any]:
-        """Give what tells the result of a job from all others.
+    def line(self, job: Job) -> ResultLine:
+        """Return the key of a job's result."""
+        return ResultLine(
+            study=self.study,
+            job=job.to_json(),
+            settings=self.settings,
+            data=self.data.result_key(),
+            expected=self.seconds_of([job]),
+        )
 
-        Parameters
-        ----------
-        job : dict
-            One of the jobs.
-
-        Returns
-        -------
-        dict
-            Study, job, settings and data.
-        """
-        data = self.data.that_matters()
-        return {"study": self.study, "job": job, "settings": self.settings, "data": data}
-
-    def progress(self, results: Iterable[Mapping[str, Any]]) -> Progress:
-        """Find out what is done.
-
-        Parameters
-        ----------
-        results : iterable of mapping
-            The results of a file, also those of other settings and data.
-
-        Returns
-        -------
-        Progress
-            Finished, failed and missing jobs.
-        """
+    def progress(
+        self, study: Study[Any, Job, Result], lines: Iterable[ResultLine]
+    ) -> Progress[Job, Result]:
+        """Find finished, failed and missing jobs; lines of other settings or data are ignored."""
         # Only these count, also for times: other settings or data take other times.
-        same = {part: _canonical(value) for part, value in self.key({}).items() if part != "job"}
-        lines = [
-            line
-            for line in results
-            if all(_canonical(line.get(part)) == value for part, value in same.items())
-        ]
-        # The last word on a job counts, unless it failed after it had succeeded.
-        last: dict[str, Mapping[str, Any]] = {}
-        for line in lines:
-            name = _canonical(line["job"])
-            if "result" in line or "result" not in last.get(name, {}):
+        own = [line for line in lines if self._is_own(line)]
+        # The last line of a job counts, unless it failed after it had succeeded.
+        last: dict[str, ResultLine] = {}
+        for line in own:
+            name = _canonical(line.job)
+            if line.result is not None or name not in last or last[name].result is None:
                 last[name] = line
-        found = [(job, last.get(_canonical(job), {})) for job in self.jobs]
-        measured = [line for line in lines if "result" in line]
-        expected = sum(line["expected"] for line in measured)
-        factor = sum(line["seconds"] for line in measured) / expected if expected else 1.0
-        missing = tuple(job for job, line in found if "result" not in line)
+        by_job = [(job, last.get(_canonical(job.to_json()))) for job in self.jobs]
+        measured = [line for line in own if line.result is not None]
+        expected = sum(line.expected for line in measured)
+        factor = sum(line.seconds for line in measured) / expected if expected else 1.0
+        missing = tuple(job for job, line in by_job if line is None or line.result is None)
         return Progress(
-            records=tuple(Record(job, line["result"]) for job, line in found if "result" in line),
-            failures=tuple((job, line["error"]) for job, line in found if "error" in line),
+            records=tuple(
+                Record(job, study.result_type.model_validate(line.result))
+                for job, line in by_job
+                if line is not None and line.result is not None
+            ),
+            failures=tuple(
+                (job, line.error)
+                for job, line in by_job
+                if line is not None and line.error is not None
+            ),
             missing=missing,
             seconds_left=factor * self.seconds_of(missing),
             n_measured=len(measured),
         )
 
     def seconds_of(self, jobs: Sequence[Job]) -> float:
-        """Add up about how long jobs take.
+        """Add up the estimated seconds of jobs on one core."""
+        return sum(self._expected_by_job[_canonical(job.to_json())] for job in jobs)
 
-        Parameters
-        ----------
-        jobs : sequence of dict
-            Some of the jobs.
+    def _is_own(self, line: ResultLine) -> bool:
+        return line.study == self.study and self._key == _canonical([line.settings, line.data])
 
-        Returns
-        -------
-        float
-            Seconds on one core.
-        """
-        return sum(self._expected_by_job[_canonical(job)] for job in jobs)
+    @cached_property
+    def _key(self) -> str:
+        return _canonical([self.settings, self.data.result_key()])
 
     @cached_property
     def _expected_by_job(self) -> dict[str, float]:
-        return {_canonical(job): one for job, one in zip(self.jobs, self.expected, strict=True)}
+        return {
+            _canonical(job.to_json()): seconds
+            for job, seconds in zip(self.jobs, self.expected, strict=True)
+        }
+
+    def to_dict(self) -> Values:
+        """Return the plan as plain values."""
+        return {
+            "study": self.study,
+            "scale": self.scale,
+            "settings": self.settings,
+            "data": {name: _plain(value) for name, value in asdict(self.data).items()},
+            "jobs": [job.to_json() for job in self.jobs],
+            "expected": list(self.expected),
+        }
 
     def to_json(self) -> str:
-        """Write the plan.
+        """Format the plan for a file."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
 
-        Returns
-        -------
-        str
-            Content of a file.
-        """
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read a plan that `to_json` wrote.
+# What runs any study need not know its types of jobs and results.
+AnyPlan: TypeAlias = StudyPlan[Any]
+AnyProgress: TypeAlias = Progress[Any, Any]
 
-        Parameters
-        ----------
-        text : str
-            Content of a file.
 
-        Returns
-        -------
-        Plan
-            The plan; `ValueError` if it is none.
-        """
-        return TypeAdapter(cls).validate_json(text)
+class _StoredPlan(BaseModel):
+    """A plan in a file, before its study is known."""
+
+    study: str
+    scale: str
+    settings: Values
+    data: DataInfo
+    jobs: list[Values]
+    expected: list[float]
+
+
+def read_plan_name(text: str) -> str:
+    """Return the study of a plan that `StudyPlan.to_json` wrote; `ValueError` if it is none."""
+    return _StoredPlan.model_validate_json(text).study
+
+
+def parse_plan(text: str, job_type: type[Job]) -> StudyPlan[Job]:
+    """Parse a plan that `StudyPlan.to_json` wrote; `ValueError` if it is none."""
+    stored = _StoredPlan.model_validate_json(text)
+    return StudyPlan(
+        study=stored.study,
+        scale=stored.scale,
+        settings=stored.settings,
+        data=stored.data,
+        jobs=tuple(TypeAdapter(list[job_type]).validate_python(stored.jobs)),  # type: ignore[valid-type]
+        expected=tuple(stored.expected),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class StudyRun:
+    """What a worker needs for any job of a study."""
+
+    study: AnyStudy
+    config: StudyConfig
+    windows: Windows
 
 
 def make_plan(
     name: str,
-    study: Study[Any],
+    study: Study[Config, Job, Result],
     scale: str,
-    config: StudyConfig,
+    config: Config,
     windows: Windows,
     data: DataInfo,
-) -> Plan:
-    """Plan a study.
-
-    Parameters
-    ----------
-    name : str
-        Name of the study.
-    study : Study
-        The study.
-    scale : str
-        Scale that the settings started from.
-    config : StudyConfig
-        The settings.
-    windows : Windows
-        The data.
-    data : DataInfo
-        What tells them from others.
-
-    Returns
-    -------
-    Plan
-        The jobs, with their key.
-    """
+) -> StudyPlan[Job]:
+    """List the jobs of a study with their estimated times."""
     jobs = study.jobs(config, windows)
-    return Plan(
+    return StudyPlan(
         study=name,
         scale=scale,
-        settings=config.that_matters(),
+        settings=config.result_key(),
         data=data,
         jobs=tuple(jobs),
         expected=tuple(study.expected_seconds(config, windows, job) for job in jobs),
     )
 
 
-def _canonical(value: Any) -> str:
+def prepare(
+    name: str,
+    scale: str,
+    settings: Mapping[str, Any],  # Values as users give them, which pydantic checks.
+    data: str | Windows,
+    read: Reader,
+    on_progress: Callable[[int, int, str], None],
+) -> tuple[StudyRun, AnyPlan]:
+    """Check settings, then read the data and plan the jobs."""
+    study = find_study(name)
+    config = make_config(study, scale, settings)
+    if isinstance(data, Windows):
+        windows, data_name = data, "windows"
+    else:
+        windows = study.windows(config, data, read, on_progress)
+        data_name = study.data_name(data)
+    info = describe_data(windows, data_name, study.data_summary(windows))
+    plan = make_plan(name, study, scale, config, windows, info)
+    return StudyRun(study, config, windows), plan
+
+
+def _plain(value: str | float | tuple[str, ...]) -> JsonValue:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _canonical(value: JsonValue | list[Values]) -> str:
     return json.dumps(value, sort_keys=True)

@@ -1,119 +1,137 @@
-"""Searches by the clock: what a method has found after how long, and what that is worth."""
+"""Races of search methods: the score of the policy found after some computing time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import process_time
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda._internal.statistics import median_estimate
 from cadda.api.prepare import make_problem
 from cadda.compute import Engine, open_engine
-from cadda.experiments.study import Result
-from cadda.experiments.training import Fold, TrainingConfig, train_and_score, training_settings
+from cadda.experiments.study import JobResult, Record, StudyJob
+from cadda.experiments.tables import Cell, ResultTable
+from cadda.experiments.training import (
+    Fold,
+    TrainingConfig,
+    TrainingScores,
+    train_and_score,
+    training_settings,
+)
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.text import ALL_CLASSES
+from cadda.reporting.figures.race import RaceCurve, RacePanel
 from cadda.searchers.methods import find_method
 from cadda.searchers.retraining import Found, Plan
 from cadda.searchers.runner import Driver
 
-__all__ = ["NO_SEARCH", "Contestant", "Course", "no_race", "parse_contestant", "race"]
+__all__ = [
+    "METRICS",
+    "NO_SEARCH",
+    "Checkpoints",
+    "MethodVariant",
+    "OperationUse",
+    "RaceJob",
+    "RacePoint",
+    "RaceResult",
+    "baseline_result",
+    "best_so_far",
+    "operation_use",
+    "parse_variant",
+    "race",
+    "race_panel",
+    "race_table",
+    "searches_only",
+]
 
 NO_SEARCH = "none"
-"""What jobs call a training without augmentation."""
+"""The method of jobs that train without augmentation."""
 
 CLASSWISE = "classwise:"
-ENDLESS = 1_000_000
-"""More epochs or trials than any clock allows."""
+UNLIMITED = 1_000_000
+"""More epochs or trials than any time allows."""
+
+METRICS = {"balanced_accuracy": "balanced accuracy", "macro_f1": "macro F1"}
+
+Numbers = NDArray[np.float64]
+
+
+class RaceJob(StudyJob):
+    """Search with one method on one fold."""
+
+    fold: int
+    method: str
+
+
+class RacePoint(TrainingScores):
+    """Scores of the policy at a checkpoint."""
+
+    seconds: float
+    """Computing time of the search so far."""
+    number: int
+    """Epochs or trials so far."""
+
+    def score(self, metric: str) -> float:
+        """Return one of `METRICS`."""
+        return {"balanced_accuracy": self.balanced_accuracy, "macro_f1": self.macro_f1}[metric]
+
+
+class RaceResult(JobResult):
+    """Scores at each checkpoint, and how often the best policy applies each operation."""
+
+    points: tuple[RacePoint, ...]
+    operations: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    applied: tuple[tuple[float, ...], ...] = ()
+    """Probabilities by row and operation."""
+
+
+Job = TypeVar("Job", bound=RaceJob)
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """A way to search.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    classwise : bool
-        Whether each class gets a policy of its own.
-    settings : mapping of str to object
-        Settings of the method that are not its defaults.
-    """
+class MethodVariant:
+    """A search method, whether each class gets its own policy, and settings."""
 
     method: str
     classwise: bool = False
+    # Settings differ by method, whose dataclass checks them.
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def complete(self, seed: int) -> dict[str, Any]:
-        """Give all settings of the search.
-
-        Parameters
-        ----------
-        seed : int
-            Decides all that is random in it.
-
-        Returns
-        -------
-        dict of str to object
-            Settings by name.
-        """
+    def resolve_settings(self, seed: int) -> dict[str, Any]:
+        """Return all settings of the search."""
         return find_method(self.method).complete(self.settings, preset=None, seed=seed)
 
     @property
     def warmup_epochs(self) -> int:
-        """Epochs before the policy begins to move; -1 if it is tried by trials."""
-        return int(self.complete(0).get("warmup_epochs", -1))
+        """Epochs before the policy changes; -1 for a method by trials."""
+        return int(self.resolve_settings(0).get("warmup_epochs", -1))
 
 
-def parse_contestant(name: str) -> Contestant:
-    """Read the name of a method as users write it.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"cadda"`` or ``"classwise:autoaugment"``.
-
-    Returns
-    -------
-    Contestant
-        The method; an unknown one raises `ValueError`.
-    """
+def parse_variant(name: str) -> MethodVariant:
+    """Parse a name such as ``"cadda"`` or ``"classwise:autoaugment"``."""
     plain = name.removeprefix(CLASSWISE)
     method = find_method(plain)
-    return Contestant(plain, method.classwise or plain != name)
+    return MethodVariant(plain, method.classwise or plain != name)
 
 
 @dataclass(frozen=True)
-class Course:
-    """When to look at what was found so far.
-
-    Parameters
-    ----------
-    stops : tuple of float
-        Seconds of computing, or numbers of epochs or trials, that rise.
-    unit : 'seconds' | 'number'
-        Which of the two.
-    """
+class Checkpoints:
+    """Increasing computing times, or numbers of epochs or trials, at which policies are tested."""
 
     stops: tuple[float, ...]
     unit: Literal["seconds", "number"] = "seconds"
 
-    def stations(self, driver: Driver) -> Iterator[float]:
-        """Search on from stop to stop, or as far as the search can go.
+    def run_until(self, driver: Driver) -> Iterator[float]:
+        """Advance a search from stop to stop; yield its computing time in seconds at each.
 
-        The clock is that of the processor, so that others on the same machine do not count.
-
-        Parameters
-        ----------
-        driver : Driver
-            The search.
-
-        Yields
-        ------
-        float
-            Seconds of computing so far, at each stop.
+        Processor time is counted, so that other processes of the machine do not matter.
         """
         seconds = 0.0
         for stop in self.stops:
@@ -127,91 +145,193 @@ class Course:
 
 
 def race(
-    contestant: Contestant,
+    variant: MethodVariant,
     config: TrainingConfig,
     fold: Fold,
-    course: Course,
+    checkpoints: Checkpoints,
     operations: Sequence[str] | OperationPool | None,
-) -> Result:
-    """Search, and at each stop train from scratch with the policy found so far and test it.
-
-    Parameters
-    ----------
-    contestant : Contestant
-        How to search.
-    config : TrainingConfig
-        How to train at each stop, and how each trial trains.
-    fold : Fold
-        What to train on, to judge by and to test on.
-    course : Course
-        When to stop; only searching counts as time.
-    operations : sequence of str | OperationPool | None
-        What to choose from; see `cadda.search`.
-
-    Returns
-    -------
-    dict
-        ``points``, one for each stop, and how often the policy with the lowest validation loss
-        among them uses each operation.
-    """
-    points: list[Result] = []
-    found: list[Found] = []
+) -> RaceResult:
+    """Search, and at each checkpoint train from scratch with the policy and test it."""
+    points: list[RacePoint] = []
+    policies: list[Found] = []
     with open_engine("serial") as engine:
-        driver = _driver(contestant, config, fold, course, operations, engine)
-        for seconds in course.stations(driver):
+        driver = _driver(variant, config, fold, checkpoints, operations, engine)
+        for seconds in checkpoints.run_until(driver):
             policy = driver.found()
-            known = found.index(policy) if policy in found else None
-            scores = train_and_score(config, fold, policy) if known is None else points[known]
-            points.append(scores | {"seconds": round(seconds, 2), "number": driver.epoch})
-            found.append(policy)
-    best = found[min(range(len(points)), key=lambda i: points[i]["valid_loss"])]
-    return {"points": points} | _use_of(best)
+            if policy in policies:
+                scores: TrainingScores = points[policies.index(policy)]
+            else:
+                scores = train_and_score(config, fold, policy)
+            points.append(_point(scores, seconds, driver.epoch))
+            policies.append(policy)
+    best = policies[min(range(len(points)), key=lambda i: points[i].valid_loss)]
+    spec: PolicySpec = best.segments[-1].policy if isinstance(best, PolicySchedule) else best
+    return RaceResult(
+        points=tuple(points),
+        operations=tuple(spec.operation_names),
+        rows=tuple(spec.rows),
+        applied=tuple(map(tuple, spec.operation_probabilities().round(4).tolist())),
+    )
 
 
-def no_race(config: TrainingConfig, fold: Fold) -> Result:
-    """Train once without augmentation and test.
+def baseline_result(config: TrainingConfig, fold: Fold) -> RaceResult:
+    """Train once without augmentation and test: a single point at 0 seconds."""
+    return RaceResult(points=(_point(train_and_score(config, fold, None), 0.0, 0),))
 
-    Parameters
-    ----------
-    config : TrainingConfig
-        How to train.
-    fold : Fold
-        What to train on, to stop by and to test on.
 
-    Returns
-    -------
-    dict
-        A single point, at 0 seconds.
-    """
-    return {"points": [train_and_score(config, fold, None) | {"seconds": 0.0, "number": 0}]}
+def _point(scores: TrainingScores, seconds: float, number: int) -> RacePoint:
+    values = scores.model_dump() | {"seconds": round(seconds, 2), "number": number}
+    return RacePoint.model_validate(values)
 
 
 def _driver(
-    contestant: Contestant,
+    variant: MethodVariant,
     config: TrainingConfig,
     fold: Fold,
-    course: Course,
+    checkpoints: Checkpoints,
     operations: Sequence[str] | OperationPool | None,
     engine: Engine,
 ) -> Driver:
-    method = find_method(contestant.method)
+    method = find_method(variant.method)
     problem = make_problem(
         fold.train, fold.valid, model=config.model, operations=operations, device="auto"
     )
-    n_epochs = ENDLESS if course.unit == "seconds" else round(course.stops[-1])
+    n_epochs = UNLIMITED if checkpoints.unit == "seconds" else round(checkpoints.stops[-1])
     return method.driver(
         problem,
-        contestant.complete(fold.seed),
+        variant.resolve_settings(fold.seed),
         Plan(n_epochs, training=training_settings(config, fold)),
         engine,
-        classwise=contestant.classwise,
+        classwise=variant.classwise,
     )
 
 
-def _use_of(found: Found) -> Result:
-    policy: PolicySpec = found.segments[-1].policy if isinstance(found, PolicySchedule) else found
-    return {
-        "operations": list(policy.operation_names),
-        "rows": list(policy.rows),
-        "applied": policy.operation_probabilities().round(4).tolist(),
+def best_so_far(points: Sequence[RacePoint], metric: str) -> RaceCurve:
+    """Return (seconds, test score) of the policy with the lowest validation loss so far."""
+    curve, best = [], points[0]
+    for point in points:
+        if point.valid_loss < best.valid_loss:
+            best = point
+        curve.append((point.seconds, best.score(metric)))
+    return curve
+
+
+def race_panel(
+    title: str, records: Sequence[Record[Job, RaceResult]], names: Sequence[str], metric: str
+) -> RacePanel:
+    """Collect the curves of some methods, and the scores without augmentation, for a panel."""
+    by_name = _by_method(records)
+    return RacePanel(
+        title=title,
+        label=METRICS[metric],
+        curves={
+            name: [best_so_far(record.result.points, metric) for record in by_name[name]]
+            for name in names
+            if name in by_name and name != NO_SEARCH
+        },
+        level=[record.result.points[0].score(metric) for record in by_name.get(NO_SEARCH, ())],
+    )
+
+
+def race_table(title: str, records: Sequence[Record[Job, RaceResult]]) -> ResultTable:
+    """List final scores, gains over no augmentation and times, a row per method."""
+    by_name = _by_method(records)
+    baseline = {
+        record.job.fold: record.result.points[0].balanced_accuracy
+        for record in by_name.get(NO_SEARCH, ())
     }
+    rows = tuple(_row(name, races, baseline) for name, races in by_name.items())
+    columns = (
+        *("method", "folds", "accuracy", "75 %", "gain", "75 % of gain"),
+        *("seconds", "steps"),
+    )
+    intervals = ", with bootstrap intervals" if any(row[3] for row in rows) else ""
+    note = (
+        f"Balanced accuracy and its gain over no augmentation: medians over folds{intervals}. "
+        "Seconds: computing time of the search. Steps: epochs or trials in that time."
+    )
+    return ResultTable(title, columns, rows, note)
+
+
+def _row(
+    name: str, races: Sequence[Record[Job, RaceResult]], baseline: Mapping[int, float]
+) -> tuple[Cell, ...]:
+    finals = {
+        record.job.fold: best_so_far(record.result.points, "balanced_accuracy")[-1][1]
+        for record in races
+    }
+    scores = (name, len(races), *_median_cells(list(finals.values())))
+    if name == NO_SEARCH:
+        return (*scores, None, None, None, None)
+    gains = [value - baseline[fold] for fold, value in finals.items() if fold in baseline]
+    ends = [record.result.points[-1] for record in races]
+    return (
+        *scores,
+        *(_median_cells(gains) if gains else (None, None)),
+        float(np.median([end.seconds for end in ends])),
+        int(np.median([end.number for end in ends])),
+    )
+
+
+def _median_cells(values: Sequence[float]) -> tuple[float, str | None]:
+    estimate = median_estimate(values)
+    interval = f"{estimate.low:.3f} to {estimate.high:.3f}" if estimate.is_bounded else None
+    return estimate.value, interval
+
+
+@dataclass(frozen=True)
+class OperationUse:
+    """Probabilities of applying operations by method, each of shape (n_rows, n_operations)."""
+
+    tables: Mapping[str, Numbers]
+    rows: Mapping[str, Sequence[str]]
+    """Names of the rows by method: classes, or "all classes"."""
+    operations: Sequence[str]
+
+
+def operation_use(records: Sequence[Record[Job, RaceResult]]) -> OperationUse:
+    """Average over folds how often the best policies apply each operation."""
+    races = _by_method(searches_only(records))
+    operations = list(
+        dict.fromkeys(
+            name
+            for group in races.values()
+            for record in group
+            for name in record.result.operations
+        )
+    )
+    tables = {
+        name: np.mean([_aligned(record.result, operations) for record in group], axis=0)
+        for name, group in races.items()
+    }
+    rows = {
+        name: ["all classes" if row == ALL_CLASSES else row for row in group[0].result.rows]
+        for name, group in races.items()
+    }
+    return OperationUse(tables, rows, operations)
+
+
+def searches_only(
+    records: Sequence[Record[Job, RaceResult]],
+) -> list[Record[Job, RaceResult]]:
+    """Leave out jobs without a search."""
+    return [record for record in records if record.job.method != NO_SEARCH]
+
+
+def _aligned(result: RaceResult, operations: Sequence[str]) -> Numbers:
+    """Bring the columns of a policy, which may lack operations, into a common order."""
+    column = {name: i for i, name in enumerate(result.operations)}
+    applied = np.array(result.applied)
+    empty = np.zeros(len(applied))
+    return np.stack(
+        [applied[:, column[name]] if name in column else empty for name in operations], axis=1
+    )
+
+
+def _by_method(
+    records: Sequence[Record[Job, RaceResult]],
+) -> dict[str, list[Record[Job, RaceResult]]]:
+    groups: dict[str, list[Record[Job, RaceResult]]] = {}
+    for record in records:
+        groups.setdefault(record.job.method, []).append(record)
+    return groups

@@ -1,87 +1,68 @@
-"""The studies by name; each is imported when it is asked for."""
+"""The studies by name; each module is imported when it is needed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cadda._internal.text import did_you_mean
 
 if TYPE_CHECKING:
-    from cadda.experiments.study import Study
+    from cadda.experiments.study import AnyStudy
 
-__all__ = ["STUDIES", "Entry", "find_study"]
+__all__ = ["STUDIES", "StudyInfo", "find_study"]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A study in words.
-
-    Parameters
-    ----------
-    module : str
-        Its module in `cadda.experiments`.
-    in_paper : str
-        Where the paper has it.
-    summary : str
-        What it asks.
-    """
+class StudyInfo:
+    """Module of a study in `cadda.experiments.studies`, its place in the paper, its question."""
 
     module: str
     in_paper: str
     summary: str
 
 
-STUDIES: dict[str, Entry] = {
-    "frequency-shift": Entry(
+STUDIES: dict[str, StudyInfo] = {
+    "frequency-shift": StudyInfo(
         "frequency_shift", "figure 1", "spectra of two subjects, and the shift between them"
     ),
-    "classwise-gain": Entry(
-        "classwise_gain", "figure 2", "gain by two operations that share the classes between them"
+    "classwise-gain": StudyInfo(
+        "classwise_gain", "figure 2", "gain from giving each class one of two operations"
     ),
-    "manual": Entry(
-        "manual", "figure 3, appendix", "gain by each operation alone, over the training windows"
+    "manual": StudyInfo(
+        "manual", "figure 3, appendix", "gain from each operation alone, by training set size"
     ),
-    "magnitudes": Entry(
-        "magnitudes", "appendix", "gain by each operation alone, over its magnitude"
+    "magnitudes": StudyInfo(
+        "magnitudes", "appendix", "gain from each operation alone, by magnitude"
     ),
-    "identity-fit": Entry(
-        "identity_fit", "appendix A", "do magnitudes fall to 0 where only the identity is right?"
+    "identity-fit": StudyInfo(
+        "identity_fit", "appendix A", "can gradients move magnitudes to the identity?"
     ),
-    "search-race": Entry(
-        "search_race", "figure 4", "accuracy against computation time for all methods"
+    "search-race": StudyInfo(
+        "search_race", "figure 4", "accuracy against computing time for all methods"
     ),
-    "ablation": Entry("ablation", "figure 4", "ADDA without RELAX, without sampling, and DADA"),
-    "selected-operations": Entry(
+    "ablation": StudyInfo(
+        "ablation", "figure 4", "ADDA without RELAX, without sampling, and DADA"
+    ),
+    "selected-operations": StudyInfo(
         "selected_operations", "appendix F", "operations of the best policies, by method and class"
     ),
-    "data-regime": Entry("data_regime", "appendix F", "searches with few nights and with more"),
-    "mnist": Entry(
+    "data-regime": StudyInfo("data_regime", "appendix F", "searches on few and on more nights"),
+    "mnist": StudyInfo(
         "mnist", "appendix C", "digits: random and class-wise random search, ADDA and CADDA"
     ),
-    "compare": Entry("compare", "", "methods on your own data; `cadda compare DATA` is shorter"),
+    "compare": StudyInfo(
+        "compare", "", "methods on your own data; `cadda compare DATA` is shorter"
+    ),
 }
-"""Every study by name."""
 
 
-def find_study(name: str) -> Study[Any]:
-    """Load a study.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-
-    Returns
-    -------
-    Study
-        The study.
-    """
+def find_study(name: str) -> AnyStudy:
+    """Import a study by its name."""
     if name not in STUDIES:
-        # It imports torch, which `cadda experiment list` need not wait for.
-        from cadda._internal.text import did_you_mean
-
         raise ValueError(
             f"unknown study {name!r}{did_you_mean(name, STUDIES)}; there are {', '.join(STUDIES)}."
         )
-    study: Study[Any] = import_module(f"cadda.experiments.studies.{STUDIES[name].module}").STUDY
+    study: AnyStudy = import_module(f"cadda.experiments.studies.{STUDIES[name].module}").STUDY
     return study

@@ -1,103 +1,371 @@
-"""Does the jobs of a study that are missing, and keeps every result as soon as it is there."""
+"""Plan, run, resume and draw studies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cadda._internal.text import short_reason
-from cadda.compute import Engine
-from cadda.experiments.folder import StudyFolder
-from cadda.experiments.plan import Plan, Progress
-from cadda.experiments.preparing import Work
-from cadda.experiments.study import Job, Result
-from cadda.runs.config import versions
+from cadda.compute import Engine, check_engine, open_engine
+from cadda.data.io.read import read_windows
+from cadda.data.windows import Windows
+from cadda.exceptions import RunError
+from cadda.experiments.folder import StudyFolder, check_formats
+from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, prepare
+from cadda.experiments.registry import find_study
+from cadda.experiments.sources import Reader
+from cadda.experiments.study import AnyStudy, JobResult, Record, StudyConfig, StudyJob
+from cadda.experiments.tables import ResultTable
+from cadda.runs.folder import versions
 from cadda.searchers.trials.protocol import one_thread
 
-__all__ = ["JobEnd", "run_missing"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "JobEnd",
+    "PlannedStudy",
+    "StudyEvent",
+    "StudyResult",
+    "StudyStart",
+    "draw_study",
+    "plan_study",
+    "run_missing",
+    "run_study",
+    "study_status",
+]
+
+
+@dataclass(frozen=True)
+class PlannedStudy:
+    """A study that can be run, and what of it is finished.
+
+    Parameters
+    ----------
+    run : StudyRun
+        Study, settings and windows.
+    plan : StudyPlan
+        The jobs.
+    progress : Progress
+        Finished, failed and missing jobs.
+    n_other_results : int
+        Number of results in the folder that are of other settings, data or studies.
+    """
+
+    run: StudyRun
+    plan: AnyPlan
+    progress: AnyProgress
+    n_other_results: int
+
+    @property
+    def config(self) -> StudyConfig:
+        """The settings."""
+        return self.run.config
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study shows so far.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        The jobs.
+    progress : Progress
+        Finished, failed and missing jobs.
+    table : ResultTable
+        The numbers.
+    figure : matplotlib.figure.Figure
+        The figure.
+    files : tuple of Path
+        Where the figure was saved.
+    """
+
+    plan: AnyPlan
+    progress: AnyProgress
+    table: ResultTable
+    figure: Figure
+    files: tuple[Path, ...]
+
+    @property
+    def records(self) -> tuple[Record[Any, Any], ...]:
+        """Finished jobs with their results."""
+        return self.progress.records
+
+
+@dataclass(frozen=True)
+class StudyStart:
+    """A study is about to run.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        The jobs.
+    n_done : int
+        Jobs that are finished already.
+    n_reused : int
+        Results copied from studies in neighbouring folders.
+    seconds_left : float
+        Estimated time of the others with these workers.
+    """
+
+    plan: AnyPlan
+    n_done: int
+    n_reused: int
+    seconds_left: float
 
 
 @dataclass(frozen=True)
 class JobEnd:
-    """A job was done, or failed.
+    """A job has finished or failed.
 
     Parameters
     ----------
-    job : dict
-        Which one.
+    job : StudyJob
+        The job.
     error : str | None
-        What went wrong, None if nothing.
+        Why it failed.
     done : int
-        How many jobs have ended, those of earlier runs included.
+        Number of jobs that have ended, those of earlier runs included.
     total : int
-        How many there are.
+        Number of all jobs.
     seconds_left : float
-        About how long the others take with these workers.
+        Estimated time of the others with these workers.
     """
 
-    job: Job
+    job: StudyJob
     error: str | None
     done: int
     total: int
     seconds_left: float
 
 
-def run_missing(
-    work: Work,
-    plan: Plan,
-    folder: StudyFolder,
-    engine: Engine,
-    on_event: Callable[[JobEnd], None],
-) -> Progress:
-    """Do what is missing, and what failed before; a job that fails does not stop the others.
+StudyEvent: TypeAlias = StudyStart | JobEnd
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing with an event."""
+
+
+def plan_study(
+    name: str,
+    *,
+    data: str | Path | Windows = "simulated",
+    scale: str = "cpu",
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    read: Reader = read_windows,
+    on_progress: Callable[[int, int, str], None] = _ignore,
+) -> PlannedStudy:
+    """Plan a study without running it.
 
     Parameters
     ----------
-    work : Work
-        Study, settings and data.
-    plan : Plan
-        The jobs.
-    folder : StudyFolder
-        Where results are kept.
-    engine : Engine
-        Does the jobs.
-    on_event : callable
-        Called whenever a job has ended.
+    name : str
+        Name of the study, see `cadda experiment list`.
+    data : str | Path | Windows
+        ``"simulated"``, ``"simulated-mass"``, a path, or windows.
+    scale : 'quick' | 'cpu' | 'paper'
+        Settings to start from.
+    settings : mapping of str to object | None
+        Settings that differ from those of the scale.
+    out : path-like | None
+        Folder of the study, by default ``experiments/NAME``. It is only read.
+    read : callable
+        Reads a path, or selects from simulated windows.
+    on_progress : callable
+        Called with the number of simulated subjects, their total and a name.
 
     Returns
     -------
-    Progress
-        What is done now.
+    PlannedStudy
+        Settings, jobs, and which of them are finished.
     """
-    results = folder.results
-    missing = plan.progress(results.read()).missing
+    source = str(data) if isinstance(data, Path) else data
+    run, plan = prepare(name, scale, settings or {}, source, read, on_progress)
+    lines = _folder(name, out).read_results()
+    progress = plan.progress(run.study, lines)
+    n_results = sum(line.result is not None for line in lines)
+    return PlannedStudy(run, plan, progress, n_results - len(progress.records))
+
+
+def run_study(
+    name: str,
+    *,
+    data: str | Path | Windows = "simulated",
+    scale: str = "cpu",
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    engine: str = "serial",
+    formats: Sequence[str] = ("png",),
+    read: Reader = read_windows,
+    on_progress: Callable[[int, int, str], None] = _ignore,
+    on_event: Callable[[StudyEvent], None] = _ignore,
+) -> StudyResult:
+    """Run all jobs of a study that are not finished, then draw its figure.
+
+    It can be stopped at any time: the same call continues, and repeats at most the jobs that were
+    running. Results of other settings or data in the same folder are kept.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study, see `cadda experiment list`.
+    data : str | Path | Windows
+        ``"simulated"``, ``"simulated-mass"``, a path, or windows.
+    scale : 'quick' | 'cpu' | 'paper'
+        Settings to start from.
+    settings : mapping of str to object | None
+        Settings that differ from those of the scale.
+    out : path-like | None
+        Folder of the study, by default ``experiments/NAME``.
+    engine : str
+        Where jobs run: ``"serial"``, ``"processes:N"`` or ``"dask:ADDRESS"``.
+    formats : sequence of str
+        File formats of the figure: ``"png"``, ``"svg"``, ``"pdf"``.
+    read : callable
+        Reads a path, or selects from simulated windows.
+    on_progress : callable
+        Called with the number of simulated subjects, their total and a name.
+    on_event : callable
+        Called with `StudyStart`, then with `JobEnd` for each job.
+
+    Returns
+    -------
+    StudyResult
+        Table, figure and records. Jobs that failed are listed in its progress; if all failed,
+        `RunError` is raised.
+    """
+    check_engine(engine)
+    check_formats(formats)
+    planned = plan_study(
+        name,
+        data=data,
+        scale=scale,
+        settings=settings,
+        out=out,
+        read=read,
+        on_progress=on_progress,
+    )
+    run, plan, folder = planned.run, planned.plan, _folder(name, out)
+    # The engine comes first: if it cannot be reached, no folder is made.
+    with open_engine(engine) as workers:
+        folder.start(plan, run.config)
+        n_reused = folder.reuse_results(plan, run.study, run.study.same_jobs_as)
+        before = plan.progress(run.study, folder.read_results())
+        n_done = len(plan.jobs) - len(before.missing)
+        seconds = before.seconds_left / workers.n_workers
+        on_event(StudyStart(plan, n_done, n_reused, seconds))
+        progress = run_missing(run, plan, folder, workers, on_event)
+    return _draw(run.study, plan, progress, folder, formats)
+
+
+def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, AnyProgress]:
+    """Read from its folder how far a study is, also while it runs.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    out : path-like | None
+        Folder of the study, by default ``experiments/NAME``.
+
+    Returns
+    -------
+    plan : StudyPlan
+        The jobs of the last run.
+    progress : Progress
+        Finished, failed and missing jobs.
+    """
+    study, folder = find_study(name), _folder(name, out)
+    plan = folder.read_plan(name)
+    return plan, plan.progress(study, folder.read_results())
+
+
+def draw_study(
+    name: str, out: str | Path | None = None, *, formats: Sequence[str] = ("png",)
+) -> StudyResult:
+    """Draw the figure of a study from its folder alone.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    out : path-like | None
+        Folder of the study, by default ``experiments/NAME``.
+    formats : sequence of str
+        File formats of the figure: ``"png"``, ``"svg"``, ``"pdf"``.
+
+    Returns
+    -------
+    StudyResult
+        Table, figure and records.
+    """
+    check_formats(formats)
+    plan, progress = study_status(name, out)
+    return _draw(find_study(name), plan, progress, _folder(name, out), formats)
+
+
+def run_missing(
+    run: StudyRun,
+    plan: AnyPlan,
+    folder: StudyFolder,
+    engine: Engine,
+    on_event: Callable[[JobEnd], None],
+) -> AnyProgress:
+    """Run missing and failed jobs; a job that fails does not stop the others."""
+    missing = plan.progress(run.study, folder.read_results()).missing
     n_jobs = len(plan.jobs)
-    shared = engine.share(work)
-    jobs = {engine.submit(_do, shared, job): job for job in missing}
+    shared = engine.share(run)
+    jobs = {engine.submit(_run_job, shared, job): job for job in missing}
     left = plan.seconds_of(missing)
-    took = expected_of_those = 0.0
+    measured = expected_of_measured = 0.0
     for done, future in enumerate(engine.finished(list(jobs)), start=n_jobs - len(missing) + 1):
         job = jobs[future]
-        expected = plan.seconds_of([job])
-        record = plan.key(job) | {"expected": expected, "versions": asdict(versions())}
+        line = plan.line(job).model_copy(update={"versions": versions()})
         error = None
         try:
             result, seconds = future.result()
-            results.append(record | {"result": result, "seconds": seconds})
-            took, expected_of_those = took + seconds, expected_of_those + expected
+            update = {"result": result.to_json(), "seconds": seconds}
+            folder.append_result(line.model_copy(update=update))
+            measured, expected_of_measured = (
+                measured + seconds,
+                expected_of_measured + line.expected,
+            )
         # A study, or a user's model, can raise anything.
         except Exception as problem:
             error = f"{type(problem).__name__}: {short_reason(problem)}"
-            results.append(record | {"error": error})
-        left -= expected
-        pace = took / expected_of_those if expected_of_those else 1.0
+            folder.append_result(line.model_copy(update={"error": error}))
+        left -= line.expected
+        pace = measured / expected_of_measured if expected_of_measured else 1.0
         on_event(JobEnd(job, error, done, n_jobs, pace * left / engine.n_workers))
-    return plan.progress(results.read())
+    return plan.progress(run.study, folder.read_results())
 
 
-def _do(work: Work, job: Job) -> tuple[Result, float]:
+def _run_job(run: StudyRun, job: StudyJob) -> tuple[JobResult, float]:
     start = perf_counter()
     with one_thread():
-        result = work.study.run(work.config, work.windows, job)
+        result = run.study.run(run.config, run.windows, job)
     return result, perf_counter() - start
+
+
+def _draw(
+    study: AnyStudy,
+    plan: AnyPlan,
+    progress: AnyProgress,
+    folder: StudyFolder,
+    formats: Sequence[str],
+) -> StudyResult:
+    if not progress.records:
+        first = f": {progress.failures[0][1]}" if progress.failures else ""
+        raise RunError(f"{folder.folder} has no finished job to draw{first}.")
+    table, figure = study.table(progress.records), study.figure(progress.records)
+    files = folder.save_figure(figure, plan, formats)
+    return StudyResult(plan, progress, table, figure, tuple(files))
+
+
+def _folder(name: str, out: str | Path | None) -> StudyFolder:
+    return StudyFolder(Path("experiments") / name if out is None else Path(out))

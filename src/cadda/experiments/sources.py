@@ -1,37 +1,28 @@
-"""Where the windows of a study come from, and what tells them from others."""
+"""Where the windows of a study come from, and what identifies them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+from pydantic import JsonValue
 
 from cadda.data.simulation.nights import Night, nights_to_windows, simulate_nights
 from cadda.data.windows import Windows
 from cadda.runs.folder import digest_of
 
-__all__ = ["DataInfo", "Reader", "describe", "is_simulated", "simulate"]
+__all__ = ["DataInfo", "Reader", "describe_data", "is_simulated", "simulate"]
 
 MONTAGES = {"simulated": "physionet", "simulated-mass": "mass"}
-"""Names of simulated data, and the montages that they have."""
+"""Names of simulated data, and their montages."""
 
 Reader: TypeAlias = Callable[[str | Windows], Windows]
-"""Reads a path, or selects from windows, as the user's options say."""
+"""Reads a path, or selects from windows, with the user's options."""
 
 
 def is_simulated(data: str) -> bool:
-    """Say whether a name is one of simulated data.
-
-    Parameters
-    ----------
-    data : str
-        What the user gave.
-
-    Returns
-    -------
-    bool
-        False for paths.
-    """
+    """Check whether a name is one of simulated data, not a path."""
     return data in MONTAGES
 
 
@@ -43,26 +34,7 @@ def simulate(
     seed: int,
     on_progress: Callable[[int, int, str], None],
 ) -> Windows:
-    """Simulate sleep.
-
-    Parameters
-    ----------
-    data : str
-        ``"simulated"`` or ``"simulated-mass"``.
-    n_subjects : int
-        Number of subjects.
-    n_windows : int
-        Windows of each.
-    seed : int
-        Same seed, same bytes.
-    on_progress : callable
-        Called with the number of subjects done, their total and a name.
-
-    Returns
-    -------
-    Windows
-        What `cadda.simulate_sleep` gives.
-    """
+    """Simulate sleep as `cadda.simulate_sleep` does, reporting each subject."""
 
     def reported() -> Iterator[Night]:
         on_progress(0, n_subjects, "sleep")
@@ -76,23 +48,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class DataInfo:
-    """What is known of data without having them.
-
-    Parameters
-    ----------
-    name : str
-        What they are called: a simulation, or the name of a file or folder.
-    summary : str
-        What they hold, in a line.
-    digest : str
-        Number of the content.
-    sfreq : float
-        Sampling rate in Hz.
-    ch_names : tuple of str
-        Names of the channels.
-    class_names : tuple of str
-        Names of the classes.
-    """
+    """What identifies data: a name and a summary for people, the rest for keys of results."""
 
     name: str
     summary: str
@@ -101,36 +57,15 @@ class DataInfo:
     ch_names: tuple[str, ...]
     class_names: tuple[str, ...]
 
-    def that_matters(self) -> dict[str, Any]:
-        """Give what results depend on.
-
-        Returns
-        -------
-        dict of str to object
-            All but the name and the summary.
-        """
+    def result_key(self) -> dict[str, JsonValue]:
+        """Return what results depend on: all but the name and the summary."""
         plain = asdict(self)
         del plain["name"], plain["summary"]
         return plain
 
 
-def describe(windows: Windows, name: str, summary: str) -> DataInfo:
-    """Say what tells windows from others.
-
-    Parameters
-    ----------
-    windows : Windows
-        The windows.
-    name : str
-        What they are called.
-    summary : str
-        What they hold, in a line.
-
-    Returns
-    -------
-    DataInfo
-        Plain values.
-    """
+def describe_data(windows: Windows, name: str, summary: str) -> DataInfo:
+    """Collect what identifies windows."""
     return DataInfo(
         name=name,
         summary=summary,

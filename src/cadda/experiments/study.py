@@ -1,31 +1,28 @@
-"""What a study is.
+"""The interface of a study.
 
-How a study is made
--------------------
-A study is one module in this folder and one line in `registry.py`. The module has
+How to add a study
+------------------
+A study is one module in `studies/` and one line in `registry.py`. The module has
 
 - a subclass of `StudyConfig`, or of `TrainingConfig` in `training.py` if it trains models: the
   settings, each with a default and a docstring below it, which ``cadda experiment plan`` prints.
-  What only decides *which* jobs there are, such as the number of folds, is marked `Planned`; all
-  other settings are part of the key of every result, so that what was computed with other
-  settings is never taken for an answer;
-- a subclass of `Study` that gives the jobs, does one of them, and draws a table and a figure from
+  Settings that only decide *which* jobs there are, such as the number of folds, are marked
+  `PlanOnly`. All others are part of the key of every result, so that results of other settings are
+  never mistaken for those that are asked for;
+- a subclass of `StudyJob`, which identifies a piece of work, and one of `JobResult`: small
+  pydantic models that JSON can hold. `training.py` and `racing.py` have some that several
+  studies share;
+- a subclass of `Study` that lists the jobs, runs one of them, and makes a table and a figure from
   records alone;
 - ``STUDY``, an instance of it.
 
-A job is a small dict of plain values that names it, such as ``{"fold": 0, "operation":
-"sign_flip", "magnitude": None}``. Jobs do not need each other. `Study.run` does one of them,
-perhaps in another process: it must not depend on anything but its arguments, and it gives plain
-values that JSON can hold. All that is random comes from named streams of ``config.seed``
-(`cadda._internal.random.Seeds`). Everything else is done outside of the study: reading data,
-asking for settings, keeping results, resuming, progress, engines, saving pictures.
+Jobs are independent. `Study.run` may be called in another process: it must depend on nothing but
+its arguments. All randomness comes from named streams of ``config.seed``
+(`cadda._internal.random.Seeds`). Reading data, checking settings, saving results, resuming,
+progress, engines and saving figures happen outside of the study.
 
-`scales` says what ``quick`` (seconds, for the tests), ``cpu`` (up to about half an hour on two
-cores) and ``paper`` (the sizes of the paper) change of the defaults.
-
-Shared by several studies: `training.py` trains once on a part of a fold and scores;
-`operations.py` chooses operations and their magnitudes and makes policies of them; `gains.py`
-compares scores over folds; `cadda.reporting.figures.gains` draws them.
+`Study.scales` changes the defaults for ``quick`` (seconds, for tests), ``cpu`` (up to half an hour
+on two cores) and ``paper`` (the sizes of the paper).
 """
 
 from __future__ import annotations
@@ -36,31 +33,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from cadda._internal.validation import read_none, split_commas
 from cadda.experiments.sources import Reader, is_simulated, simulate
-from cadda.experiments.tables import Table
+from cadda.experiments.tables import ResultTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from cadda.data.windows import Windows
 
-__all__ = ["Job", "Names", "Record", "Result", "Several", "Study", "StudyConfig"]
+__all__ = [
+    "AnyStudy",
+    "JobResult",
+    "Names",
+    "PlanOnly",
+    "Record",
+    "Several",
+    "Study",
+    "StudyConfig",
+    "StudyJob",
+]
 
-Job: TypeAlias = dict[str, Any]
-"""What names a piece of work: plain values only."""
+MAX_DESCRIPTION = 60
 
-Result: TypeAlias = dict[str, Any]
-"""What came of it: plain values only."""
-
-_PLANNED = "planned"
+_PLAN_ONLY = "plan only"
 _Value = TypeVar("_Value")
 
-Planned: TypeAlias = Annotated[_Value, _PLANNED]
+PlanOnly: TypeAlias = Annotated[_Value, _PLAN_ONLY]
 """A setting that only decides which jobs there are, or which data are simulated."""
-
 
 Several: TypeAlias = Annotated[tuple[_Value, ...], BeforeValidator(split_commas)]
 """Values as a list, or as text with commas."""
@@ -74,87 +76,95 @@ class StudyConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     seed: int = Field(0, ge=0)
-    """Decides all that is random: same seed, same results."""
-    n_subjects: Planned[int] = Field(24, ge=1)
+    """Seed of all randomness: same seed, same results."""
+    n_subjects: PlanOnly[int] = Field(24, ge=1)
     """Number of subjects, if data are simulated."""
-    n_windows: Planned[int] = Field(40, ge=10)
-    """Windows of 30 s of each of them."""
+    n_windows: PlanOnly[int] = Field(40, ge=10)
+    """Windows of 30 s per simulated subject."""
 
     @model_validator(mode="before")
     @classmethod
     def _read_none(cls, values: Any) -> Any:
-        """Take the word for None where there may be None."""
+        """Accept the word "none" for None in optional settings."""
         if not isinstance(values, dict):
             return values
         return read_none(
             values, {name: field.annotation for name, field in cls.model_fields.items()}
         )
 
-    def that_matters(self) -> dict[str, Any]:
-        """Give the settings that results depend on.
-
-        Returns
-        -------
-        dict of str to object
-            Plain values by name, without those that are `Planned`.
-        """
-        planned = {
-            name for name, field in type(self).model_fields.items() if _PLANNED in field.metadata
+    def result_key(self) -> dict[str, JsonValue]:
+        """Return the settings that results depend on: all but those that are `PlanOnly`."""
+        plan_only = {
+            name for name, field in type(self).model_fields.items() if _PLAN_ONLY in field.metadata
         }
-        return self.model_dump(mode="json", exclude=planned)
+        return self.model_dump(mode="json", exclude=plan_only)
+
+
+class StudyJob(BaseModel):
+    """What identifies a piece of work; a subclass per kind of study."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return the job as plain values."""
+        return self.model_dump(mode="json")
+
+    def describe(self) -> str:
+        """Name the job in a line."""
+        values = self.to_json().items()
+        text = ", ".join(f"{name} {value}" for name, value in values if value is not None)
+        return text if len(text) <= MAX_DESCRIPTION else f"{text[:MAX_DESCRIPTION]}…"
+
+
+class JobResult(BaseModel):
+    """What a job computed; a subclass per kind of study."""
+
+    model_config = ConfigDict(frozen=True)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return the result as plain values, without what is not set."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+Config = TypeVar("Config", bound=StudyConfig)
+Job = TypeVar("Job", bound=StudyJob)
+Result = TypeVar("Result", bound=JobResult)
 
 
 @dataclass(frozen=True)
-class Record:
-    """A finished job.
-
-    Parameters
-    ----------
-    job : dict
-        What was done.
-    result : dict
-        What came of it.
-    """
+class Record(Generic[Job, Result]):
+    """A finished job and its result."""
 
     job: Job
     result: Result
 
 
-Config = TypeVar("Config", bound=StudyConfig)
-
-
-class Study(ABC, Generic[Config]):
-    """A study: which jobs there are, how to do one, and what they say together."""
+class Study(ABC, Generic[Config, Job, Result]):
+    """A study: its jobs, how to run one, and what they show together."""
 
     config_type: type[Config]
-    """Its settings."""
+    job_type: type[Job]
+    result_type: type[Result]
 
+    # Plain values that `config_type` checks.
     scales: ClassVar[Mapping[str, Mapping[str, Any]]]
-    """What ``quick``, ``cpu`` and ``paper`` change of the defaults."""
+    """What ``quick``, ``cpu`` and ``paper`` change of the default settings."""
 
     same_jobs_as: ClassVar[tuple[str, ...]] = ()
-    """Studies whose jobs mean the same: results that lie beside this one's are taken over."""
+    """Studies with the same jobs, whose results in neighbouring folders are reused."""
 
     def windows(
-        self, config: Config, data: str, read: Reader, on_progress: Callable[[int, int, str], None]
+        self,
+        config: Config,
+        data: str,
+        read: Reader,
+        on_progress: Callable[[int, int, str], None],
     ) -> Windows:
-        """Get the data; a study with data of its own kind overrides this.
+        """Read or simulate the data; a study with data of its own kind overrides this.
 
-        Parameters
-        ----------
-        config : StudyConfig
-            The settings.
-        data : str
-            ``"simulated"``, ``"simulated-mass"`` or a path.
-        read : callable
-            Reads a path, or takes some classes and channels of windows, as the user's options say.
-        on_progress : callable
-            Called with the number of simulated subjects, their total and a name.
-
-        Returns
-        -------
-        Windows
-            All windows.
+        ``data`` is ``"simulated"``, ``"simulated-mass"`` or a path. ``read`` reads a path, or
+        selects from windows. ``on_progress`` is called with the number of simulated subjects,
+        their total and a name.
         """
         if not is_simulated(data):
             return read(data)
@@ -162,116 +172,33 @@ class Study(ABC, Generic[Config]):
         return read(simulate(data, *shape, seed=config.seed, on_progress=on_progress))
 
     def data_name(self, data: str) -> str:
-        """Say what figures call the data.
-
-        Parameters
-        ----------
-        data : str
-            What the user gave.
-
-        Returns
-        -------
-        str
-            A simulation, or the name of a file or folder.
-        """
+        """Return the name of the data in figures."""
         return data if is_simulated(data) else Path(data).name
 
     def data_summary(self, windows: Windows) -> str:
-        """Say what the data hold.
-
-        Parameters
-        ----------
-        windows : Windows
-            The data.
-
-        Returns
-        -------
-        str
-            A line.
-        """
+        """Describe the data in a line."""
         return repr(windows)
 
     @abstractmethod
     def jobs(self, config: Config, windows: Windows) -> list[Job]:
-        """Say what is to be done, and refuse settings that do not fit the data.
-
-        Parameters
-        ----------
-        config : StudyConfig
-            The settings.
-        windows : Windows
-            The data.
-
-        Returns
-        -------
-        list of dict
-            The jobs, all different.
-        """
+        """List the jobs, all different; raise `ValueError` for settings that do not fit."""
 
     @abstractmethod
     def expected_seconds(self, config: Config, windows: Windows, job: Job) -> float:
-        """Say about how long a job takes; finished jobs correct this by a factor for all.
-
-        Parameters
-        ----------
-        config : StudyConfig
-            The settings.
-        windows : Windows
-            The data.
-        job : dict
-            One of the jobs.
-
-        Returns
-        -------
-        float
-            Seconds on one core.
-        """
+        """Estimate the seconds of a job on one core; finished jobs correct them by a factor."""
 
     @abstractmethod
     def run(self, config: Config, windows: Windows, job: Job) -> Result:
-        """Do a job.
-
-        Parameters
-        ----------
-        config : StudyConfig
-            The settings.
-        windows : Windows
-            The data.
-        job : dict
-            One of the jobs.
-
-        Returns
-        -------
-        dict
-            What came of it.
-        """
+        """Run a job."""
 
     @abstractmethod
-    def table(self, records: Sequence[Record]) -> Table:
-        """Put the numbers together, also if jobs are still missing.
-
-        Parameters
-        ----------
-        records : sequence of Record
-            Finished jobs, at least one, in the order of their plan.
-
-        Returns
-        -------
-        Table
-            What the study says.
-        """
+    def table(self, records: Sequence[Record[Job, Result]]) -> ResultTable:
+        """Make the table from one or more records in the order of the plan."""
 
     @abstractmethod
-    def figure(self, records: Sequence[Record]) -> Figure:
-        """Draw the same, also if jobs are still missing.
+    def figure(self, records: Sequence[Record[Job, Result]]) -> Figure:
+        """Draw the figure from one or more records; its title is added later."""
 
-        Parameters
-        ----------
-        records : sequence of Record
-            Finished jobs, at least one, in the order of their plan.
 
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure; a title with the name of the data is added to it.
-        """
+# What runs any study need not know its types of settings, jobs and results.
+AnyStudy: TypeAlias = Study[Any, Any, Any]

@@ -1,4 +1,4 @@
-"""What RELAX and Gumbel sampling are good for: ADDA with them taken away one by one.
+"""What RELAX and Gumbel sampling contribute: ADDA without them.
 
 The ablation of the paper's figure 4: without RELAX (straight-through gradients), then also without
 sampling (each stage is the weighted mean of all operations), and DADA, which samples whole
@@ -8,34 +8,39 @@ subpolicies instead of operations.
 from __future__ import annotations
 
 from cadda._internal.text import did_you_mean
-from cadda.experiments.racing import Contestant
-from cadda.experiments.studies.search_race import SAME_JOBS, RaceConfig, RaceStudy, race_scales
+from cadda.experiments.racing import MethodVariant
+from cadda.experiments.studies.search_race import (
+    SAME_JOBS,
+    MethodRaceStudy,
+    RaceConfig,
+    race_scales,
+)
 
 __all__ = ["Ablation"]
 
-FORMS: dict[str, Contestant] = {
-    "adda": Contestant("adda"),
-    "without RELAX": Contestant("adda", settings={"estimator": "straight-through"}),
-    "without RELAX and sampling": Contestant("adda", settings={"sampling": "mixture"}),
-    "dada": Contestant("dada"),
+VARIANTS: dict[str, MethodVariant] = {
+    "adda": MethodVariant("adda"),
+    "without RELAX": MethodVariant("adda", settings={"estimator": "straight-through"}),
+    "without RELAX and sampling": MethodVariant("adda", settings={"sampling": "mixture"}),
+    "dada": MethodVariant("dada"),
 }
 
 
-class Ablation(RaceStudy[RaceConfig]):
-    """Forms of ADDA against each other."""
+class Ablation(MethodRaceStudy):
+    """Race variants of ADDA."""
 
     config_type = RaceConfig
     title = "ADDA without some of its parts"
     same_jobs_as = SAME_JOBS
-    scales = race_scales(quick=list(FORMS), full=list(FORMS))
+    scales = race_scales(quick=list(VARIANTS), full=list(VARIANTS))
 
-    def contestant(self, name: str) -> Contestant:
-        if name not in FORMS:
+    def variant(self, name: str) -> MethodVariant:
+        if name not in VARIANTS:
             raise ValueError(
-                f"unknown form {name!r} in `methods`{did_you_mean(name, FORMS)}; there are "
-                f"{', '.join(FORMS)}."
+                f"unknown variant {name!r} in `methods`{did_you_mean(name, VARIANTS)}; there are "
+                f"{', '.join(VARIANTS)}."
             )
-        return FORMS[name]
+        return VARIANTS[name]
 
 
 STUDY = Ablation()

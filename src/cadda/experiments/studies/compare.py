@@ -1,7 +1,7 @@
 """Methods against each other on a user's own data, by cross-validation.
 
-Each fold holds out other subjects, so that everybody is tested once. Every search may compute for
-the same time; then a model is trained with its policy and tested.
+Each fold holds out other subjects, so that each subject is tested once. Every search gets the same
+computing time; then a model is trained with its policy and tested.
 """
 
 from __future__ import annotations
@@ -18,196 +18,156 @@ from cadda._internal.random import Seeds
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
 from cadda.experiments.comparisons import Comparison, compare_with_baseline, recommendation
-from cadda.experiments.racing import NO_SEARCH, parse_contestant
+from cadda.experiments.racing import NO_SEARCH, RaceJob, RaceResult, parse_variant
 from cadda.experiments.studies.search_race import RaceConfig, RaceStudy, race_scales
-from cadda.experiments.study import Job, Names, Planned, Record, Several
-from cadda.experiments.tables import Table
+from cadda.experiments.study import Names, PlanOnly, Record, Several
+from cadda.experiments.tables import Cell, ResultTable
 from cadda.experiments.training import Fold
 from cadda.reporting.figures.comparison import plot_comparison
 
 __all__ = ["Compare", "CompareConfig"]
 
-METRIC = "balanced_accuracy"
+Records = Sequence[Record[RaceJob, RaceResult]]
 
 
 class CompareConfig(RaceConfig):
     """Settings of a comparison."""
 
-    methods: Planned[Names] = Field((NO_SEARCH, "adda", "cadda"), min_length=1)
-    """What is compared; `none` trains without augmentation."""
+    methods: PlanOnly[Names] = Field((NO_SEARCH, "adda", "cadda"), min_length=1)
+    """Methods to compare; `none` trains without augmentation."""
     n_folds: int = Field(5, ge=2)
-    """Number of folds by subject; everybody is tested in one of them."""
+    """Number of folds by subject; each subject is tested in one of them."""
     stops: Several[float] = Field((120.0,), min_length=1, max_length=1)
-    """Seconds of computing of each search."""
+    """Computing time of each search in seconds."""
 
 
-class Compare(RaceStudy[CompareConfig]):
+class Compare(RaceStudy[CompareConfig, RaceJob]):
     """A job per fold and method."""
 
     config_type = CompareConfig
-    title = "Balanced accuracy on subjects that were held out"
+    job_type = RaceJob
+    title = "Balanced accuracy on held-out subjects"
     scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "quick": {**race_scales(("adda",), ())["quick"], "stops": (0.2,), "n_folds": 2},
         "cpu": {},
         "paper": {"stops": (28800.0,)},
     }
 
-    def jobs(self, config: CompareConfig, windows: Windows) -> list[Job]:
-        self.fold(config, windows, {"fold": 0})
-        return super().jobs(config, windows)
+    def jobs(self, config: CompareConfig, windows: Windows) -> list[RaceJob]:
+        jobs = [
+            RaceJob(fold=fold, method=name)
+            for fold in range(config.n_folds)
+            for name in config.methods
+        ]
+        self.fold(config, windows, jobs[0])
+        self.check(config, windows)
+        return jobs
 
-    def fold(self, config: CompareConfig, windows: Windows, job: Job) -> Fold:
+    def fold(self, config: CompareConfig, windows: Windows, job: RaceJob) -> Fold:
         folds = subject_folds(windows, config.n_folds, seed=config.seed)
-        rest, test = next(islice(folds, job["fold"], None))
-        seed = Seeds(config.seed).integer("fold", fold=job["fold"])
+        rest, test = next(islice(folds, job.fold, None))
+        seed = Seeds(config.seed).integer("fold", fold=job.fold)
         # A fraction of all subjects, as elsewhere, not of those that are left.
         share = config.valid * len(windows.subjects) / len(rest.subjects)
         train, valid = split_subjects(rest, (min(share, 0.5),), seed=seed)
         return Fold(train, valid, test, seed)
 
-    def table(self, records: Sequence[Record]) -> Table:
-        scores = paired_scores(records)
-        found = {one.name: one for one in comparisons(records)}
-        rows = []
-        for name, by_fold in scores.items():
-            values = list(by_fold.values())
-            one = found.get(name)
-            rows.append(
-                (
-                    *(name, len(values), sum(values) / len(values), min(values), max(values)),
-                    *(
-                        (None, None, None)
-                        if one is None
-                        else (one.gain, f"{one.low:+.3f} to {one.high:+.3f}", one.p_value)
-                    ),
-                    None if name == NO_SEARCH else steps_of(records, name),
-                )
-            )
+    def table(self, records: Records) -> ResultTable:
+        by_name = {comparison.name: comparison for comparison in comparisons(records)}
+        rows = tuple(
+            _row(records, name, list(by_fold.values()), by_name.get(name))
+            for name, by_fold in paired_scores(records).items()
+        )
         columns = ("method", "folds", "mean", "lowest", "highest", "gain", "95 %", "p", "steps")
-        words = (self.sentence(records), *cautions(records))
-        return Table(self.title, columns, tuple(rows), " ".join(words))
+        note = " ".join((self.conclusion(records), *caveats(records)))
+        return ResultTable(self.title, columns, rows, note)
 
-    def sentence(self, records: Sequence[Record]) -> str:
-        """Say what to do.
-
-        Parameters
-        ----------
-        records : sequence of Record
-            Finished jobs.
-
-        Returns
-        -------
-        str
-            A sentence; says what is missing if there is nothing to compare yet.
-        """
-        found = comparisons(records)
-        if not found:
+    def conclusion(self, records: Records) -> str:
+        """Recommend a method in a sentence, or explain what is missing for that."""
+        compared = comparisons(records)
+        if not compared:
             return (
                 "To recommend a method, at least two folds of it and of `none` are needed, and "
-                "`none` must be among `methods` (--methods)."
+                "`methods` must contain `none`."
             )
-        return recommendation(found, len(paired_scores(records)[found[0].name]))
+        return recommendation(compared, len(paired_scores(records)[compared[0].name]))
 
-    def figure(self, records: Sequence[Record]) -> Figure:
+    def figure(self, records: Records) -> Figure:
         return plot_comparison(
             paired_scores(records),
             NO_SEARCH,
             "balanced accuracy",
-            {one.name: (one.low, one.high) for one in comparisons(records)},
+            {
+                comparison.name: (comparison.low, comparison.high)
+                for comparison in comparisons(records)
+            },
         )
 
 
-def paired_scores(records: Sequence[Record]) -> dict[str, dict[int, float]]:
-    """Give the test scores of those folds that are finished for all methods.
+def _row(
+    records: Records, name: str, values: Sequence[float], comparison: Comparison | None
+) -> tuple[Cell, ...]:
+    tested: tuple[Cell, ...] = (None, None, None)
+    if comparison is not None:
+        interval = f"{comparison.low:+.3f} to {comparison.high:+.3f}"
+        tested = (comparison.gain, interval, comparison.p_value)
+    return (
+        *(name, len(values), sum(values) / len(values), min(values), max(values)),
+        *tested,
+        None if name == NO_SEARCH else median_steps(records, name),
+    )
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Finished jobs.
 
-    Returns
-    -------
-    dict of str to dict of int to float
-        Scores by method and fold. If no fold is finished for all, those that there are.
+def paired_scores(records: Records) -> dict[str, dict[int, float]]:
+    """Return test scores by method and fold, of the folds that all methods have finished.
+
+    If there is no such fold, all scores are returned.
     """
     scores: dict[str, dict[int, float]] = {}
     for record in records:
-        point = record.result["points"][-1]
-        scores.setdefault(record.job["method"], {})[record.job["fold"]] = point[METRIC]
-    common = set.intersection(*(set(one) for one in scores.values()))
+        score = record.result.points[-1].balanced_accuracy
+        scores.setdefault(record.job.method, {})[record.job.fold] = score
+    common = set.intersection(*(set(by_fold) for by_fold in scores.values()))
     if not common:
         return scores
-    return {name: {fold: one[fold] for fold in sorted(common)} for name, one in scores.items()}
+    return {
+        name: {fold: by_fold[fold] for fold in sorted(common)} for name, by_fold in scores.items()
+    }
 
 
-def steps_of(records: Sequence[Record], method: str) -> int:
-    """Say how far searches came.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Finished jobs.
-    method : str
-        The method.
-
-    Returns
-    -------
-    int
-        Median over folds of the number of epochs or trials.
-    """
-    ends = [one.result["points"][-1] for one in records if one.job["method"] == method]
-    return int(median(end["number"] for end in ends))
+def median_steps(records: Records, method: str) -> int:
+    """Return the median number of epochs or trials of a method over folds."""
+    ends = [record.result.points[-1] for record in records if record.job.method == method]
+    return int(median(end.number for end in ends))
 
 
-def cautions(records: Sequence[Record]) -> list[str]:
-    """Say what else than the methods makes the difference.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Finished jobs.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-    """
-    methods = list(dict.fromkeys(one.job["method"] for one in records))
-    searches = {name: parse_contestant(name) for name in methods if name != NO_SEARCH}
-    said = [
-        f"{name} ended within its warm-up of {one.warmup_epochs} epochs, so that its policy is "
-        "still where it began: give it more time (--seconds)."
-        for name, one in searches.items()
-        if steps_of(records, name) <= one.warmup_epochs
+def caveats(records: Records) -> list[str]:
+    """Return sentences on what, apart from the methods, affects the comparison."""
+    methods = list(dict.fromkeys(record.job.method for record in records))
+    searches = {name: parse_variant(name) for name in methods if name != NO_SEARCH}
+    sentences = [
+        f"{name} ended within its warm-up of {variant.warmup_epochs} epochs, so its policy has "
+        "not changed yet: give it more computing time (`stops`)."
+        for name, variant in searches.items()
+        if median_steps(records, name) <= variant.warmup_epochs
     ]
-    if {one.classwise for one in searches.values()} == {True, False}:
-        said.append(
-            "Training with a policy for each class keeps every window beside an augmented copy; "
-            "training with one for all replaces it. That is part of the difference."
+    if {variant.classwise for variant in searches.values()} == {True, False}:
+        sentences.append(
+            "Training with a policy per class keeps every window beside an augmented copy; "
+            "training with one policy for all replaces it. That is part of the difference."
         )
-    return said
+    return sentences
 
 
-def comparisons(records: Sequence[Record]) -> list[Comparison]:
-    """Compare all methods with none, as far as they are finished.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Finished jobs.
-
-    Returns
-    -------
-    list of Comparison
-        Empty if there are not two folds of both yet.
-    """
+def comparisons(records: Records) -> list[Comparison]:
+    """Compare all methods with none; empty until two folds of both are finished."""
     scores = paired_scores(records)
-    plain = scores.pop(NO_SEARCH, {})
-    same = all(list(one) == list(plain) for one in scores.values())
-    if len(plain) < 2 or not scores or not same:
+    baseline = scores.pop(NO_SEARCH, {})
+    is_paired = all(list(by_fold) == list(baseline) for by_fold in scores.values())
+    if len(baseline) < 2 or not scores or not is_paired:
         return []
     return compare_with_baseline(
-        list(plain.values()), {name: list(one.values()) for name, one in scores.items()}
+        list(baseline.values()), {name: list(folds.values()) for name, folds in scores.items()}
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether gradients can tune p and µ: where only the identity is right, they must fall to 0.
+"""Whether gradients can tune p and µ: if only the identity is right, they must fall to 0.
 
 Appendix A of the paper: ‖x − O(x; p, µ)‖² is minimised, once with the derivative of each operation
 in µ (its relaxation), and once with the straight-through estimator, which takes it for 1.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import torch
 from matplotlib.figure import Figure
@@ -20,20 +20,20 @@ from cadda.api.pool import operation_pool
 from cadda.data.windows import Windows
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.study import (
-    Job,
+    JobResult,
     Names,
-    Planned,
+    PlanOnly,
     Record,
-    Result,
     Several,
     Study,
     StudyConfig,
+    StudyJob,
 )
-from cadda.experiments.tables import Cell, Table
+from cadda.experiments.tables import Cell, ResultTable
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.relaxed.gates import gate
-from cadda.reporting.figures.identity import Path, plot_paths
+from cadda.reporting.figures.identity import DescentCurve, plot_descents
 
 __all__ = ["IdentityFitConfig", "IdentityFitStudy"]
 
@@ -42,36 +42,64 @@ TEMPERATURE = 0.1
 REACHED = 0.05
 """Below this, a probability or a magnitude counts as 0."""
 LAST = 0.1
-"""Part of the steps that the final values are means of."""
+"""Fraction of the steps that the final values are means of."""
 N_POINTS = 100
-"""Most points of a path that are kept."""
+"""Maximum number of points of a descent that are kept."""
 SECONDS_PER_VALUE = 2e-8
 """Time of a step per number in the batch."""
 
 SYMBOLS = {"magnitude": "µ", "probability": "p", "both": "p, µ"}
 
 LearningRate = Annotated[float, Field(gt=0)]
+Gradient: TypeAlias = Literal["relaxation", "straight-through"]
+Parameter: TypeAlias = Literal["magnitude", "probability", "both"]
 
 
 class IdentityFitConfig(StudyConfig):
     """Settings of the study."""
 
-    operations: Planned[Names | None] = None
-    """Operations; none: all that mean something on the montage."""
-    lrs: Planned[Several[LearningRate]] = Field((0.01, 0.03, 0.1, 0.3), min_length=1)
-    """Learning rates of Adam on the logits of p and µ, each tried by itself."""
+    operations: PlanOnly[Names | None] = None
+    """Operations; none: all that apply to the montage."""
+    lrs: PlanOnly[Several[LearningRate]] = Field((0.01, 0.03, 0.1, 0.3), min_length=1)
+    """Learning rates of Adam for the logits of p and µ, each tried separately."""
     n_steps: int = Field(500, ge=1)
     """Steps of each descent."""
     batch_size: int = Field(16, ge=1)
     """Windows per step."""
     start: float = Field(0.5, gt=0, lt=1)
-    """Where p and µ start; also p while only µ is fitted."""
+    """Initial p and µ; also p while only µ is fitted."""
 
 
-class IdentityFitStudy(Study[IdentityFitConfig]):
+class IdentityFitJob(StudyJob):
+    """Descend with one gradient and learning rate from one operation to the identity."""
+
+    operation: str
+    gradient: Gradient
+    fitted: Parameter
+    lr: float
+
+
+class IdentityFitResult(JobResult):
+    """Means over the last steps, and some points of the descent."""
+
+    probability: float
+    magnitude: float
+    loss: float
+    first_loss: float
+    steps: tuple[int, ...]
+    path_probability: tuple[float, ...]
+    path_magnitude: tuple[float, ...]
+
+
+Records = Sequence[Record[IdentityFitJob, IdentityFitResult]]
+
+
+class IdentityFitStudy(Study[IdentityFitConfig, IdentityFitJob, IdentityFitResult]):
     """A descent for each operation, gradient, learning rate, and choice of what is fitted."""
 
     config_type = IdentityFitConfig
+    job_type = IdentityFitJob
+    result_type = IdentityFitResult
     scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "quick": {
             "n_subjects": 2,
@@ -84,35 +112,39 @@ class IdentityFitStudy(Study[IdentityFitConfig]):
         "paper": {"n_subjects": 83, "n_windows": 900, "n_steps": 2000},
     }
 
-    def jobs(self, config: IdentityFitConfig, windows: Windows) -> list[Job]:
+    def jobs(self, config: IdentityFitConfig, windows: Windows) -> list[IdentityFitJob]:
         ways = [
             (name, gradient, fitted)
             for name in chosen_operations(windows, config.operations)
             for gradient, fitted in _ways(CATALOGUE[name].has_magnitude)
         ]
         return [
-            {"operation": name, "gradient": gradient, "fitted": fitted, "lr": lr}
+            IdentityFitJob(operation=name, gradient=gradient, fitted=fitted, lr=lr)
             for name, gradient, fitted in ways
             for lr in config.lrs
         ]
 
-    def expected_seconds(self, config: IdentityFitConfig, windows: Windows, job: Job) -> float:
+    def expected_seconds(
+        self, config: IdentityFitConfig, windows: Windows, job: IdentityFitJob
+    ) -> float:
         n_values = config.batch_size * windows.n_channels * windows.n_times
         return SECONDS_PER_VALUE * config.n_steps * n_values
 
-    def run(self, config: IdentityFitConfig, windows: Windows, job: Job) -> Result:
-        operation = operation_pool(windows)[job["operation"]]
+    def run(
+        self, config: IdentityFitConfig, windows: Windows, job: IdentityFitJob
+    ) -> IdentityFitResult:
+        operation = operation_pool(windows)[job.operation]
         seeds = Seeds(config.seed)
         batches, draws = seeds.stream("batches"), seeds.stream("draws")
         logits = [torch.logit(torch.tensor(config.start)) for _ in ("probability", "magnitude")]
-        fitted = {"probability": logits[:1], "magnitude": logits[1:]}.get(job["fitted"], logits)
-        optimizer = torch.optim.Adam([one.requires_grad_() for one in fitted], lr=job["lr"])
+        fitted = {"probability": logits[:1], "magnitude": logits[1:]}.get(job.fitted, logits)
+        optimizer = torch.optim.Adam([logit.requires_grad_() for logit in fitted], lr=job.lr)
         path, losses = [], []
         for _ in range(config.n_steps):
             index = torch.randint(len(windows), (config.batch_size,), generator=batches)
             x = windows.x[index]
-            p, magnitude = (one.sigmoid() for one in logits)
-            result = _applied(operation, x, p, magnitude, job["gradient"], draws)
+            p, magnitude = (logit.sigmoid() for logit in logits)
+            result = _applied(operation, x, p, magnitude, job.gradient, draws)
             loss = (x - result).square().mean()
             optimizer.zero_grad()
             torch.autograd.backward(loss)
@@ -121,48 +153,56 @@ class IdentityFitStudy(Study[IdentityFitConfig]):
             losses.append(loss.item())
         return _summary(torch.stack(path), losses)
 
-    def table(self, records: Sequence[Record]) -> Table:
-        groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+    def table(self, records: Records) -> ResultTable:
+        groups: dict[tuple[str, Parameter, str], list[IdentityFitResult]] = defaultdict(list)
         for record in records:
             job = record.job
-            groups[job["operation"], job["fitted"], job["gradient"]].append(record.result)
+            groups[job.operation, job.fitted, job.gradient].append(record.result)
         rows: list[tuple[Cell, ...]] = []
         for (name, fitted, gradient), results in groups.items():
-            n_reached = sum(_is_identity(one, fitted) for one in results)
-            ends = [
-                max(one[value] for one in results) if fitted in (value, "both") else None
-                for value in ("magnitude", "probability")
-            ]
-            rows.append((name, SYMBOLS[fitted], gradient, n_reached, len(results), *ends))
-        return Table(
+            n_reached = sum(_is_identity(result, fitted) for result in results)
+            magnitude = max(result.magnitude for result in results)
+            probability = max(result.probability for result in results)
+            rows.append(
+                (
+                    *(name, SYMBOLS[fitted], gradient, n_reached, len(results)),
+                    None if fitted == "probability" else magnitude,
+                    None if fitted == "magnitude" else probability,
+                )
+            )
+        return ResultTable(
             "Fitting the identity",
             ("operation", "fitted", "gradient", "reached", "of", "µ at most", "p at most"),
             tuple(rows),
-            f"Reached: with how many learning rates what was fitted ended below {REACHED:g}; if "
-            "both were fitted, one of them. At most: at the end, over learning rates.",
+            f"Reached: number of learning rates with which the fitted parameter (if both, one of "
+            f"them) ended below {REACHED:g}. At most: final values over learning rates.",
         )
 
-    def figure(self, records: Sequence[Record]) -> Figure:
-        panels: dict[str, list[Path]] = defaultdict(list)
+    def figure(self, records: Records) -> Figure:
+        panels: dict[str, list[DescentCurve]] = defaultdict(list)
         for record in records:
             job, result = record.job, record.result
-            if job["fitted"] == "both":
+            if job.fitted == "both":
                 continue
-            fixed = job["fitted"] == "probability"
-            symbol = "p" if fixed else "µ, p fixed"
-            values = result["path_probability" if fixed else "path_magnitude"]
-            panels[f"{job['operation'].replace('_', ' ')}: {symbol}"].append(
-                Path(result["steps"], values, job["gradient"], job["lr"])
+            is_probability = job.fitted == "probability"
+            symbol = "p" if is_probability else "µ, p fixed"
+            values = result.path_probability if is_probability else result.path_magnitude
+            panels[f"{job.operation.replace('_', ' ')}: {symbol}"].append(
+                DescentCurve(result.steps, values, job.gradient, job.lr)
             )
-        return plot_paths(panels)
+        return plot_descents(panels)
 
 
-def _ways(has_magnitude: bool) -> list[tuple[str, str]]:  # noqa: FBT001
-    """Give the gradients and what is fitted with them; p has one gradient only."""
+def _ways(has_magnitude: bool) -> list[tuple[Gradient, Parameter]]:  # noqa: FBT001
+    """Return the gradients and what is fitted with them; p has one gradient only."""
     if not has_magnitude:
         return [("relaxation", "probability")]
-    gradients = ("relaxation", "straight-through")
-    return [(gradient, fitted) for fitted in ("magnitude", "both") for gradient in gradients]
+    return [
+        ("relaxation", "magnitude"),
+        ("straight-through", "magnitude"),
+        ("relaxation", "both"),
+        ("straight-through", "both"),
+    ]
 
 
 def _applied(
@@ -183,26 +223,26 @@ def _applied(
     return gate(x, changed, p.expand(len(x)), noise, TEMPERATURE)
 
 
-def _summary(path: Tensor, losses: Sequence[float]) -> Result:
-    """Keep some points of a path, and means over its last part."""
+def _summary(path: Tensor, losses: Sequence[float]) -> IdentityFitResult:
+    """Keep some points of a descent, and means over its last part."""
     n_steps = len(path)
     n_last = max(1, round(LAST * n_steps))
     kept = torch.linspace(0, n_steps - 1, min(N_POINTS, n_steps)).round().long()
     probability, magnitude = path[-n_last:].mean(0).tolist()
-    return {
-        "probability": probability,
-        "magnitude": magnitude,
-        "loss": sum(losses[-n_last:]) / n_last,
-        "first_loss": losses[0],
-        "steps": (kept + 1).tolist(),
-        "path_probability": [round(value, 4) for value in path[kept, 0].tolist()],
-        "path_magnitude": [round(value, 4) for value in path[kept, 1].tolist()],
-    }
+    return IdentityFitResult(
+        probability=probability,
+        magnitude=magnitude,
+        loss=sum(losses[-n_last:]) / n_last,
+        first_loss=losses[0],
+        steps=tuple((kept + 1).tolist()),
+        path_probability=tuple(round(value, 4) for value in path[kept, 0].tolist()),
+        path_magnitude=tuple(round(value, 4) for value in path[kept, 1].tolist()),
+    )
 
 
-def _is_identity(result: Result, fitted: str) -> bool:
-    names = ("probability", "magnitude") if fitted == "both" else (fitted,)
-    return any(result[name] < REACHED for name in names)
+def _is_identity(result: IdentityFitResult, fitted: Parameter) -> bool:
+    values = {"probability": [result.probability], "magnitude": [result.magnitude]}
+    return min(values.get(fitted, [result.probability, result.magnitude])) < REACHED
 
 
 STUDY = IdentityFitStudy()

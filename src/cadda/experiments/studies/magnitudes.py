@@ -1,4 +1,4 @@
-"""What each operation gains alone, over its magnitude.
+"""The gain from each operation alone, by magnitude.
 
 The grids of the paper's appendix, with which it chose the magnitudes of the manual exploration.
 """
@@ -21,14 +21,16 @@ from cadda.experiments.comparisons import (
     relative_gains,
 )
 from cadda.experiments.operations import NO_OPERATION, chosen_operations, single_policy
-from cadda.experiments.study import Job, Names, Planned, Record, Result, Several, Study
-from cadda.experiments.tables import Table
+from cadda.experiments.study import Names, PlanOnly, Record, Several, Study
+from cadda.experiments.tables import ResultTable
 from cadda.experiments.training import (
+    OperationJob,
     TrainingConfig,
+    TrainingScores,
     check_training,
-    fold_of,
-    seconds_of,
+    make_fold,
     train_and_score,
+    training_seconds,
 )
 from cadda.operations.catalogue import CATALOGUE
 from cadda.reporting.figures.gains import plot_gain_curves
@@ -41,18 +43,23 @@ Magnitude = Annotated[float, Field(ge=0, le=1)]
 class MagnitudesConfig(TrainingConfig):
     """Settings of the study."""
 
-    operations: Planned[Names | None] = None
-    """Operations with a magnitude; none: all that mean something on the montage."""
-    magnitudes: Planned[Several[Magnitude]] = Field((0.1, 0.3, 0.5, 0.7, 0.9), min_length=1)
+    operations: PlanOnly[Names | None] = None
+    """Operations with a magnitude; none: all that apply to the montage."""
+    magnitudes: PlanOnly[Several[Magnitude]] = Field((0.1, 0.3, 0.5, 0.7, 0.9), min_length=1)
     """Magnitudes to try."""
     fraction: float = Field(1.0, gt=0, le=1)
-    """Part of the training windows to take; the paper's is the one where gains were largest."""
+    """Fraction of the training windows; the paper's is the one with the largest gains."""
 
 
-class MagnitudesStudy(Study[MagnitudesConfig]):
-    """A training for each fold, operation and magnitude, and one without augmentation."""
+Records = Sequence[Record[OperationJob, TrainingScores]]
+
+
+class MagnitudesStudy(Study[MagnitudesConfig, OperationJob, TrainingScores]):
+    """A model for each fold, operation and magnitude, and one without augmentation."""
 
     config_type = MagnitudesConfig
+    job_type = OperationJob
+    result_type = TrainingScores
     scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "quick": {
             "n_subjects": 6,
@@ -81,14 +88,13 @@ class MagnitudesStudy(Study[MagnitudesConfig]):
         },
     }
 
-    def jobs(self, config: MagnitudesConfig, windows: Windows) -> list[Job]:
+    def jobs(self, config: MagnitudesConfig, windows: Windows) -> list[OperationJob]:
         check_training(config, windows)
         operations = chosen_operations(windows, config.operations)
         fixed = [name for name in operations if not CATALOGUE[name].has_magnitude]
         if config.operations is not None and fixed:
             raise ValueError(
-                f"`operations` must have a magnitude, but {', '.join(fixed)} has none; leave it "
-                "out with --set operations=…"
+                f"`operations` must have a magnitude, but {', '.join(fixed)} has none."
             )
         tried = [
             (name, magnitude)
@@ -97,44 +103,49 @@ class MagnitudesStudy(Study[MagnitudesConfig]):
             for magnitude in config.magnitudes
         ]
         return [
-            {"fold": fold, "operation": name, "magnitude": magnitude}
+            OperationJob(fold=fold, operation=name, magnitude=magnitude)
             for fold in range(config.n_folds)
             for name, magnitude in [(NO_OPERATION, None), *tried]
         ]
 
-    def expected_seconds(self, config: MagnitudesConfig, windows: Windows, job: Job) -> float:
-        return seconds_of(config, windows, fraction=config.fraction)
+    def expected_seconds(
+        self, config: MagnitudesConfig, windows: Windows, job: OperationJob
+    ) -> float:
+        return training_seconds(config, windows, fraction=config.fraction)
 
-    def run(self, config: MagnitudesConfig, windows: Windows, job: Job) -> Result:
-        fold = fold_of(config, windows, job["fold"], fraction=config.fraction)
-        return train_and_score(config, fold, single_policy(job["operation"], job["magnitude"]))
+    def run(self, config: MagnitudesConfig, windows: Windows, job: OperationJob) -> TrainingScores:
+        fold = make_fold(config, windows, job.fold, fraction=config.fraction)
+        return train_and_score(config, fold, single_policy(job.operation, job.magnitude))
 
-    def table(self, records: Sequence[Record]) -> Table:
-        found = _gains(records)
+    def table(self, records: Records) -> ResultTable:
+        by_operation = _gains(records)
         rows = tuple(
             (name, magnitude, CATALOGUE[name].describe(magnitude), *gain_cells(values))
-            for name, gains in found.items()
+            for name, gains in by_operation.items()
             for magnitude, values in sorted(gains.items())
         )
-        note = interval_note(values for gains in found.values() for values in gains.values())
-        return Table(
+        note = interval_note(
+            values for gains in by_operation.values() for values in gains.values()
+        )
+        return ResultTable(
             "Relative gain in balanced accuracy by one operation, over its magnitude",
             ("operation", "magnitude", "that is", *GAIN_COLUMNS),
             rows,
-            f"Gain: {note}; {records[0].result['n_train']} training windows.",
+            f"Gain: {note}; {records[0].result.n_train} training windows.",
         )
 
-    def figure(self, records: Sequence[Record]) -> Figure:
+    def figure(self, records: Records) -> Figure:
         curves = {_title(name): gain_curve(gains) for name, gains in _gains(records).items()}
         return plot_gain_curves(curves, xlabel="magnitude")
 
 
-def _gains(records: Sequence[Record]) -> dict[str, dict[float, list[float]]]:
+def _gains(records: Records) -> dict[str, dict[float, list[float]]]:
     """Collect the gains of all folds by operation and magnitude."""
-    found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for job, gain in relative_gains(records, within=("fold",)):
-        found[job["operation"]][job["magnitude"]].append(gain)
-    return found
+    gains: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for job, gain in relative_gains(records, lambda job: job.fold):
+        if job.magnitude is not None:
+            gains[job.operation][job.magnitude].append(gain)
+    return gains
 
 
 def _title(name: str) -> str:

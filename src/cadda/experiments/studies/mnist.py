@@ -1,4 +1,4 @@
-"""Digits, some of which may be turned and others not: what class-wise augmentation is for.
+"""Digits, some of which may be rotated and others not: a case for class-wise augmentation.
 
 An appendix of the paper: of 4, 6, 8 and 9, an 8 stays an 8 when it is flipped, while a 6 turned
 upside down is a 9. The paper tries random policies, one for all digits or one for each, 20,000
@@ -18,11 +18,22 @@ from cadda._internal.random import Seeds
 from cadda.api.prepare import model_for
 from cadda.data.datasets.mnist import read_digits, read_mnist
 from cadda.data.windows import Windows
-from cadda.experiments.race_results import race_panel, race_table, selected
-from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, race
+from cadda.experiments.racing import (
+    NO_SEARCH,
+    Checkpoints,
+    MethodVariant,
+    RaceJob,
+    RaceResult,
+    baseline_result,
+    operation_use,
+    race,
+    race_panel,
+    race_table,
+    searches_only,
+)
 from cadda.experiments.sources import Reader, is_simulated
-from cadda.experiments.study import Job, Planned, Record, Result, Several, Study
-from cadda.experiments.tables import Table
+from cadda.experiments.study import PlanOnly, Record, Several, Study
+from cadda.experiments.tables import ResultTable
 from cadda.experiments.training import Fold, TrainingConfig
 from cadda.operations.pool import image_pool
 from cadda.reporting.figures.race import add_race_legend, draw_race, draw_selected
@@ -33,18 +44,18 @@ __all__ = ["MnistConfig", "MnistStudy"]
 DIGITS = (4, 6, 8, 9)
 SHAPE = {"n_subpolicies": 5, "n_stages": 1}
 BY_TRIALS = SHAPE | {"stack": 16, "trials_at_once": 16}
-CONTESTANTS: dict[str, Contestant] = {
-    "random": Contestant("random", settings=BY_TRIALS),
-    "classwise:random": Contestant("random", classwise=True, settings=BY_TRIALS),
-    "adda": Contestant("adda", settings=SHAPE | {"batch_size": 64}),
-    "cadda": Contestant("cadda", classwise=True, settings=SHAPE | {"batch_size": 64}),
+VARIANTS: dict[str, MethodVariant] = {
+    "random": MethodVariant("random", settings=BY_TRIALS),
+    "classwise:random": MethodVariant("random", classwise=True, settings=BY_TRIALS),
+    "adda": MethodVariant("adda", settings=SHAPE | {"batch_size": 64}),
+    "cadda": MethodVariant("cadda", classwise=True, settings=SHAPE | {"batch_size": 64}),
 }
 SECONDS_PER_IMAGE = 2e-4
-"""Time that LeNet-1 takes for an image, forwards and backwards."""
+"""Time of a forward and backward pass of LeNet-1 per image."""
 N_EPOCHS = 15
-"""Epochs of a training that times are estimated with."""
+"""Epochs that estimates of times assume."""
 STEP_COST = 6
-"""Time of a step of a gradient search, in training steps."""
+"""Time of a step of a gradient search, relative to a training step."""
 
 
 class MnistConfig(TrainingConfig):
@@ -53,29 +64,34 @@ class MnistConfig(TrainingConfig):
     model: str = "lenet1"
     """Model: lenet1."""
     per_class: int = Field(100, ge=2)
-    """Images of each digit to train on; the paper has 1000."""
+    """Training images of each digit; 1000 in the paper."""
     valid_per_class: int = Field(300, ge=2)
-    """Images of each digit to judge by; the paper has 3000."""
-    n_folds: Planned[int] = Field(3, ge=1)
-    """How often everything is repeated with other images."""
+    """Validation images of each digit; 3000 in the paper."""
+    n_folds: PlanOnly[int] = Field(3, ge=1)
+    """Number of repetitions with other images."""
     trials: Several[int] = (16, 64, 256)
-    """Numbers of random policies after which the best so far is tested."""
+    """Numbers of random policies after which the best is tested."""
     epochs: Several[int] = (25, 50, 100)
     """Epochs of a search by gradients after which its policy is tested."""
     max_epochs: int = Field(50, ge=1)
-    """Most epochs of a training."""
+    """Maximum number of epochs."""
     patience: int = Field(5, ge=1)
-    """Epochs without a better validation loss before a training stops."""
+    """Epochs without a lower validation loss before training stops."""
     batch_size: int = Field(64, ge=1)
     """Images per step."""
     lr: float = Field(2e-3, gt=0)
     """Learning rate of Adam."""
 
 
-class MnistStudy(Study[MnistConfig]):
+Records = Sequence[Record[RaceJob, RaceResult]]
+
+
+class MnistStudy(Study[MnistConfig, RaceJob, RaceResult]):
     """A job per search and repetition."""
 
     config_type = MnistConfig
+    job_type = RaceJob
+    result_type = RaceResult
     scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "quick": {
             "n_folds": 1,
@@ -114,54 +130,54 @@ class MnistStudy(Study[MnistConfig]):
         size = f"{windows.n_channels} × {windows.n_times}"
         return f"{len(windows)} images of {size} pixels; {counts}"
 
-    def jobs(self, config: MnistConfig, windows: Windows) -> list[Job]:
+    def jobs(self, config: MnistConfig, windows: Windows) -> list[RaceJob]:
         model_for(config.model, _fold(config, windows, 0).train, seed=0)
         return [
-            {"fold": fold, "method": name}
+            RaceJob(fold=fold, method=name)
             for fold in range(config.n_folds)
-            for name in (NO_SEARCH, *CONTESTANTS)
+            for name in (NO_SEARCH, *VARIANTS)
         ]
 
-    def expected_seconds(self, config: MnistConfig, windows: Windows, job: Job) -> float:
+    def expected_seconds(self, config: MnistConfig, windows: Windows, job: RaceJob) -> float:
         n_images = len(DIGITS) * (config.per_class + config.valid_per_class / 3)
         training = SECONDS_PER_IMAGE * n_images * min(N_EPOCHS, config.max_epochs)
-        if job["method"] == NO_SEARCH:
+        if job.method == NO_SEARCH:
             return training
-        if find_method(CONTESTANTS[job["method"]].method).by_trials:
+        if find_method(VARIANTS[job.method].method).by_trials:
             return training * (config.trials[-1] + len(config.trials))
         n_steps = len(DIGITS) * config.per_class * config.epochs[-1]
         return SECONDS_PER_IMAGE * STEP_COST * n_steps + training * len(config.epochs)
 
-    def run(self, config: MnistConfig, windows: Windows, job: Job) -> Result:
-        fold = _fold(config, windows, job["fold"])
-        if job["method"] == NO_SEARCH:
-            return no_race(config, fold)
-        contestant = CONTESTANTS[job["method"]]
-        by_trials = find_method(contestant.method).by_trials
-        course = Course(config.trials if by_trials else config.epochs, "number")
-        return race(contestant, config, fold, course, image_pool())
+    def run(self, config: MnistConfig, windows: Windows, job: RaceJob) -> RaceResult:
+        fold = _fold(config, windows, job.fold)
+        if job.method == NO_SEARCH:
+            return baseline_result(config, fold)
+        variant = VARIANTS[job.method]
+        by_trials = find_method(variant.method).by_trials
+        stops = config.trials if by_trials else config.epochs
+        return race(variant, config, fold, Checkpoints(stops, "number"), image_pool())
 
-    def table(self, records: Sequence[Record]) -> Table:
+    def table(self, records: Records) -> ResultTable:
         return race_table("Random policies and gradients on four digits", records)
 
-    def figure(self, records: Sequence[Record]) -> Figure:
+    def figure(self, records: Records) -> Figure:
         figure = Figure(figsize=(13, 5), layout="constrained")
         left, right = figure.subplots(1, 2)
-        panel = race_panel("Test accuracy", records, list(CONTESTANTS), "balanced_accuracy")
-        draw_race(left, panel, {name: f"C{i}" for i, name in enumerate(CONTESTANTS)})
+        panel = race_panel("Test accuracy", records, list(VARIANTS), "balanced_accuracy")
+        draw_race(left, panel, {name: f"C{i}" for i, name in enumerate(VARIANTS)})
         left.set(xlabel="computing time of the search (s)", ylabel="accuracy on test images")
         add_race_legend(figure, [panel])
-        searches = [one for one in records if one.job["method"] != NO_SEARCH]
-        if searches:
-            draw_selected(right, *selected(searches))
+        if searches_only(records):
+            use = operation_use(records)
+            draw_selected(right, use.tables, use.rows, use.operations)
         return figure
 
 
 def _fold(config: MnistConfig, windows: Windows, number: int) -> Fold:
-    """Draw images of each digit to train on and to judge by.
+    """Draw training and validation images of each digit.
 
     MNIST has test images of its own; of scikit-learn's digits, a quarter of the chunks is for
-    testing. Chunks take the place of subjects, so that nobody is on two sides.
+    testing. Chunks take the place of subjects, so that the parts are disjoint.
     """
     seed = Seeds(config.seed).integer("fold", fold=number)
     rng = np.random.default_rng(seed)
@@ -175,15 +191,15 @@ def _fold(config: MnistConfig, windows: Windows, number: int) -> Fold:
     train = windows.of_subjects(shuffled[:cut])
     valid = windows.of_subjects(shuffled[cut:])
     return Fold(
-        _most(train, config.per_class, rng),
-        _most(valid, config.valid_per_class, rng),
+        _draw(train, config.per_class, rng),
+        _draw(valid, config.valid_per_class, rng),
         windows.of_subjects(tested),
         seed,
     )
 
 
-def _most(windows: Windows, per_class: int, rng: np.random.Generator) -> Windows:
-    """Take so many images of each class, or all if there are fewer."""
+def _draw(windows: Windows, per_class: int, rng: np.random.Generator) -> Windows:
+    """Draw up to so many images of each class."""
     order = rng.permutation(len(windows))
     labels = windows.y.numpy()[order]
     kept = [order[labels == label][:per_class] for label in range(windows.n_classes)]

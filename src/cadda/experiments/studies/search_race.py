@@ -1,8 +1,8 @@
 """Which method finds how good a policy in how much time.
 
-Figure 4 of the paper and its forms in the appendix: each search is stopped every now and then, a
-model is trained from scratch with the policy found so far, and the test score of the best of these
-by validation stands until a better one comes.
+Figure 4 of the paper and its variants in the appendix: each search is stopped at some times, and a
+model is trained from scratch with the policy found so far. The curve is the test score of the best
+of these policies by validation.
 """
 
 from __future__ import annotations
@@ -15,61 +15,61 @@ from pydantic import Field, field_validator
 
 from cadda.data.windows import Windows
 from cadda.experiments.operations import chosen_operations
-from cadda.experiments.race_results import METRICS, race_panel, race_table
-from cadda.experiments.racing import NO_SEARCH, Contestant, Course, no_race, parse_contestant, race
-from cadda.experiments.study import Job, Names, Planned, Record, Result, Several, Study
-from cadda.experiments.tables import Table
+from cadda.experiments.racing import (
+    METRICS,
+    NO_SEARCH,
+    Checkpoints,
+    MethodVariant,
+    RaceJob,
+    RaceResult,
+    baseline_result,
+    parse_variant,
+    race,
+    race_panel,
+    race_table,
+)
+from cadda.experiments.study import Names, PlanOnly, Record, Several, Study
+from cadda.experiments.tables import ResultTable
 from cadda.experiments.training import (
     Fold,
     TrainingConfig,
     check_training,
-    fold_of,
-    seconds_of,
+    make_fold,
+    training_seconds,
 )
 from cadda.reporting.figures.race import plot_race
 
-__all__ = ["SAME_JOBS", "RaceConfig", "RaceStudy", "SearchRace", "race_scales"]
+__all__ = ["SAME_JOBS", "MethodRaceStudy", "RaceConfig", "RaceStudy", "SearchRace", "race_scales"]
 
 SAME_JOBS = ("search-race", "ablation", "selected-operations")
-"""Studies in which a method, a fold and the same settings mean the same job."""
+"""Studies in which the same method, fold and settings are the same job."""
 
 
 class RaceConfig(TrainingConfig):
     """Settings of studies that race searches."""
 
-    methods: Planned[Names] = Field((NO_SEARCH,), min_length=1)
-    """What is compared; `none` trains without augmentation."""
+    methods: PlanOnly[Names] = Field((NO_SEARCH,), min_length=1)
+    """Methods to compare; `none` trains without augmentation."""
     stops: Several[float] = Field((10.0, 40.0), min_length=1)
-    """Seconds of computing after which a model is trained with the policy found so far."""
+    """Computing times in seconds at which a model is trained with the policy found so far."""
     operations: Names | None = None
-    """Operations to choose from; none: all that mean something on the montage."""
+    """Operations to choose from; none: all that apply to the montage."""
 
     @field_validator("stops")
     @classmethod
-    def _rising(cls, stops: tuple[float, ...]) -> tuple[float, ...]:
+    def _increasing(cls, stops: tuple[float, ...]) -> tuple[float, ...]:
         if min(stops) <= 0 or list(stops) != sorted(set(stops)):
-            raise ValueError("must be positive and rise")
+            raise ValueError("must be positive and increase")
         return stops
 
 
 Config = TypeVar("Config", bound=RaceConfig)
+Job = TypeVar("Job", bound=RaceJob)
 
 
+# Plain values that `RaceConfig` checks.
 def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Give the scales of a race.
-
-    Parameters
-    ----------
-    quick : sequence of str
-        Methods of the smallest scale, beside no augmentation.
-    full : sequence of str
-        Methods of the others.
-
-    Returns
-    -------
-    dict of str to dict
-        Settings by scale.
-    """
+    """Return settings by scale: the quick scale has other methods than the full ones."""
     return {
         "quick": {
             "methods": (NO_SEARCH, *quick),
@@ -96,81 +96,68 @@ def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str
     }
 
 
-class RaceStudy(Study[Config]):
-    """Races searches, a job per fold and contestant; its subclasses say which."""
+class RaceStudy(Study[Config, Job, RaceResult]):
+    """Race searches, a job per fold and method."""
 
+    result_type = RaceResult
     title: ClassVar[str]
-    """What the table is called."""
+    """Title of the table."""
 
-    def contestant(self, name: str) -> Contestant:
-        """Say what a name stands for.
-
-        Parameters
-        ----------
-        name : str
-            One of the methods of the settings, but not ``"none"``.
-
-        Returns
-        -------
-        Contestant
-            How to search; an unknown name raises `ValueError`.
-        """
-        return parse_contestant(name)
+    def variant(self, name: str) -> MethodVariant:
+        """Return the method and settings of a name in ``methods``; `ValueError` if unknown."""
+        return parse_variant(name)
 
     def fold(self, config: Config, windows: Windows, job: Job) -> Fold:
-        """Give the data of a job.
+        """Return the data of a job."""
+        return make_fold(config, windows, job.fold)
 
-        Parameters
-        ----------
-        config : RaceConfig
-            The settings.
-        windows : Windows
-            All windows.
-        job : dict
-            One of the jobs.
-
-        Returns
-        -------
-        Fold
-            What to train on, to judge by and to test on.
-        """
-        return fold_of(config, windows, job["fold"])
-
-    def jobs(self, config: Config, windows: Windows) -> list[Job]:
+    def check(self, config: Config, windows: Windows) -> None:
+        """Raise an error for settings that do not fit the data."""
         for name in config.methods:
             if name != NO_SEARCH:
-                self.contestant(name)
+                self.variant(name)
         chosen_operations(windows, config.operations)
         check_training(config, windows)
+
+    def expected_seconds(self, config: Config, windows: Windows, job: Job) -> float:
+        training = training_seconds(config, windows)
+        if job.method == NO_SEARCH:
+            return training
+        return config.stops[-1] + training * len(config.stops)
+
+    def run(self, config: Config, windows: Windows, job: Job) -> RaceResult:
+        fold = self.fold(config, windows, job)
+        if job.method == NO_SEARCH:
+            return baseline_result(config, fold)
+        checkpoints = Checkpoints(config.stops)
+        return race(self.variant(job.method), config, fold, checkpoints, config.operations)
+
+    def table(self, records: Sequence[Record[Job, RaceResult]]) -> ResultTable:
+        return race_table(self.title, records)
+
+    def figure(self, records: Sequence[Record[Job, RaceResult]]) -> Figure:
+        names = list(dict.fromkeys(record.job.method for record in records))
+        return plot_race([[race_panel("", records, names, metric)] for metric in METRICS])
+
+
+class MethodRaceStudy(RaceStudy[RaceConfig, RaceJob]):
+    """Race searches with the settings and jobs that several studies share."""
+
+    config_type = RaceConfig
+    job_type = RaceJob
+
+    def jobs(self, config: RaceConfig, windows: Windows) -> list[RaceJob]:
+        self.check(config, windows)
         return [
-            {"fold": fold, "method": name}
+            RaceJob(fold=fold, method=name)
             for fold in range(config.n_folds)
             for name in config.methods
         ]
 
-    def expected_seconds(self, config: Config, windows: Windows, job: Job) -> float:
-        one = seconds_of(config, windows)
-        return one if job["method"] == NO_SEARCH else config.stops[-1] + one * len(config.stops)
 
-    def run(self, config: Config, windows: Windows, job: Job) -> Result:
-        fold, name = self.fold(config, windows, job), job["method"]
-        if name == NO_SEARCH:
-            return no_race(config, fold)
-        course = Course(config.stops)
-        return race(self.contestant(name), config, fold, course, config.operations)
+class SearchRace(MethodRaceStudy):
+    """Race all methods, with one policy and with one per class."""
 
-    def table(self, records: Sequence[Record]) -> Table:
-        return race_table(self.title, records)
-
-    def figure(self, records: Sequence[Record]) -> Figure:
-        names = list(dict.fromkeys(record.job["method"] for record in records))
-        return plot_race([[race_panel("", records, names, metric)] for metric in METRICS])
-
-
-class SearchRace(RaceStudy[RaceConfig]):
-    """All methods against each other, with one policy and with one per class."""
-
-    config_type = RaceConfig
     title = "Searches against each other"
     same_jobs_as = SAME_JOBS
     scales = race_scales(
@@ -182,15 +169,15 @@ class SearchRace(RaceStudy[RaceConfig]):
         ),
     )
 
-    def figure(self, records: Sequence[Record]) -> Figure:
-        names = list(dict.fromkeys(record.job["method"] for record in records))
+    def figure(self, records: Sequence[Record[RaceJob, RaceResult]]) -> Figure:
+        names = list(dict.fromkeys(record.job.method for record in records))
         searches = [name for name in names if name != NO_SEARCH]
         groups = {
             "(a) one policy for all classes": [
-                name for name in searches if not self.contestant(name).classwise
+                name for name in searches if not self.variant(name).classwise
             ],
             "(b) a policy for each class": [
-                name for name in searches if self.contestant(name).classwise
+                name for name in searches if self.variant(name).classwise
             ],
         }
         return plot_race(

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from cadda.reporting.figures.panels import panel_grid
 
-__all__ = ["Path", "plot_paths"]
+__all__ = ["DescentCurve", "plot_descents"]
 
 SHADES = {"relaxation": "Blues", "straight-through": "Oranges"}
 """Colour map of each gradient; the higher the learning rate, the darker."""
@@ -20,7 +20,7 @@ LIGHTEST, DARKEST = 0.25, 0.95
 
 
 @dataclass(frozen=True)
-class Path:
+class DescentCurve:
     """A descent.
 
     Parameters
@@ -41,7 +41,7 @@ class Path:
     lr: float
 
 
-def plot_paths(panels: Mapping[str, Sequence[Path]]) -> Figure:
+def plot_descents(panels: Mapping[str, Sequence[DescentCurve]]) -> Figure:
     """Draw descents, a panel per operation.
 
     Parameters
@@ -55,12 +55,12 @@ def plot_paths(panels: Mapping[str, Sequence[Path]]) -> Figure:
         One line per descent, coloured by its gradient, in shades by its learning rate.
     """
     figure, every = panel_grid(list(panels), "step")
-    lrs = sorted({path.lr for paths in panels.values() for path in paths})
+    lrs = sorted({curve.lr for curves in panels.values() for curve in curves})
     shade = dict(zip(lrs, np.linspace(LIGHTEST, DARKEST, len(lrs) + 1)[1:], strict=True))
-    for axes, paths in zip(every, panels.values(), strict=True):
-        for path in paths:
-            colour = colormaps[SHADES[path.gradient]](shade[path.lr])
-            axes.plot(path.steps, path.values, color=colour, linewidth=1)
+    for axes, curves in zip(every, panels.values(), strict=True):
+        for curve in curves:
+            colour = colormaps[SHADES[curve.gradient]](shade[curve.lr])
+            axes.plot(curve.steps, curve.values, color=colour, linewidth=1)
         axes.set_ylim(0, 1)
     figure.supylabel("p or µ, as the title says", fontsize=9)
     _add_legend(figure, shade)
@@ -70,7 +70,7 @@ def plot_paths(panels: Mapping[str, Sequence[Path]]) -> Figure:
 def _add_legend(figure: Figure, shade: Mapping[float, float]) -> None:
     """Explain colours, and shades in grey."""
     lines = [
-        *(Line2D([], [], color=colormaps[name](0.8), label=one) for one, name in SHADES.items()),
+        *(Line2D([], [], color=colormaps[name](0.8), label=kind) for kind, name in SHADES.items()),
         *(
             Line2D([], [], color=colormaps["Greys"](dark), label=f"learning rate {lr:g}")
             for lr, dark in shade.items()

@@ -17,6 +17,7 @@ from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_interval
 from cadda.reporting.figures.heatmap import draw_heatmap
 
 __all__ = [
+    "RaceCurve",
     "RacePanel",
     "add_race_legend",
     "at_stops",
@@ -39,8 +40,8 @@ ENTRY_WIDTH = 2.1
 LINE_WIDTH, WIDER = 1.2, 0.25
 
 Numbers = NDArray[np.float64]
-Run = Sequence[tuple[float, float]]
-"""Points (seconds, value) of one search, one for each stop, in the order of time."""
+RaceCurve = Sequence[tuple[float, float]]
+"""Points (seconds, value) of one search, one for each stop, in order of time."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class RacePanel:
 
     title: str
     label: str
-    curves: Mapping[str, Sequence[Run]]
+    curves: Mapping[str, Sequence[RaceCurve]]
     level: Sequence[float]
 
 
@@ -159,7 +160,7 @@ def _limits(seconds: Numbers) -> tuple[float, float]:
     return float(middle / half), float(middle * half)
 
 
-def at_stops(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
+def at_stops(runs: Sequence[RaceCurve]) -> tuple[Numbers, Numbers]:
     """Bring together what runs have at the same stop, whose times differ a little.
 
     Parameters
