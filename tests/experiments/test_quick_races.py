@@ -6,86 +6,80 @@ import numpy as np
 import pytest
 
 import cadda
-from cadda.compute import open_engine
 from cadda.data.datasets.mnist import read_digits
-from cadda.experiments.folder import StudyFolder
-from cadda.experiments.preparing import prepare
+from cadda.experiments import draw_study, run_study
 from cadda.experiments.registry import find_study
-from cadda.experiments.runner import run_missing
+from cadda.experiments.studies.data_regime import RegimeJob
 from cadda.experiments.studies.mnist import MnistConfig, _fold
 
 
 def quick(name, folder, **changes):
-    """Run a study and give it with its plan and what was done."""
-    work, plan = prepare(name, "quick", changes, "simulated", lambda one: one, lambda *args: None)
-    target = StudyFolder(folder)
-    with open_engine("serial") as engine:
-        target.begin(plan, work.config)
-        progress = run_missing(work, plan, target, engine, lambda event: None)
-    assert not progress.missing, progress.failures
-    return work.study, plan, progress.records
+    """Run a study and return it with its result."""
+    result = run_study(name, scale="quick", settings=changes, out=folder)
+    assert not result.progress.missing, result.progress.failures
+    return find_study(name), result
 
 
 def test_search_race_has_a_panel_for_each_kind_of_policy(tmp_path):
-    study, plan, records = quick("search-race", tmp_path)
-    figure = study.figure(records)
-    titles = [axes.get_title() for axes in figure.axes]
+    _, result = quick("search-race", tmp_path)
+    titles = [axes.get_title() for axes in result.figure.axes]
     assert titles[:2] == ["(a) one policy for all classes", "(b) a policy for each class"]
-    names = [row[0] for row in study.table(records).rows]
+    names = [row[0] for row in result.table.rows]
     assert names == ["none", "adda", "cadda", "classwise:fast_autoaugment"]
-    assert [file.suffix for file in StudyFolder(tmp_path).save_figure(figure, plan)] == [
-        ".png",
-        ".svg",
-    ]
+    assert result.files == (tmp_path / "search-race.png",)
+    again = draw_study("search-race", tmp_path, formats=["svg"])
+    assert again.table == result.table
+    assert again.files == (tmp_path / "search-race.svg",)
 
 
 def test_ablation_takes_parts_away(tmp_path):
-    study, _, records = quick("ablation", tmp_path)
-    losses = [record.result["points"][-1]["valid_loss"] for record in records]
-    assert len(study.table(records).rows) == len(losses) == 5
-    settings = [dict(study.contestant(one.job["method"]).settings) for one in records[1:4]]
+    study, result = quick("ablation", tmp_path)
+    assert len(result.table.rows) == len(result.records) == 5
+    jobs = [record.job for record in result.records]
+    settings = [dict(study.variant(job.method).settings) for job in jobs[1:4]]
     assert settings == [{}, {"estimator": "straight-through"}, {"sampling": "mixture"}]
-    with pytest.raises(ValueError, match="unknown form 'with RELAX'"):
-        study.contestant("with RELAX")
+    with pytest.raises(ValueError, match="unknown variant 'with RELAX'"):
+        study.variant("with RELAX")
 
 
 def test_selected_operations_has_a_row_for_each_class(tmp_path):
-    study, _, records = quick("selected-operations", tmp_path)
-    rows = study.table(records).rows
-    assert [row[:2] for row in rows] == [
+    _, result = quick("selected-operations", tmp_path)
+    assert [row[:2] for row in result.table.rows] == [
         ("adda", "all classes"),
         *(("cadda", name) for name in ("W", "N1", "N2", "N3", "R")),
     ]
-    labels = [text.get_text() for text in study.figure(records).axes[0].get_yticklabels()]
+    labels = [text.get_text() for text in result.figure.axes[0].get_yticklabels()]
     assert labels[1] == "cadda: W"
 
 
 def test_data_regime_tests_the_same_people_with_more_nights(tmp_path):
-    study, _, records = quick("data-regime", tmp_path)
-    sizes = {one.job["nights"]: one.result["points"][0]["n_train"] for one in records}
+    study, result = quick("data-regime", tmp_path)
+    sizes = {record.job.nights: record.result.points[0].n_train for record in result.records}
     assert sizes[2] == 2 * sizes[1]
     windows = cadda.simulate_sleep(n_subjects=8, n_windows=10, seed=0)
     config = study.config_type()
-    few, more = (study.fold(config, windows, {"fold": 0, "nights": n}) for n in (1, 2))
+    few, more = (
+        study.fold(config, windows, RegimeJob(fold=0, method="none", nights=n)) for n in (1, 2)
+    )
     assert few.test.subjects == more.test.subjects
     assert set(few.train.subjects) < set(more.train.subjects)
     assert not set(more.train.subjects) & set(more.valid.subjects)
-    assert len(study.figure(records).axes) == 4
+    assert len(result.figure.axes) == 4
     with pytest.raises(ValueError, match="`nights` must be from 1 to 3"):
         study.jobs(study.config_type(nights=(4,)), windows)
 
 
 def test_mnist_searches_digits(tmp_path):
-    study, plan, records = quick("mnist", tmp_path)
-    assert plan.data.name == "scikit-learn's digits"
-    rows = {record.job["method"]: record.result.get("rows") for record in records}
-    assert rows["classwise:random"] == rows["cadda"] == ["4", "6", "8", "9"]
-    assert rows["random"] == ["*"]
-    figure = study.figure(records)
+    _, result = quick("mnist", tmp_path)
+    assert result.plan.data.name == "scikit-learn's digits"
+    rows = {record.job.method: record.result.rows for record in result.records}
+    assert rows["classwise:random"] == rows["cadda"] == ("4", "6", "8", "9")
+    assert rows["random"] == ("*",)
+    figure = result.figure
     assert len(figure.axes) == 3
     assert [axes.get_legend() for axes in figure.axes] == [None] * 3
     assert len(figure.legends) == 1
-    assert json.loads(plan.to_json())["jobs"]
+    assert json.loads(result.plan.to_json())["jobs"]
 
 
 def test_images_of_a_fold_are_on_one_side_only():
@@ -106,7 +100,7 @@ def test_digits_of_scikit_learn_look_like_mnist():
     # An 8 has two holes, so that its middle is filled; a 4 is symmetric in no way.
     eights = windows.x[windows.y == 0].mean(0)
     fours = windows.x[windows.y == 1].mean(0)
-    flipped = [float((one - one.flip(1)).square().mean()) for one in (eights, fours)]
+    flipped = [float((image - image.flip(1)).square().mean()) for image in (eights, fours)]
     assert flipped[0] < flipped[1] / 2
 
 

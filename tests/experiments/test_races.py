@@ -4,10 +4,22 @@ import numpy as np
 import pytest
 
 import cadda
-from cadda.experiments.race_results import best_so_far, race_panel, race_table, selected
-from cadda.experiments.racing import Contestant, Course, no_race, parse_contestant, race
+from cadda.experiments.racing import (
+    Checkpoints,
+    MethodVariant,
+    RaceJob,
+    RacePoint,
+    RaceResult,
+    baseline_result,
+    best_so_far,
+    operation_use,
+    parse_variant,
+    race,
+    race_panel,
+    race_table,
+)
 from cadda.experiments.study import Record
-from cadda.experiments.training import TrainingConfig, fold_of
+from cadda.experiments.training import TrainingConfig, make_fold
 from cadda.reporting.figures.race import at_stops, plot_race, plot_selected
 
 CONFIG = TrainingConfig(model="shallow", max_epochs=1, n_folds=1, valid=0.25, test=0.25)
@@ -16,59 +28,68 @@ CONFIG = TrainingConfig(model="shallow", max_epochs=1, n_folds=1, valid=0.25, te
 @pytest.fixture(scope="module")
 def fold():
     windows = cadda.simulate_sleep(n_subjects=4, n_windows=10, seed=0)
-    return fold_of(CONFIG, windows, 0)
+    return make_fold(CONFIG, windows, 0)
 
 
 def test_a_race_by_numbers_stops_where_it_should(fold):
-    made = race(Contestant("adda"), CONFIG, fold, Course((1, 3), "number"), ["sign_flip"])
-    assert [point["number"] for point in made["points"]] == [1, 3]
-    assert made["points"][0]["seconds"] < made["points"][1]["seconds"]
-    assert made["operations"] == ["sign_flip"]
-    assert np.shape(made["applied"]) == (1, 1)
+    made = race(MethodVariant("adda"), CONFIG, fold, Checkpoints((1, 3), "number"), ["sign_flip"])
+    assert [point.number for point in made.points] == [1, 3]
+    assert made.points[0].seconds < made.points[1].seconds
+    assert made.operations == ("sign_flip",)
+    assert np.shape(made.applied) == (1, 1)
 
 
 def test_a_race_by_seconds_goes_on_until_the_time_is_over(fold):
-    made = race(Contestant("cadda", classwise=True), CONFIG, fold, Course((0.01, 0.3)), None)
-    first, last = made["points"]
-    assert first["number"] == 1
-    assert last["seconds"] >= 0.3
-    assert made["rows"] == list(fold.train.class_names)
+    made = race(
+        MethodVariant("cadda", classwise=True), CONFIG, fold, Checkpoints((0.01, 0.3)), None
+    )
+    first, last = made.points
+    assert first.number == 1
+    assert last.seconds >= 0.3
+    assert made.rows == fold.train.class_names
 
 
 def test_a_search_that_ends_early_is_not_asked_for_more(fold):
     """RandAugment's grid has 2 × 10 policies; a policy that stays is not trained again."""
-    course = Course((30, 40), "number")
-    made = race(Contestant("randaugment"), CONFIG, fold, course, ["sign_flip"])
-    first, last = made["points"]
-    assert first["number"] == last["number"] == 20
+    course = Checkpoints((30, 40), "number")
+    made = race(MethodVariant("randaugment"), CONFIG, fold, course, ["sign_flip"])
+    first, last = made.points
+    assert first.number == last.number == 20
     assert first == last
 
 
 def test_the_policy_of_a_race_is_what_is_trained(fold):
     """With p held at its start, a search of no epochs would be no augmentation at all."""
-    made = race(Contestant("adda"), CONFIG, fold, Course((1,), "number"), ["gaussian_noise"])
-    plain = no_race(CONFIG, fold)["points"][0]
-    assert made["points"][0]["valid_loss"] != plain["valid_loss"]
-    assert plain["seconds"] == 0
-    assert made["applied"][0][0] == pytest.approx(0.75, abs=1e-3)
+    made = race(
+        MethodVariant("adda"), CONFIG, fold, Checkpoints((1,), "number"), ["gaussian_noise"]
+    )
+    plain = baseline_result(CONFIG, fold).points[0]
+    assert made.points[0].valid_loss != plain.valid_loss
+    assert plain.seconds == 0
+    assert made.applied[0][0] == pytest.approx(0.75, abs=1e-3)
 
 
-def test_names_of_contestants():
-    assert parse_contestant("cadda") == Contestant("cadda", classwise=True)
-    assert parse_contestant("classwise:random") == Contestant("random", classwise=True)
-    assert not parse_contestant("dada").classwise
+def test_names_of_variants():
+    assert parse_variant("cadda") == MethodVariant("cadda", classwise=True)
+    assert parse_variant("classwise:random") == MethodVariant("random", classwise=True)
+    assert not parse_variant("dada").classwise
     with pytest.raises(ValueError, match="did you mean `random`"):
-        parse_contestant("classwise:randm")
+        parse_variant("classwise:randm")
 
 
 def point(seconds, loss, accuracy):
-    return {
-        "seconds": seconds,
-        "number": int(10 * seconds),
-        "valid_loss": loss,
-        "balanced_accuracy": accuracy,
-        "macro_f1": accuracy / 2,
-    }
+    return RacePoint(
+        seconds=seconds,
+        number=int(10 * seconds),
+        valid_loss=loss,
+        balanced_accuracy=accuracy,
+        macro_f1=accuracy / 2,
+        f1_per_class={},
+        valid_balanced_accuracy=accuracy,
+        best_epoch=1,
+        n_epochs=1,
+        n_train=10,
+    )
 
 
 def test_the_best_by_validation_stands_until_a_better_one_comes():
@@ -77,17 +98,17 @@ def test_the_best_by_validation_stands_until_a_better_one_comes():
 
 
 RECORDS = [
-    Record({"fold": 0, "method": "none"}, {"points": [point(0.0, 1.0, 0.5)]}),
-    Record({"fold": 1, "method": "none"}, {"points": [point(0.0, 1.0, 0.6)]}),
+    Record(RaceJob(fold=0, method="none"), RaceResult(points=(point(0.0, 1.0, 0.5),))),
+    Record(RaceJob(fold=1, method="none"), RaceResult(points=(point(0.0, 1.0, 0.6),))),
     *(
         Record(
-            {"fold": fold, "method": "adda"},
-            {
-                "points": [point(1.0 + fold, 0.9, 0.6), point(4.0, 0.8, 0.7 + 0.1 * fold)],
-                "operations": ["sign_flip", "time_mask"],
-                "rows": ["*"],
-                "applied": [[0.2, 0.4]] if fold else [[0.4, 0.0]],
-            },
+            RaceJob(fold=fold, method="adda"),
+            RaceResult(
+                points=(point(1.0 + fold, 0.9, 0.6), point(4.0, 0.8, 0.7 + 0.1 * fold)),
+                operations=("sign_flip", "time_mask"),
+                rows=("*",),
+                applied=((0.2, 0.4),) if fold else ((0.4, 0.0),),
+            ),
         )
         for fold in (0, 1)
     ),
@@ -121,7 +142,8 @@ def test_stops_at_the_same_time_are_one():
 
 
 def test_operations_are_averaged_over_folds():
-    tables, rows, operations = selected(RECORDS[2:])
+    use = operation_use(RECORDS)
+    tables, rows, operations = use.tables, use.rows, use.operations
     np.testing.assert_allclose(tables["adda"], [[0.3, 0.2]])
     assert rows == {"adda": ["all classes"]}
     assert operations == ["sign_flip", "time_mask"]
@@ -145,8 +167,10 @@ def made_up_races(n_folds):
     """Make two methods that stop at the same times."""
     return [
         Record(
-            {"fold": fold, "method": method},
-            {"points": [point(10.0, 0.9, 0.5 + fold / 10), point(40.0, 0.8, 0.6 + fold / 10)]},
+            RaceJob(fold=fold, method=method),
+            RaceResult(
+                points=(point(10.0, 0.9, 0.5 + fold / 10), point(40.0, 0.8, 0.6 + fold / 10))
+            ),
         )
         for fold in range(n_folds)
         for method in ("none", "adda", "dada")
@@ -174,7 +198,7 @@ def test_three_folds_have_intervals_that_do_not_lie_on_each_other():
     figure = plot_race([[race_panel("", records, ["adda", "dada"], "balanced_accuracy")]])
     assert "interval of 75 %" in figure.legends[0].get_title().get_text()
     axes = figure.axes[0]
-    bars = np.array([one.get_segments() for one in axes.collections])
+    bars = np.array([lines.get_segments() for lines in axes.collections])
     np.testing.assert_allclose(bars[:, :, :, 1], [[[0.5, 0.7], [0.6, 0.8]]] * 2)
     (adda, dada), marks = bars[:, :, 0, 0], axes.lines[2]
     np.testing.assert_array_equal(marks.get_xdata(), adda)

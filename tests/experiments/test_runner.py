@@ -13,46 +13,64 @@ from cadda import Windows, simulate_sleep
 from cadda.compute import open_engine
 from cadda.exceptions import RunError
 from cadda.experiments.folder import StudyFolder
-from cadda.experiments.plan import Progress, make_plan
-from cadda.experiments.preparing import Work
-from cadda.experiments.runner import JobEnd, run_missing
-from cadda.experiments.sources import describe
-from cadda.experiments.study import Job, Planned, Record, Result, Study, StudyConfig
-from cadda.experiments.tables import Table
+from cadda.experiments.plan import AnyProgress, StudyRun, make_plan
+from cadda.experiments.runner import JobEnd, run_missing, run_study
+from cadda.experiments.sources import describe_data
+from cadda.experiments.study import (
+    AnyStudy,
+    JobResult,
+    PlanOnly,
+    Record,
+    Study,
+    StudyConfig,
+    StudyJob,
+)
+from cadda.experiments.tables import ResultTable
 
 
-def make_study() -> Study[Any]:
-    """Make it here, so that it is sent to other processes as it is."""
+class PowerJob(StudyJob):
+    number: int
+
+
+class PowerResult(JobResult):
+    power: int
+    n: int
+
+
+def make_study() -> AnyStudy:
+    """Define it here, so that it is sent to other processes by value."""
 
     class PowerConfig(StudyConfig):
         exponent: int = 2
-        n_numbers: Planned[int] = 4
-        log: Planned[str] = ""
-        broken: Planned[int] = -1
+        n_numbers: PlanOnly[int] = 4
+        log: PlanOnly[str] = ""
+        broken: PlanOnly[int] = -1
 
-    class PowerStudy(Study[PowerConfig]):
+    class PowerStudy(Study[PowerConfig, PowerJob, PowerResult]):
         config_type = PowerConfig
+        job_type = PowerJob
+        result_type = PowerResult
         scales: ClassVar = {"quick": {}}
 
-        def jobs(self, config: PowerConfig, windows: Windows) -> list[Job]:
-            return [{"number": i} for i in range(config.n_numbers)]
+        def jobs(self, config: PowerConfig, windows: Windows) -> list[PowerJob]:
+            return [PowerJob(number=i) for i in range(config.n_numbers)]
 
-        def expected_seconds(self, config: PowerConfig, windows: Windows, job: Job) -> float:
-            return 1.0 + job["number"]
+        def expected_seconds(self, config: PowerConfig, windows: Windows, job: PowerJob) -> float:
+            return 1.0 + job.number
 
-        def run(self, config: PowerConfig, windows: Windows, job: Job) -> Result:
+        def run(self, config: PowerConfig, windows: Windows, job: PowerJob) -> PowerResult:
             if config.log:
                 with open(config.log, "a") as file:  # noqa: PTH123
-                    file.write(f"{job['number']}\n")
-            if job["number"] == config.broken:
+                    file.write(f"{job.number}\n")
+            if job.number == config.broken:
                 raise ArithmeticError("no power today")
-            return {"power": job["number"] ** config.exponent, "n": len(windows)}
+            return PowerResult(power=job.number**config.exponent, n=len(windows))
 
-        def table(self, records: Sequence[Record]) -> Table:
-            rows = tuple((one.job["number"], one.result["power"]) for one in records)
-            return Table("powers", ("number", "power"), rows)
+        def table(self, records: Sequence[Record[PowerJob, PowerResult]]) -> ResultTable:
+            rows = tuple((record.job.number, record.result.power) for record in records)
+            return ResultTable("powers", ("number", "power"), rows)
 
-        def figure(self, records: Sequence[Record]) -> Figure:
+        def figure(self, records: Sequence[Record[PowerJob, PowerResult]]) -> Figure:
             return Figure()
 
     return PowerStudy()
@@ -66,22 +84,26 @@ def windows() -> Windows:
 @pytest.fixture
 def run(
     windows: Windows, tmp_path: Path
-) -> Callable[..., tuple[Progress, list[JobEnd], list[int]]]:
+) -> Callable[..., tuple[AnyProgress, list[JobEnd], list[int]]]:
     """Give a function that runs the study and says what was done."""
     log = tmp_path / "log"
 
     def runner(
         engine: str = "serial", data: Windows = windows, folder: Path = tmp_path, **changes: Any
-    ) -> tuple[Progress, list[JobEnd], list[int]]:
+    ) -> tuple[AnyProgress, list[JobEnd], list[int]]:
         log.write_text("")
         study = make_study()
         config = study.config_type(log=str(log), **changes)
-        plan = make_plan("power", study, "quick", config, data, describe(data, "simulated", ""))
+        plan = make_plan(
+            "power", study, "quick", config, data, describe_data(data, "simulated", "")
+        )
         place = StudyFolder(folder)
-        place.begin(plan, config)
+        place.start(plan, config)
         events: list[JobEnd] = []
         with open_engine(engine) as workers:
-            progress = run_missing(Work(study, config, data), plan, place, workers, events.append)
+            progress = run_missing(
+                StudyRun(study, config, data), plan, place, workers, events.append
+            )
         return progress, events, sorted(map(int, log.read_text().split()))
 
     return runner
@@ -96,14 +118,14 @@ def test_a_title_does_not_say_the_same_twice(
 ) -> None:
     study, figure = make_study(), Figure()
     plan = make_plan(
-        "power", study, "quick", study.config_type(), windows, describe(windows, data, "")
+        "power", study, "quick", study.config_type(), windows, describe_data(windows, data, "")
     )
     StudyFolder(tmp_path).save_figure(figure, plan)
     assert figure.get_suptitle() == title
 
 
-def powers(progress: Progress) -> list[int]:
-    return [record.result["power"] for record in progress.records]
+def powers(progress: AnyProgress) -> list[int]:
+    return [record.result.power for record in progress.records]
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes:2"])
@@ -132,9 +154,9 @@ def test_the_folder_of_another_study_is_refused(run: Any, tmp_path: Path) -> Non
     study = make_study()
     config = study.config_type(log="")
     data = simulate_sleep(n_subjects=1, n_windows=10)
-    info = describe(data, "simulated", "")
-    with pytest.raises(RunError, match="holds the study power, not other; give another folder"):
-        place.begin(make_plan("other", study, "quick", config, data, info), config)
+    info = describe_data(data, "simulated", "")
+    with pytest.raises(RunError, match="holds the study power, not other; choose another `out`"):
+        place.start(make_plan("other", study, "quick", config, data, info), config)
     assert place.plan.read_bytes() == before
 
 
@@ -148,7 +170,7 @@ def test_planned_settings_keep_results_and_others_do_not(run: Any, windows: Wind
     assert powers(progress) == [0, 1, 8]
     progress, _, done = run(n_numbers=3, data=windows[:8])
     assert done == [0, 1, 2]
-    assert [record.result["n"] for record in progress.records] == [8, 8, 8]
+    assert [record.result.n for record in progress.records] == [8, 8, 8]
     progress, _, done = run(n_numbers=3)
     assert not done
     assert powers(progress) == [0, 1, 4]
@@ -168,12 +190,12 @@ def test_other_names_are_other_data(run: Any, windows: Windows) -> None:
     assert run(data=renamed)[2] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("engine", ["serial", "processes:2"])
+@pytest.mark.parametrize("engine", ["serial", pytest.param("processes:2", marks=pytest.mark.slow)])
 def test_a_failed_job_does_not_stop_the_others_and_is_tried_again(engine: str, run: Any) -> None:
     progress, events, _ = run(engine, broken=1)
     assert powers(progress) == [0, 4, 9]
-    assert progress.failures == (({"number": 1}, "ArithmeticError: no power today"),)
-    assert progress.missing == ({"number": 1},)
+    assert progress.failures == ((PowerJob(number=1), "ArithmeticError: no power today"),)
+    assert progress.missing == (PowerJob(number=1),)
     assert sum(event.error is not None for event in events) == 1
     progress, _, done = run(engine)
     assert done == [1]
@@ -192,17 +214,19 @@ def test_a_half_written_result_is_done_again(run: Any, tmp_path: Path) -> None:
 
 def test_times_are_corrected_by_finished_jobs(run: Any, tmp_path: Path) -> None:
     run(n_numbers=4, broken=3)
-    plan = StudyFolder(tmp_path).read_plan("power")
-    lines = StudyFolder(tmp_path).results.read()
-    for line in lines:
-        if "result" in line:
-            line["seconds"] = 3 * line["expected"]
-    progress = plan.progress(lines)
+    study = make_study()
+    plan = StudyFolder(tmp_path).read_plan("power", PowerJob)
+    lines = [
+        line.model_copy(update={"seconds": 3 * line.expected})
+        for line in StudyFolder(tmp_path).read_results()
+    ]
+    progress = plan.progress(study, lines)
     assert progress.n_measured == 3
     assert progress.seconds_left == pytest.approx(3 * 4.0)
-    assert plan.progress([]).seconds_left == 1.0 + 2.0 + 3.0 + 4.0
-    others = [line | {"settings": {"seed": 0, "exponent": 7}} for line in lines]
-    assert plan.progress(others).seconds_left == 1.0 + 2.0 + 3.0 + 4.0
+    assert plan.progress(study, []).seconds_left == 1.0 + 2.0 + 3.0 + 4.0
+    other = {"settings": {"seed": 0, "exponent": 7}}
+    others = [line.model_copy(update=other) for line in lines]
+    assert plan.progress(study, others).seconds_left == 1.0 + 2.0 + 3.0 + 4.0
 
 
 def test_time_left_falls_to_zero(run: Any) -> None:
@@ -214,29 +238,67 @@ def test_time_left_falls_to_zero(run: Any) -> None:
 
 def test_the_plan_can_be_read_again(run: Any, tmp_path: Path) -> None:
     run()
-    plan = StudyFolder(tmp_path).read_plan("power")
-    assert plan.jobs == ({"number": 0}, {"number": 1}, {"number": 2}, {"number": 3})
+    plan = StudyFolder(tmp_path).read_plan("power", PowerJob)
+    assert plan.jobs == tuple(PowerJob(number=i) for i in range(4))
     assert plan.data.ch_names == ("Fpz-Cz", "Pz-Oz")
-    assert powers(plan.progress(StudyFolder(tmp_path).results.read())) == [0, 1, 4, 9]
+    assert powers(plan.progress(make_study(), StudyFolder(tmp_path).read_results())) == [
+        0,
+        1,
+        4,
+        9,
+    ]
 
 
-def test_results_of_a_study_with_the_same_jobs_are_taken_over(
+def test_results_of_a_study_with_the_same_jobs_are_reused(
     run: Any, windows: Windows, tmp_path: Path
 ) -> None:
-    study, source = make_study(), describe(windows, "simulated", "")
+    study, source = make_study(), describe_data(windows, "simulated", "")
     run(folder=tmp_path / "power", n_numbers=2, broken=1)
     run(folder=tmp_path / "power", n_numbers=2, exponent=3)
     plan = make_plan("like-power", study, "quick", study.config_type(n_numbers=3), windows, source)
     folder = StudyFolder(tmp_path / "like-power")
-    folder.begin(plan, study.config_type())
+    folder.start(plan, study.config_type())
     # Neither the job that failed nor those with another exponent.
-    assert folder.take_over(plan, ["no such study", "power"]) == 1
-    (record,) = plan.progress(folder.results.read()).records
-    assert record == Record({"number": 0}, {"power": 0, "n": len(windows)})
-    assert folder.results.read()[0]["taken_from"] == "power"
-    assert folder.take_over(plan, ["power"]) == 0
+    assert folder.reuse_results(plan, study, ["no such study", "power"]) == 1
+    (record,) = plan.progress(study, folder.read_results()).records
+    assert record == Record(PowerJob(number=0), PowerResult(power=0, n=len(windows)))
+    assert folder.read_results()[0].taken_from == "power"
+    assert folder.reuse_results(plan, study, ["power"]) == 0
     other = windows.standardised()
     elsewhere = make_plan(
-        "like-power", study, "quick", study.config_type(), other, describe(other, "mine", "")
+        "like-power", study, "quick", study.config_type(), other, describe_data(other, "mine", "")
     )
-    assert StudyFolder(tmp_path / "mine").take_over(elsewhere, ["power"]) == 0
+    assert StudyFolder(tmp_path / "mine").reuse_results(elsewhere, study, ["power"]) == 0
+
+
+def test_a_line_that_is_no_result_is_named(run: Any, tmp_path: Path) -> None:
+    run()
+    place = StudyFolder(tmp_path)
+    with place.results.open("a") as file:
+        file.write('{"study": 3}\n')
+    with pytest.raises(RunError, match=r"results.jsonl, line 5, is not a result of a study"):
+        place.read_results()
+
+
+@pytest.mark.parametrize("formats", [("png",), ("svg", "pdf")])
+def test_figures_have_the_same_bytes_each_time(
+    formats: tuple[str, ...], windows: Windows, tmp_path: Path
+) -> None:
+    study = make_study()
+    info = describe_data(windows, "simulated", "")
+    plan = make_plan("power", study, "quick", study.config_type(), windows, info)
+    written = []
+    for name in ("first", "second"):
+        folder = StudyFolder(tmp_path / name)
+        folder.start(plan, study.config_type())
+        figure = Figure()
+        figure.add_subplot().plot([1, 2])
+        files = folder.save_figure(figure, plan, formats)
+        assert [file.suffix[1:] for file in files] == list(formats)
+        written.append([file.read_bytes() for file in files])
+    assert written[0] == written[1]
+
+
+def test_unknown_formats() -> None:
+    with pytest.raises(ValueError, match="`formats` must be among png, svg, pdf, got 'gif'"):
+        run_study("frequency-shift", scale="quick", formats=["gif"])

@@ -19,9 +19,9 @@ from cadda.experiments.operations import (
 from cadda.experiments.training import (
     TrainingConfig,
     check_training,
-    fold_of,
-    seconds_of,
+    make_fold,
     train_and_score,
+    training_seconds,
 )
 from cadda.operations.catalogue import CATALOGUE
 
@@ -34,7 +34,7 @@ def windows() -> Windows:
 def test_nobody_is_on_two_sides(windows: Windows) -> None:
     config = TrainingConfig(valid=0.25, test=0.25)
     for number in range(4):
-        fold = fold_of(config, windows, number)
+        fold = make_fold(config, windows, number)
         parts = [fold.train.subjects, fold.valid.subjects, fold.test.subjects]
         assert sorted(itertools.chain(*parts)) == sorted(windows.subjects)
         assert [len(part) for part in parts] == [4, 2, 2]
@@ -42,26 +42,26 @@ def test_nobody_is_on_two_sides(windows: Windows) -> None:
 
 def test_folds_differ_and_do_not_depend_on_their_number(windows: Windows) -> None:
     few, many = TrainingConfig(n_folds=2), TrainingConfig(n_folds=9)
-    tests = [fold_of(many, windows, number).test.subjects for number in range(6)]
-    assert len({tuple(one) for one in tests}) > 1
-    assert fold_of(few, windows, 1).test.subjects == tests[1]
-    assert fold_of(few, windows, 0).seed != fold_of(few, windows, 1).seed
-    assert fold_of(TrainingConfig(seed=1), windows, 0).seed != fold_of(few, windows, 0).seed
+    tests = [make_fold(many, windows, number).test.subjects for number in range(6)]
+    assert len({tuple(subjects) for subjects in tests}) > 1
+    assert make_fold(few, windows, 1).test.subjects == tests[1]
+    assert make_fold(few, windows, 0).seed != make_fold(few, windows, 1).seed
+    assert make_fold(TrainingConfig(seed=1), windows, 0).seed != make_fold(few, windows, 0).seed
 
 
 def test_parts_of_the_training_windows_are_nested(windows: Windows) -> None:
     config = TrainingConfig(n_train=40)
-    whole, half = (fold_of(config, windows, 0, fraction=f) for f in (1.0, 0.5))
+    whole, half = (make_fold(config, windows, 0, fraction=f) for f in (1.0, 0.5))
     assert len(whole.train) == pytest.approx(40, abs=3)
     assert len(half.train) == pytest.approx(20, abs=3)
-    taken = {one.numpy().tobytes() for one in whole.train.x}
-    assert {one.numpy().tobytes() for one in half.train.x} < taken
+    taken = {window.numpy().tobytes() for window in whole.train.x}
+    assert {window.numpy().tobytes() for window in half.train.x} < taken
     assert whole.test.subjects == half.test.subjects
 
 
 def test_a_training_is_what_fit_and_evaluate_give(windows: Windows) -> None:
     config = TrainingConfig(model="shallow", max_epochs=3, batch_size=32, lr=5e-3)
-    fold = fold_of(config, windows, 0)
+    fold = make_fold(config, windows, 0)
     policy = PolicySpec.from_text("sign_flip p=0.5")
     result = train_and_score(config, fold, policy)
     fitted = fit(
@@ -75,10 +75,10 @@ def test_a_training_is_what_fit_and_evaluate_give(windows: Windows) -> None:
         seed=fold.seed,
     )
     scores = evaluate(fitted, fold.test)
-    assert result["balanced_accuracy"] == scores.balanced_accuracy
-    assert result["f1_per_class"] == scores.f1_per_class
-    assert result["valid_loss"] == min(one.valid_loss for one in fitted.history)
-    assert result["n_train"] == len(fold.train)
+    assert result.balanced_accuracy == scores.balanced_accuracy
+    assert result.f1_per_class == scores.f1_per_class
+    assert result.valid_loss == min(epoch.valid_loss for epoch in fitted.history)
+    assert result.n_train == len(fold.train)
 
 
 def test_mistakes_are_found_before_training(windows: Windows) -> None:
@@ -90,8 +90,11 @@ def test_mistakes_are_found_before_training(windows: Windows) -> None:
 
 def test_time_grows_with_the_windows(windows: Windows) -> None:
     config = TrainingConfig()
-    assert seconds_of(config, windows) > seconds_of(config, windows, fraction=0.5) > 0
-    assert seconds_of(TrainingConfig(max_epochs=1), windows) < seconds_of(config, windows) / 50
+    assert training_seconds(config, windows) > training_seconds(config, windows, fraction=0.5) > 0
+    assert (
+        training_seconds(TrainingConfig(max_epochs=1), windows)
+        < training_seconds(config, windows) / 50
+    )
 
 
 def test_relative_gain() -> None:
@@ -137,7 +140,7 @@ def test_every_operation_has_a_magnitude_where_it_needs_one(table: str) -> None:
         value = magnitude_of(name, table)
         assert (value is not None) == row.has_magnitude
         assert value is None or 0 < value <= 1
-    with pytest.raises(ValueError, match="`magnitudes` must have one for time_mask; give it"):
+    with pytest.raises(ValueError, match="`magnitudes` must have one for time_mask"):
         magnitude_of("time_mask", {"bandstop": 0.3})
 
 

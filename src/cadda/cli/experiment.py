@@ -49,8 +49,10 @@ Out = Annotated[
 ]
 
 Formats = Annotated[
-    list[Literal["png", "svg", "pdf"]] | None,
-    typer.Option("--format", help="Format of the figure; may be repeated.", show_default="png"),
+    list[str] | None,
+    typer.Option(
+        "--format", help="Format of the figure: png, svg or pdf; may be repeated; default: png."
+    ),
 ]
 
 

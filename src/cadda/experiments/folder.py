@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from cadda._internal.files import make_folder, replace_atomically, write_text_atomically
-from cadda._internal.jsonlines import ResultsFile
+from cadda._internal.jsonlines import JsonLines
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.experiments.config import to_toml
 from cadda.experiments.plan import AnyPlan, ResultLine, parse_plan, read_plan_name
-from cadda.experiments.registry import find_study
-from cadda.experiments.study import AnyStudy, StudyConfig
+from cadda.experiments.study import AnyStudy, StudyConfig, StudyJob
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +61,7 @@ class StudyFolder:
 
     def append_result(self, line: ResultLine) -> None:
         """Append a result, which is on disk when this returns."""
-        ResultsFile(self.results).append(line.to_json())
+        JsonLines(self.results).append(line.to_json())
 
     def start(self, plan: AnyPlan, config: StudyConfig) -> None:
         """Write settings and plan of a run; raise `RunError` in the folder of another study."""
@@ -89,9 +88,8 @@ class StudyFolder:
                     n_copied += 1
         return n_copied
 
-    def read_plan(self, study: str) -> AnyPlan:
+    def read_plan(self, study: str, job_type: type[StudyJob]) -> AnyPlan:
         """Read the plan of the last run, which must be of the given study."""
-        job_type = find_study(study).job_type
         if not self.plan.exists():
             raise RunError(f"{self.folder} has no study; run {study} with this `out` first.")
         try:
@@ -133,7 +131,7 @@ class StudyFolder:
 
 def _read_results(path: Path) -> list[ResultLine]:
     lines = []
-    for number, values in enumerate(ResultsFile(path).read(), start=1):
+    for number, values in enumerate(JsonLines(path).read(), start=1):
         try:
             lines.append(ResultLine.model_validate(values))
         except ValidationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeAlias
 
@@ -153,7 +153,7 @@ class StudyPlan(Generic[Job]):
             "study": self.study,
             "scale": self.scale,
             "settings": self.settings,
-            "data": {name: _plain(value) for name, value in asdict(self.data).items()},
+            "data": self.data.to_dict(),
             "jobs": [job.to_json() for job in self.jobs],
             "expected": list(self.expected),
         }
@@ -245,10 +245,6 @@ def prepare(
     info = describe_data(windows, data_name, study.data_summary(windows))
     plan = make_plan(name, study, scale, config, windows, info)
     return StudyRun(study, config, windows), plan
-
-
-def _plain(value: str | float | tuple[str, ...]) -> JsonValue:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _canonical(value: JsonValue | list[Values]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,7 @@ from cadda.experiments.registry import find_study
 from cadda.experiments.sources import Reader
 from cadda.experiments.study import AnyStudy, JobResult, Record, StudyConfig, StudyJob
 from cadda.experiments.tables import ResultTable
-from cadda.runs.folder import versions
+from cadda.runs.config import versions
 from cadda.searchers.trials.protocol import one_thread
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, Any
         Finished, failed and missing jobs.
     """
     study, folder = find_study(name), _folder(name, out)
-    plan = folder.read_plan(name)
+    plan = folder.read_plan(name, study.job_type)
     return plan, plan.progress(study, folder.read_results())
 
 
@@ -325,7 +325,7 @@ def run_missing(
     measured = expected_of_measured = 0.0
     for done, future in enumerate(engine.finished(list(jobs)), start=n_jobs - len(missing) + 1):
         job = jobs[future]
-        line = plan.line(job).model_copy(update={"versions": versions()})
+        line = plan.line(job).model_copy(update={"versions": asdict(versions())})
         error = None
         try:
             result, seconds = future.result()

@@ -59,9 +59,16 @@ class DataInfo:
 
     def result_key(self) -> dict[str, JsonValue]:
         """Return what results depend on: all but the name and the summary."""
-        plain = asdict(self)
+        plain = self.to_dict()
         del plain["name"], plain["summary"]
         return plain
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return all as plain values."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
 
 
 def describe_data(windows: Windows, name: str, summary: str) -> DataInfo:

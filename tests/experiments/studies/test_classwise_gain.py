@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
 from cadda.data.splits import balanced_subset
 from cadda.experiments.config import make_config
-from cadda.experiments.studies.classwise_gain import STUDY
+from cadda.experiments.studies.classwise_gain import STUDY, ClasswiseGainJob
 from cadda.experiments.study import Record
-from cadda.experiments.training import fold_of
+from cadda.experiments.training import TrainingScores, make_fold
 
 QUICK = make_config(STUDY, "quick", {})
 
@@ -22,28 +21,29 @@ def windows() -> Windows:
     return simulate_sleep(n_subjects=6, n_windows=40)
 
 
-def test_all_ways_to_deal_out_two_operations(windows: Windows) -> None:
+def test_all_ways_to_assign_two_operations(windows: Windows) -> None:
     changes = {"n_folds": 2, "operations": "sign_flip,time_reverse,channel_dropout"}
     jobs = STUDY.jobs(make_config(STUDY, "quick", changes), windows)
-    policies = [json.dumps(job["policy"]) for job in jobs if job["fold"] == 1]
+    policies = [json.dumps(job.policy) for job in jobs if job.fold == 1]
     assert len(jobs) == 2 * len(policies)
     assert len(set(policies)) == len(policies) == 1 + 3 + 3 * (2**5 - 2)
-    used = [{one[0] for one in job["policy"].values()} for job in jobs]
+    used = [{operation for operation, _ in job.policy.values()} for job in jobs]
     assert max(map(len, used)) == 2
-    classwise = [job["policy"] for job in jobs if len(job["policy"]) == 5]
-    assert all(list(one) == list(windows.class_names) for one in classwise)
-    assert ["channel_dropout", 0.4] in classwise[-1].values()
+    classwise = [job.policy for job in jobs if len(job.policy) == 5]
+    assert all(list(policy) == list(windows.class_names) for policy in classwise)
+    assert ("channel_dropout", 0.4) in classwise[-1].values()
 
 
 def test_a_job_trains_on_as_many_windows_of_each_class(windows: Windows) -> None:
     policy = {
-        name: ["channel_dropout", 0.4] if name == "N3" else ["sign_flip", None]
+        name: ("channel_dropout", 0.4) if name == "N3" else ("sign_flip", None)
         for name in windows.class_names
     }
-    result = STUDY.run(QUICK, windows, {"fold": 0, "policy": policy})
-    fold = fold_of(QUICK, balanced_subset(windows, seed=0), 0)
+    result = STUDY.run(QUICK, windows, ClasswiseGainJob(fold=0, policy=policy))
+    fold = make_fold(QUICK, balanced_subset(windows, seed=0), 0)
     text = "".join(
-        f"[{name}]\n{one[0]} p=0.5{' m=0.4' if one[1] else ''}\n" for name, one in policy.items()
+        f"[{name}]\n{operation} p=0.5{' m=0.4' if magnitude else ''}\n"
+        for name, (operation, magnitude) in policy.items()
     )
     fitted = fit(
         fold.train,
@@ -55,25 +55,31 @@ def test_a_job_trains_on_as_many_windows_of_each_class(windows: Windows) -> None
         copies=0,
         seed=fold.seed,
     )
-    assert result["valid_loss"] == fitted.history[0].valid_loss
-    assert result["f1_per_class"] == evaluate(fitted, fold.test).f1_per_class
+    assert result.valid_loss == fitted.history[0].valid_loss
+    assert result.f1_per_class == evaluate(fitted, fold.test).f1_per_class
 
 
-def made_up(windows: Windows, best: dict[str, str], n_folds: int = 3) -> list[Record]:
-    """Make records in which one way to deal out is the best on validation."""
+def made_up(
+    windows: Windows, best: dict[str, str], n_folds: int = 3
+) -> list[Record[ClasswiseGainJob, TrainingScores]]:
+    """Make records in which one assignment is the best on validation."""
     records = []
     for job in STUDY.jobs(make_config(STUDY, "quick", {"n_folds": n_folds}), windows):
-        policy = {name: one[0] for name, one in job["policy"].items()}
+        policy = {name: operation for name, (operation, _) in job.policy.items()}
         is_best = policy == best
         score = 0.5 + (0.02 if "*" in policy else 0.0) + (0.05 if is_best else 0.0)
-        result: dict[str, Any] = {
-            "balanced_accuracy": score,
-            "valid_balanced_accuracy": score,
-            "f1_per_class": dict.fromkeys(windows.class_names, score / 2),
-        }
         # A lucky test score must not decide.
-        if policy == dict.fromkeys(best, "sign_flip") | {"R": "channel_dropout"}:
-            result["balanced_accuracy"] = 0.99
+        is_lucky = policy == dict.fromkeys(best, "sign_flip") | {"R": "channel_dropout"}
+        result = TrainingScores(
+            balanced_accuracy=0.99 if is_lucky else score,
+            macro_f1=score,
+            f1_per_class=dict.fromkeys(windows.class_names, score / 2),
+            valid_balanced_accuracy=score,
+            valid_loss=1.0,
+            best_epoch=1,
+            n_epochs=1,
+            n_train=10,
+        )
         records.append(Record(job, result))
     return records
 

@@ -9,6 +9,7 @@ from scipy.stats import ttest_rel
 
 import cadda
 from cadda.experiments.comparisons import compare_with_baseline, recommendation
+from cadda.experiments.racing import RaceJob, RacePoint, RaceResult
 from cadda.experiments.studies.compare import STUDY, CompareConfig, comparisons, paired_scores
 from cadda.experiments.study import Record
 
@@ -18,8 +19,19 @@ def run(*arguments, code=0):
 
 
 def record(fold, method, accuracy, n_epochs=30):
-    point = {"balanced_accuracy": accuracy, "number": n_epochs}
-    return Record({"fold": fold, "method": method}, {"points": [point]})
+    point = RacePoint(
+        seconds=1.0,
+        number=n_epochs,
+        balanced_accuracy=accuracy,
+        macro_f1=accuracy,
+        f1_per_class={},
+        valid_balanced_accuracy=accuracy,
+        valid_loss=1.0,
+        best_epoch=1,
+        n_epochs=1,
+        n_train=10,
+    )
+    return Record(RaceJob(fold=fold, method=method), RaceResult(points=(point,)))
 
 
 PLAIN = [0.50, 0.55, 0.60, 0.52, 0.58]
@@ -96,7 +108,7 @@ def test_only_folds_that_all_methods_have_are_compared():
 def test_without_none_nothing_is_recommended():
     records = [record(fold, "adda", 0.6) for fold in range(3)]
     assert comparisons(records) == []
-    assert "`none` are needed" in STUDY.sentence(records)
+    assert "`none` are needed" in STUDY.conclusion(records)
     assert STUDY.table(records).rows[0][5] is None
     assert len(STUDY.figure(records).axes[1].lines) == 1
 
@@ -113,16 +125,18 @@ def test_the_figure_shows_how_sure_gains_are():
     assert words == ["a fold", "mean", "95 % interval of the mean gain"]
 
 
-def test_more_folds_than_subjects_are_refused_before_any_job():
+def test_more_folds_than_subjects_are_an_error_before_any_job():
     windows = cadda.simulate_sleep(n_subjects=4, n_windows=10, seed=0)
     with pytest.raises(ValueError, match="from 2 to the number of subjects, 4, got 9"):
         STUDY.jobs(CompareConfig(n_folds=9), windows)
 
 
-def test_everybody_is_tested_once():
+def test_each_subject_is_tested_once():
     windows = cadda.simulate_sleep(n_subjects=7, n_windows=10, seed=0)
     config = CompareConfig(n_folds=3)
-    folds = [STUDY.fold(config, windows, {"fold": number}) for number in range(3)]
+    folds = [
+        STUDY.fold(config, windows, RaceJob(fold=number, method="none")) for number in range(3)
+    ]
     tested = [subject for fold in folds for subject in fold.test.subjects]
     assert sorted(tested) == sorted(windows.subjects)
     for fold in folds:
@@ -131,7 +145,7 @@ def test_everybody_is_tested_once():
         assert sorted(names) == sorted(windows.subjects)
 
 
-def test_the_command_compares_and_goes_on(tmp_path):
+def test_the_command_compares_and_resumes(tmp_path):
     data = tmp_path / "sleep.npz"
     cadda.simulate_sleep(n_subjects=6, n_windows=10, seed=0).save(data)
     command = (
