@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from rich.table import Table
 
-from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec.describe import short_magnitude
 from cadda.searchers.events import SearchEpoch, SearchStart, TrialEnd
 
 __all__ = ["policy_table", "sparkline"]
@@ -43,12 +42,9 @@ def policy_table(epoch: SearchEpoch | TrialEnd, start: SearchStart) -> Table:
 
 
 def _cell(operation: str, applied: float, magnitude: float, change: float) -> str:
-    entry = CATALOGUE.get(operation)
     arrow = "▲" if change > RISEN else "▼" if change < 1 / RISEN else " "
-    strength = ""
-    if entry is not None and entry.has_magnitude and not math.isnan(magnitude):
-        strength = f" {entry.amount(magnitude)}"
-    return f"{applied:.0%}{arrow}{strength}"
+    strength = short_magnitude(operation, magnitude)
+    return f"{applied:.0%}{arrow} {strength}" if strength else f"{applied:.0%}{arrow}"
 
 
 def sparkline(values: Sequence[float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from cadda.operations.catalogue import CATALOGUE
@@ -10,7 +11,7 @@ from cadda.policies.spec.text import ALL_CLASSES
 if TYPE_CHECKING:
     from cadda.policies.spec.model import StageEntry
 
-__all__ = ["describe_magnitude", "describe_stage", "row_label"]
+__all__ = ["describe_magnitude", "describe_stage", "row_label", "short_magnitude"]
 
 MOST_ENTRIES = 3
 
@@ -31,6 +32,14 @@ def describe_magnitude(operation: str, magnitude: float | None) -> str:
     if known is not None:
         return known.describe(magnitude)
     return "" if magnitude is None else f"magnitude {magnitude:.2f}"
+
+
+def short_magnitude(operation: str, magnitude: float | None) -> str:
+    """Return a magnitude without the name of its quantity, such as ``"2.5 Hz"``; NaN is None."""
+    known = CATALOGUE.get(operation)
+    if magnitude is None or math.isnan(magnitude) or (known and not known.has_magnitude):
+        return ""
+    return known.amount(magnitude) if known else f"µ {magnitude:.2f}"
 
 
 def row_label(row: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.describe import row_label
+from cadda.policies.spec.describe import row_label, short_magnitude
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.tables import summarise
 from cadda.reporting.figures.heatmap import draw_heatmap
@@ -37,7 +35,9 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
         [[f"{value:.0%}" for value in row] for row in table.applied],
         rows=[row_label(name) for name in table.rows],
         columns=table.operations,
-        notes=[list(map(_amount, table.operations, row)) for row in table.magnitude.tolist()],
+        notes=[
+            list(map(short_magnitude, table.operations, row)) for row in table.magnitude.tolist()
+        ],
         fontsize=9,
     )
     axes.tick_params(axis="x", rotation=40)
@@ -47,11 +47,3 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
     method = policy.provenance.method
     axes.set_title("Operations used" + (f" by the policy that {method} found" if method else ""))
     return figure
-
-
-def _amount(operation: str, magnitude: float) -> str:
-    """Describe a magnitude in its unit, if the operation has one."""
-    entry = CATALOGUE.get(operation)
-    if entry is None or not entry.has_magnitude or not np.isfinite(magnitude):
-        return ""
-    return entry.amount(magnitude)

@@ -8,7 +8,12 @@ import numpy as np
 
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec.describe import describe_magnitude, describe_stage, row_label
+from cadda.policies.spec.describe import (
+    describe_magnitude,
+    describe_stage,
+    row_label,
+    short_magnitude,
+)
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.tables import PolicySummary, summarise
 from cadda.reporting.html.formatting import percent
@@ -108,16 +113,9 @@ def _use(table: PolicySummary, row: int, n: int) -> OperationUse:
         applied=applied,
         share=percent(applied),
         amount=describe_magnitude(table.operations[n], magnitude),
-        short=_short(table.operations[n], magnitude),
+        short=short_magnitude(table.operations[n], magnitude),
         depth=round(applied / strongest, 3),
     )
-
-
-def _short(operation: str, magnitude: float | None) -> str:
-    entry = CATALOGUE.get(operation)
-    if magnitude is None or (entry is not None and not entry.has_magnitude):
-        return ""
-    return f"µ {magnitude:.2f}" if entry is None else entry.amount(magnitude)
 
 
 def _card(name: str, uses: list[OperationUse]) -> Card:
