@@ -8,7 +8,7 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import pytest
 
@@ -32,7 +32,8 @@ def public_objects(module_name: str) -> Iterator[tuple[str, Any]]:
     module = importlib.import_module(module_name)
     for name in getattr(module, "__all__", []):
         value = inspect.getattr_static(module, name, None) or getattr(module, name)
-        if getattr(value, "__module__", None) != module_name:
+        is_alias = get_origin(value) is not None
+        if is_alias or getattr(value, "__module__", None) != module_name:
             continue
         yield f"{module_name}.{name}", value
         if inspect.isclass(value):

@@ -9,14 +9,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from cadda._internal.validation import (
-    Betas,
-    Count,
-    NonNegative,
-    Positive,
-    describe_error,
-    validated_dataclass,
-)
+from cadda._internal.text import describe_error
+from cadda._internal.validation import Betas, Count, NonNegative, Positive, validated_dataclass
 from cadda.training.settings import TrainingSettings
 
 

@@ -1,12 +1,24 @@
-"""Phrases that messages share."""
+"""Phrases that messages share, and errors of others as one sentence."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-__all__ = ["did_you_mean", "short_reason", "warning_key"]
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+__all__ = [
+    "describe_error",
+    "did_you_mean",
+    "is_unknown_name",
+    "python_place",
+    "short_reason",
+    "warning_key",
+]
+
+MAX_QUOTED = 60
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -23,9 +35,102 @@ def short_reason(error: BaseException) -> str:
     """
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if isinstance(error, ValidationError):
+        return describe_error(error)
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 def warning_key(text: str) -> str:
     """Return a warning without percentages: one with other percentages is not a new warning."""
     return re.sub(r"\d+%", "", text)
+
+
+def describe_error(
+    error: ValidationError,
+    *,
+    noun: str = "setting",
+    known: Collection[str] = (),
+    place: Callable[[Sequence[int | str]], str] | None = None,
+) -> str:
+    """Return the first problem that pydantic found, without a full stop.
+
+    For example ``"`n_folds` must be a valid integer, got 'many' (1 more problem)"``. An unknown
+    name comes first, as a field that is missing may only be misspelt.
+
+    Parameters
+    ----------
+    error : ValidationError
+        What pydantic raised.
+    noun : str
+        What an unknown name should have been, such as ``"setting of this study"``.
+    known : collection of str
+        Names to suggest instead of an unknown one.
+    place : callable | None
+        Returns the name of a place from its path; None writes it as in Python.
+    """
+    errors = sorted(error.errors(include_url=False), key=is_unknown_name, reverse=True)
+    first = errors[0]
+    path = first["loc"]
+    more = f" ({len(errors) - 1} more problem{'s' * (len(errors) > 2)})" if errors[1:] else ""
+    if is_unknown_name(first):
+        hint = did_you_mean(str(path[-1]), known)
+        if known and not hint:
+            hint = f"; there are {', '.join(known)}"
+        rule, more = f"is not a {noun}{hint}", ""
+    else:
+        rule = _rule(first) + _value(first)
+    if not path:
+        return rule + more
+    colon = "" if rule.startswith(("must ", "is ")) else ":"
+    return f"{(place or python_place)(path)}{colon} {rule}{more}"
+
+
+def python_place(path: Sequence[int | str]) -> str:
+    """Return a place in nested data such as ```policy.all[0].stages```."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return f"`{''.join(parts).lstrip('.')}`"
+
+
+def is_unknown_name(detail: ErrorDetails) -> bool:
+    """Return whether pydantic found a name that does not exist."""
+    return detail["type"] in ("extra_forbidden", "unexpected_keyword_argument")
+
+
+def _rule(detail: ErrorDetails) -> str:
+    """Return the rule that was broken, such as ``"must be at least 1"``."""
+    kind = detail["type"]
+    if kind in ("missing", "missing_argument"):
+        return "is missing"
+    if kind == "too_long":
+        return f"must have at most {detail['ctx']['max_length']} items"
+    if kind == "string_pattern_mismatch":
+        return "must be a name of small letters, digits and underscores"
+    rule = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    for old, new in _REPHRASED.items():
+        rule = rule.replace(old, new)
+    if kind.endswith(("_parsing", "_from_float")):
+        # Why a value is no number can be seen from the value.
+        rule = rule.partition(",")[0]
+    return rule.removesuffix(".")
+
+
+_REPHRASED = {
+    "Input should": "must",
+    "Value should": "must",
+    "Dictionary should": "must",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "above",
+    "less than": "below",
+    "a valid boolean": "true or false",
+}
+
+
+def _value(detail: ErrorDetails) -> str:
+    """Return the value that broke a rule, unless it is long or not the value's fault."""
+    given = detail["input"]
+    is_mapping = isinstance(given, dict) and len(given) > 0
+    is_absent = detail["type"] in ("missing", "missing_argument", "too_long")
+    if is_mapping or is_absent or not detail["loc"]:
+        return ""
+    return f", got {given!r}" if len(repr(given)) <= MAX_QUOTED else ""

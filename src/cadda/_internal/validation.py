@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from typing import Annotated, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
 import pydantic.dataclasses
 import torch
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, WrapValidator
-from pydantic_core import ErrorDetails
 from torch import Tensor
 
-from cadda._internal.text import did_you_mean
+from cadda._internal.text import describe_error, is_unknown_name
 
 __all__ = [
     "NONE_WORD",
@@ -26,8 +25,6 @@ __all__ = [
     "check_magnitude",
     "check_positive",
     "check_windows",
-    "describe_error",
-    "python_place",
     "read_none",
     "split_commas",
     "validated_dataclass",
@@ -35,10 +32,6 @@ __all__ = [
 
 NONE_WORD = "none"
 """None in files and on the command line, which have no value for it."""
-
-MAX_QUOTED = 60
-
-_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 Kind = TypeVar("Kind")
 
@@ -71,98 +64,10 @@ def validated_dataclass(kind: type[Kind]) -> type[Kind]:
     return cast("type[Kind]", made)
 
 
-def describe_error(
-    error: ValidationError,
-    *,
-    noun: str = "setting",
-    known: Collection[str] = (),
-    place: Callable[[Sequence[int | str]], str] | None = None,
-) -> str:
-    """Return the first problem that pydantic found, without a full stop.
-
-    For example ``"`n_folds` must be a valid integer, got 'many' (1 more problem)"``. An unknown
-    name comes first, as a field that is missing may only be misspelt.
-
-    Parameters
-    ----------
-    error : ValidationError
-        What pydantic raised.
-    noun : str
-        What an unknown name should have been, such as ``"setting of this study"``.
-    known : collection of str
-        Names to suggest instead of an unknown one.
-    place : callable | None
-        Returns the name of a place from its path; None writes it as in Python.
-    """
-    errors = sorted(
-        error.errors(include_url=False), key=lambda detail: detail["type"] not in _UNKNOWN
-    )
-    first = errors[0]
-    path = first["loc"]
-    more = f" ({len(errors) - 1} more problem{'s' * (len(errors) > 2)})" if errors[1:] else ""
-    if first["type"] in _UNKNOWN:
-        hint = did_you_mean(str(path[-1]), known)
-        if known and not hint:
-            hint = f"; there are {', '.join(known)}"
-        rule, more = f"is not a {noun}{hint}", ""
-    else:
-        rule = _rule(first) + _value(first)
-    if not path:
-        return rule + more
-    colon = "" if rule.startswith(("must ", "is ")) else ":"
-    return f"{(place or python_place)(path)}{colon} {rule}{more}"
-
-
 def _as_argument_error(error: ValidationError, known: Collection[str]) -> ValueError | TypeError:
     text = f"{describe_error(error, known=known)}."
-    is_unknown = any(detail["type"] in _UNKNOWN for detail in error.errors(include_url=False))
+    is_unknown = any(map(is_unknown_name, error.errors(include_url=False)))
     return TypeError(text) if is_unknown else ValueError(text)
-
-
-def python_place(path: Sequence[int | str]) -> str:
-    """Return a place in nested data such as ```policy.all[0].stages```."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return f"`{''.join(parts).lstrip('.')}`"
-
-
-def _rule(detail: ErrorDetails) -> str:
-    """Return the rule that was broken, such as ``"must be at least 1"``."""
-    kind = detail["type"]
-    if kind in ("missing", "missing_argument"):
-        return "is missing"
-    if kind == "too_long":
-        return f"must have at most {detail['ctx']['max_length']} items"
-    if kind == "string_pattern_mismatch":
-        return "must be a name of small letters, digits and underscores"
-    rule = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
-    for old, new in _REPHRASED.items():
-        rule = rule.replace(old, new)
-    if kind.endswith(("_parsing", "_from_float")):
-        # Why a value is no number can be seen from the value.
-        rule = rule.partition(",")[0]
-    return rule.removesuffix(".")
-
-
-_REPHRASED = {
-    "Input should": "must",
-    "Value should": "must",
-    "Dictionary should": "must",
-    "greater than or equal to": "at least",
-    "less than or equal to": "at most",
-    "greater than": "above",
-    "less than": "below",
-    "a valid boolean": "true or false",
-}
-
-
-def _value(detail: ErrorDetails) -> str:
-    """Return the value that broke a rule, unless it is long or not the value's fault."""
-    given = detail["input"]
-    is_mapping = isinstance(given, dict) and len(given) > 0
-    is_absent = detail["type"] in ("missing", "missing_argument", "too_long")
-    if is_mapping or is_absent or not detail["loc"]:
-        return ""
-    return f", got {given!r}" if len(repr(given)) <= MAX_QUOTED else ""
 
 
 def read_none(values: Mapping[str, object], types: Mapping[str, object]) -> dict[str, object]:

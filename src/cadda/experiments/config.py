@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tomli_w
-from pydantic import ValidationError
 
 from cadda._internal.text import short_reason
-from cadda._internal.validation import NONE_WORD, describe_error
+from cadda._internal.validation import NONE_WORD
 from cadda.exceptions import CaddaError
 from cadda.experiments.study import Study, StudyConfig
 
@@ -27,12 +26,7 @@ def make_config(study: Study[Config, Any, Any], scale: str, settings: Mapping[st
     """Combine the settings of a scale with the user's; raise `ValueError` if any is wrong."""
     if scale not in SCALES:
         raise ValueError(f"`scale` must be one of {', '.join(SCALES)}, got {scale!r}.")
-    try:
-        return study.config_type.model_validate({**study.scales[scale], **settings})
-    except ValidationError as error:
-        known = list(study.config_type.model_fields)
-        text = describe_error(error, noun="setting of this study", known=known)
-        raise ValueError(f"{text}.") from error
+    return study.config_type(**{**study.scales[scale], **settings})
 
 
 def read_toml(path: Path) -> dict[str, Any]:

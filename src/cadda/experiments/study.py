@@ -33,8 +33,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
+from cadda._internal.text import describe_error
 from cadda._internal.validation import read_none, split_commas
 from cadda.experiments.sources import Reader, is_simulated, simulate
 from cadda.experiments.tables import ResultTable
@@ -82,15 +83,15 @@ class StudyConfig(BaseModel):
     n_windows: PlanOnly[int] = Field(40, ge=10)
     """Windows of 30 s per simulated subject."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_none(cls, values: Any) -> Any:
-        """Accept the word "none" for None in optional settings."""
-        if not isinstance(values, dict):
-            return values
-        return read_none(
-            values, {name: field.annotation for name, field in cls.model_fields.items()}
-        )
+    def __init__(self, **values: object) -> None:
+        """Validate the settings; "none" is None, and a wrong one raises `ValueError`."""
+        fields = type(self).model_fields
+        types = {name: field.annotation for name, field in fields.items()}
+        try:
+            super().__init__(**read_none(values, types))
+        except ValidationError as error:
+            text = describe_error(error, noun="setting of this study", known=fields)
+            raise ValueError(f"{text}.") from error
 
     def result_key(self) -> dict[str, JsonValue]:
         """Return the settings that results depend on: all but those that are `PlanOnly`."""

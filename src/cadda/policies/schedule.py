@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
 
 from cadda._internal.files import write_text_atomically
-from cadda._internal.text import short_reason
-from cadda._internal.validation import Count, describe_error, validated_dataclass
+from cadda._internal.text import describe_error, short_reason
+from cadda._internal.validation import Count, validated_dataclass
 from cadda.exceptions import PolicyFileError
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy

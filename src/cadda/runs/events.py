@@ -10,6 +10,7 @@ from typing import TypeAlias
 from pydantic import TypeAdapter, ValidationError
 
 from cadda._internal.jsonlines import JsonLines, JsonObject
+from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, TrialEnd
 from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
@@ -53,8 +54,7 @@ class EventLog:
             return READERS[name].validate_python(line)
         except ValidationError as error:
             raise RunError(
-                f"{self._lines.path}, line {number}, is not a valid {name}: "
-                f"{error.errors()[0]['loc']} {error.errors()[0]['msg']}."
+                f"{self._lines.path}, line {number}, is not a valid {name}: {short_reason(error)}."
             ) from error
 
 

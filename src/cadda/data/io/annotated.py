@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from cadda._internal.text import short_reason
-from cadda._internal.validation import describe_error
+from cadda._internal.text import describe_error, short_reason
 from cadda.data.channels import find_channels
 from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
 from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from cadda._internal.text import did_you_mean, short_reason
-from cadda._internal.validation import describe_error, python_place
+from cadda._internal.text import describe_error, did_you_mean, python_place, short_reason
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.text import SHORT_NAMES, ShortForm, parse_text
