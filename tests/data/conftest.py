@@ -58,7 +58,7 @@ def write_edf() -> WriteEdf:
             )
             for (label, values), rate in zip(signals.items(), rates, strict=True)
         ]
-        notes = [edfio.EdfAnnotation(*one) for one in annotations]
+        notes = [edfio.EdfAnnotation(*note) for note in annotations]
         edf = edfio.Edf(channels, annotations=notes, starttime=start)
         edf.write(path)
         return path

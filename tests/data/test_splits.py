@@ -1,4 +1,4 @@
-"""Splits: nobody on two sides, classes spread evenly."""
+"""Splits: no subject on two sides, classes spread evenly."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_balanced_subset() -> None:
     windows = make()
     balanced = balanced_subset(windows, seed=0)
     assert balanced.class_counts().tolist() == [windows.class_counts().min()] * 3
-    numbers = [set(one.x[:, 0, 0].tolist()) for one in (balanced, windows)]
+    numbers = [set(part.x[:, 0, 0].tolist()) for part in (balanced, windows)]
     assert len(numbers[0]) == len(balanced)
     assert numbers[0] < numbers[1]
     again, other = balanced_subset(windows, seed=0), balanced_subset(windows, seed=1)

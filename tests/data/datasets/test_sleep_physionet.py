@@ -73,7 +73,7 @@ class ConnectionError(Exception):
     """As network libraries call theirs."""
 
 
-def test_a_failure_keeps_what_is_there_and_goes_on(fetcher: Fetcher) -> None:
+def test_a_failure_keeps_what_is_complete_and_can_be_resumed(fetcher: Fetcher) -> None:
     fetcher.error = ConnectionError("HTTPSConnectionPool(…)\nmany lines")
     with pytest.raises(
         DataError,

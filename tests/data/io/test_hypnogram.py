@@ -64,7 +64,7 @@ def cut(
     annotations: list[tuple[float, float, str]], total: float = 1e9, wake: float = 1e9
 ) -> list[tuple[float, str]]:
     starts, labels = hypnogram_windows(
-        [Annotation(*one) for one in annotations],
+        [Annotation(*note) for note in annotations],
         seconds=30.0,
         total=total,
         where="night.edf",

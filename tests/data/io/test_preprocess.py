@@ -93,13 +93,13 @@ def test_pieces_are_as_if_the_whole_recording_was_filtered(
     starts = [0.0, 7.5, 12.0, 60.0, 155.0, 170.0]
     monkeypatch.setattr(preprocess, "_PIECE_SAMPLES", piece)
     one = recording(path, ["EEG C", "EEG A"], 100.0, starts)
-    x, flaws = cut_recording(one, Preprocessing())
+    x, quality = cut_recording(one, Preprocessing())
     raw = mne.io.read_raw_edf(path, preload=True, verbose="error")
     raw.filter(None, 30.0, h_trans_bandwidth=7.0, verbose="error")
     whole = raw.get_data(["EEG C", "EEG A"])
     expected = np.stack([whole[:, int(100 * t) : int(100 * t) + 3000] for t in starts])
     np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-11)
-    assert not flaws.bad.any()
+    assert not quality.bad.any()
 
 
 @pytest.mark.parametrize("piece", [1, 1 << 20])
@@ -141,20 +141,20 @@ def test_without_filter_the_samples_are_those_of_the_file(
     np.testing.assert_allclose(1e6 * x[0, 0], values[1000:4000], atol=0.01)
 
 
-def test_flaws_are_those_of_the_recording_itself(tmp_path: Path, write_edf: WriteEdf) -> None:
+def test_quality_are_those_of_the_recording_itself(tmp_path: Path, write_edf: WriteEdf) -> None:
     values = 50 * np.random.default_rng(0).standard_normal(12_000)
     values[3000:6000] = 7.0
     clipped = np.clip(values, -60, 60)
     path = write_edf(tmp_path / "a.edf", {"Cz": values, "Pz": clipped + np.arange(12_000) % 2})
     starts = [0.0, 29.0, 30.0, 60.0, 90.0]
-    _, flaws = cut_recording(recording(path, ["Cz"], 100.0, starts), Preprocessing())
+    _, quality = cut_recording(recording(path, ["Cz"], 100.0, starts), Preprocessing())
     # A window that is flat but for a second is left to the user, one that is flat is not.
-    assert flaws.bad.tolist() == [False, False, True, False, False]
+    assert quality.bad.tolist() == [False, False, True, False, False]
     # But it does stay at one value for most of its time.
-    assert flaws.clipped[[0, 3, 4]].tolist() == [False] * 3
-    np.testing.assert_allclose(1e6 * flaws.spread[0, 0], values[:3000].std(), rtol=1e-3)
-    _, flaws = cut_recording(recording(path, ["Pz"], 100.0, starts), Preprocessing())
-    assert flaws.clipped[[0, 3, 4]].tolist() == [True] * 3
+    assert quality.clipped[[0, 3, 4]].tolist() == [False] * 3
+    np.testing.assert_allclose(1e6 * quality.spread[0, 0], values[:3000].std(), rtol=1e-3)
+    _, quality = cut_recording(recording(path, ["Pz"], 100.0, starts), Preprocessing())
+    assert quality.clipped[[0, 3, 4]].tolist() == [True] * 3
 
 
 def test_lowpass_must_be_below_nyquist(tmp_path: Path, write_edf: WriteEdf) -> None:

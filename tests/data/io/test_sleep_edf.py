@@ -268,21 +268,23 @@ def test_names_in_small_letters(tmp_path: Path, write_night: WriteNight) -> None
     assert read_windows(tmp_path).recording[0] == "SC4001"
 
 
-@pytest.mark.parametrize("engine", ["processes:2", "dask:local:2"])
+@pytest.mark.parametrize(
+    "engine", ["processes:2", pytest.param("dask:local:2", marks=pytest.mark.slow)]
+)
 def test_nights_are_the_same_on_every_engine(
     write_night: WriteNight, tmp_path: Path, engine: str
 ) -> None:
     for number in range(1, 6):
         write_night(tmp_path, f"SC40{number}1", seed=number)
     here = read_windows(tmp_path, cache=False)
-    told: list[tuple[int, int, str]] = []
+    progress: list[tuple[int, int, str]] = []
     there = read_windows(
-        tmp_path, cache=False, engine=engine, on_progress=lambda *one: told.append(one)
+        tmp_path, cache=False, engine=engine, on_progress=lambda *step: progress.append(step)
     )
     assert torch.equal(here.x, there.x)
     assert torch.equal(here.y, there.y)
     assert here.subject.tolist() == there.subject.tolist()
-    assert [done for done, _, _ in told] == list(range(6))
+    assert [done for done, _, _ in progress] == list(range(6))
 
 
 def test_an_engine_is_checked_before_anything_is_read(tmp_path: Path) -> None:

@@ -119,8 +119,8 @@ def test_reading_gives_the_simulated_windows(
 
 def test_same_night_same_bytes(physionet: list[Night], tmp_path: Path) -> None:
     once, again = (write_edf(physionet[:1], tmp_path / name)[0] for name in ("a", "b"))
-    for one, other in zip(once, again, strict=True):
-        assert one.read_bytes() == other.read_bytes()
+    for file, other in zip(once, again, strict=True):
+        assert file.read_bytes() == other.read_bytes()
 
 
 def test_too_many_nights(

@@ -1,4 +1,4 @@
-"""Simulated sleep against what is known of sleep and of the simulated sleepers."""
+"""Simulated sleep against what is known about sleep and about the simulated subjects."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ def mass() -> list[Night]:
 
 
 def of_stage(night: Night, stage: int) -> NDArray[np.float64]:
-    """Give the windows of a stage in µV, shape (n_channels, n_windows, n_times)."""
+    """Return the windows of a stage in µV, shape (n_channels, n_windows, n_times)."""
     cut = night.volts.reshape(len(night.ch_names), len(night.stages), -1)
     return cut[:, night.stages == stage] * 1e6
 
 
 def spectrum(night: Night, stage: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give frequencies and the median power over windows, shape (n_channels, n_frequencies)."""
+    """Return frequencies and the median power over windows, shape (n_channels, n_frequencies)."""
     length = round(5 * night.sfreq)
     frequency, power = welch(of_stage(night, stage), night.sfreq, nperseg=length)
     return frequency, np.median(power, axis=1)
 
 
 def band(night: Night, stage: int, low: float, high: float) -> NDArray[np.float64]:
-    """Give the share of a band in the power from 1 to 30 Hz, for each channel."""
+    """Return the share of a band in the power from 1 to 30 Hz, for each channel."""
     frequency, power = spectrum(night, stage)
     inside = (frequency >= low) & (frequency <= high)
     whole = (frequency >= 1) & (frequency <= 30)
@@ -83,6 +83,41 @@ def test_same_seed_same_bytes() -> None:
     assert not torch.equal(first.x, other.x)
 
 
+@pytest.mark.parametrize(
+    ("n_subjects", "montage", "seed", "stages", "places", "values"),
+    [
+        (
+            2,
+            "physionet",
+            0,
+            "0112133332221440444400022332232222244421",
+            ([0, 13, 39], [0, 1, 0], [5, 1234, 2999]),
+            [-1.3047675, 0.7311094, -0.1095918],
+        ),
+        (
+            1,
+            "mass",
+            1,
+            "01222402333332244441",
+            ([0, 7, 19], [0, 3, 5], [5, 1234, 3839]),
+            [-0.0337449, -0.2714529, 0.1358003],
+        ),
+    ],
+)
+def test_a_seed_stands_for_the_same_sleep_in_every_version(
+    n_subjects: int,
+    montage: str,
+    seed: int,
+    stages: str,
+    places: tuple[list[int], list[int], list[int]],
+    values: list[float],
+) -> None:
+    """To rounding, as Fourier transforms differ in their last bits between machines."""
+    windows = simulate_sleep(n_subjects, 20, montage=montage, seed=seed)
+    assert "".join(map(str, windows.y.tolist())) == stages
+    torch.testing.assert_close(windows.x[places], torch.tensor(values), atol=1e-5, rtol=0)
+
+
 def test_a_subject_does_not_depend_on_the_others() -> None:
     few, many = simulate_sleep(2, 20), simulate_sleep(4, 20)
     assert torch.equal(few.x, many.x[: len(few)])
@@ -94,8 +129,8 @@ def test_a_subject_does_not_depend_on_the_others() -> None:
 def test_subjects_differ_and_montages_show_the_same_night(
     nights: list[Night], mass: list[Night]
 ) -> None:
-    for one, other in zip(nights, mass, strict=True):
-        np.testing.assert_array_equal(one.stages, other.stages)
+    for night, other in zip(nights, mass, strict=True):
+        np.testing.assert_array_equal(night.stages, other.stages)
     assert len({night.stages.tobytes() for night in nights}) == N_SUBJECTS
 
 
@@ -246,14 +281,14 @@ def test_spindles_have_the_frequency_of_the_subject(mass: list[Night]) -> None:
 def test_sleepers_differ_by_about_one_hertz() -> None:
     peaks = [simulated_subject(i).peaks for i in range(200)]
     for name, low, high in (("alpha", 0.7, 1.1), ("theta", 0.5, 0.9), ("fast spindle", 0.4, 0.8)):
-        assert low < np.std([one[name] for one in peaks]) < high
+        assert low < np.std([peak[name] for peak in peaks]) < high
 
 
-def test_n2_has_a_sign_and_a_direction_of_time() -> None:
+def test_n2_has_a_sign_and_a_direction_of_time(mass: list[Night]) -> None:
     """One number per subject, because windows of one subject are not independent."""
     low_pass = butter(4, 10, fs=128.0, output="sos")
     sign, direction = [], []
-    for night in simulate_nights(16, 60, montage="mass", seed=11):
+    for night in mass:
         frontal = sosfiltfilt(low_pass, of_stage(night, N2)[2:4])
         slope = skew(np.diff(frontal, axis=-1), axis=-1)
         # A sign flip turns the first around, a reversal of time the second.
@@ -443,7 +478,7 @@ def test_picture_of_two_recordings(tmp_path: Path) -> None:
     figure = plot_sleep(first, second[second.y != N3], names=("a", "b"), seconds=10, example=99)
     axes = figure.get_axes()
     assert len(axes) == 5 * 4
-    assert [one.get_title() for one in axes[:2]] == ["a", "b"]
+    assert [panel.get_title() for panel in axes[:2]] == ["a", "b"]
     figure.savefig(tmp_path / "sleep.png", dpi=40)
     # The spectra are those of Welch's method, the channels' medians over windows, in dB.
     line = axes[2].get_lines()[0]
