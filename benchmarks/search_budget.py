@@ -87,7 +87,7 @@ def main() -> None:
     for name in ("method", "policies", "what", "budget: successes (median seconds)"):
         table.add_column(name)
     for method in arguments.methods:
-        budget = arguments.trials if METHODS[method].by_trials else arguments.epochs
+        budget = arguments.trials if METHODS[method].unit == "trial" else arguments.epochs
         only_classwise = METHODS[method].classwise or arguments.classwise_only
         for classwise in (True,) if only_classwise else (False, True):
             # ADDA class by class is CADDA, which has a row of its own.

@@ -65,8 +65,8 @@ def searcher(problem: Problem, name: str, **settings: Any) -> Any:
     """Make a searcher that is past its warm-up."""
     method_name, fixed = METHODS[name]
     method = find_method(method_name)
-    complete = method.complete({"warmup_epochs": 0} | fixed | settings, preset=None, seed=0)
-    return method.make(problem, method.settings(**complete), classwise=method.classwise)
+    chosen = method.resolve_settings({"warmup_epochs": 0} | fixed | settings)
+    return method.make_searcher(problem, chosen, classwise=method.classwise)
 
 
 def plain_step(problem: Problem, batch_size: int) -> Callable[[], None]:

@@ -183,7 +183,7 @@ def race(method: str) -> list[Record]:
 
 def first_success(records: list[Record]) -> str:
     """Return the budget and time after which all seeds had found the truth."""
-    unit = "trials" if METHODS[records[0]["method"]].by_trials else "epochs"
+    unit = f"{METHODS[records[0]['method']].unit}s"
     by_budget: dict[int, list[Record]] = {}
     for point in (point for record in records for point in record["points"]):
         by_budget.setdefault(point["budget"], []).append(point)

@@ -185,7 +185,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.policy is not None:
             raise ValueError("give `policy` or `method`, not both.")
         own: dict[str, Any] = {}
-        if not find_method(self.method).by_trials:
+        if "batch_size" in find_method(self.method).setting_names:
             own["batch_size"] = self.batch_size
         result = search(
             train,

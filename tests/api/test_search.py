@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def run(**changes: Any) -> SearchResult:
         "operations": OPERATIONS,
         "budget": 3,
     } | changes
-    if METHODS.get(arguments.get("method", "adda"), METHODS["adda"]).by_trials:
+    if METHODS.get(arguments.get("method", "adda"), METHODS["adda"]).unit == "trial":
         arguments.setdefault("training", TrainingSettings(max_epochs=2))
     else:
         arguments.setdefault("warmup_epochs", 1)
@@ -233,7 +234,7 @@ def without_class(windows: Windows, label: int) -> Windows:
         (
             {"method": "cadda", "classwise": False},
             ValueError,
-            r"`classwise` must not be False \(--no-classwise\) for cadda, .* \(--method adda\)",
+            r"`classwise` must not be False for cadda, .* `method`='adda'",
         ),
         ({"valid": planted_windows(64, varied=False)}, LeakError, "subject"),
         (
@@ -276,7 +277,7 @@ def test_rare_classes_are_named() -> None:
     )
     assert len(started[0].warnings) == 1
     assert started[0].warnings[0].startswith("dip is absent from")
-    assert started[0].warnings[0].endswith("leave the class out (--min-windows, --classes)")
+    assert started[0].warnings[0].endswith("leave the class out with `min_windows` or `classes`")
 
 
 @pytest.mark.parametrize(("budget", "said"), [(1, True), (2, True), (3, False)])
@@ -287,7 +288,7 @@ def test_a_search_that_ends_with_its_warmup_says_so(budget: int, said: bool) -> 
         warmup_epochs=2,
         on_event=lambda event: started.append(event) if isinstance(event, SearchStart) else None,
     )
-    words = "begins to move after 2 epochs"
+    words = "begins to change after 2 epochs"
     assert any(words in warning for warning in started[0].warnings) == said
 
 
@@ -304,7 +305,7 @@ def test_size_of_the_space_is_the_papers_formula() -> None:
 
 
 def test_presets_and_the_papers_operations() -> None:
-    paper = METHODS["cadda"].complete({}, preset="paper", seed=0)
+    paper = asdict(METHODS["cadda"].resolve_settings({}, preset="paper"))
     assert paper["batch_size"] == 32
     assert paper["betas"] == (0.0, 0.999)
     assert paper["granularity"] == "batch"

@@ -15,9 +15,9 @@ from cadda.reporting.figures.policy import plot_operation_use
 from cadda.reporting.records import SearchCurves
 from cadda.runs.curves import search_curves
 from cadda.runs.folder import RunFolder
-from cadda.searchers.events import Retrained, SearchEpoch, TrialEnd
+from cadda.searchers.events import HistoryEvent
 from cadda.searchers.retraining import Retraining
-from cadda.searchers.runner import Driver
+from cadda.searchers.runner import SearchRunner
 from cadda.training import Fitted
 
 __all__ = ["SearchResult", "result_of", "write_result"]
@@ -46,7 +46,7 @@ class SearchResult:
 
     policy: PolicySpec
     schedule: PolicySchedule | None
-    history: list[SearchEpoch | TrialEnd | Retrained]
+    history: list[HistoryEvent]
     seconds: float
     fitted: Fitted | None
     baseline: Fitted | None
@@ -57,23 +57,26 @@ class SearchResult:
         return search_curves(self.history)
 
 
-def result_of(driver: Driver, provenance: Provenance) -> SearchResult:
+def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
     """Return the result of a search that has run."""
-    best = driver.retrainings.best()
-    plain = driver.retrainings.done.get(0)
+    best = runner.retrainings.best()
+    plain = runner.retrainings.done.get(0)
     provenance = provenance.model_copy(update={"scores": _scores(best, plain)})
-    found = driver.found() if best is None or best.policy is None else best.policy
+    policy = runner.best_policy() if best is None or best.policy is None else best.policy
     schedule = None
-    if isinstance(found, PolicySchedule):
+    if isinstance(policy, PolicySchedule):
         schedule = PolicySchedule(
-            tuple(replace(one, policy=_signed(one.policy, provenance)) for one in found.segments)
+            tuple(
+                replace(segment, policy=_signed(segment.policy, provenance))
+                for segment in policy.segments
+            )
         )
-        found = schedule.last
+        policy = schedule.last
     return SearchResult(
-        policy=_signed(found, provenance),
+        policy=_signed(policy, provenance),
         schedule=schedule,
-        history=driver.history,
-        seconds=driver.seconds,
+        history=runner.history,
+        seconds=runner.seconds,
         fitted=None if best is None else best.fitted,
         baseline=None if plain is None else plain.fitted,
     )

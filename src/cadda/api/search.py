@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from cadda._internal.validation import check_positive
 from cadda._version import __version__
 from cadda.api.prepare import Device, make_problem
 from cadda.api.result import SearchResult, result_of, write_result
-from cadda.compute import Engine, check_engine, open_engine
+from cadda.compute import check_engine, open_engine
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.models.registry import ModelSource
@@ -21,12 +22,12 @@ from cadda.reporting.records import Reading
 from cadda.runs.config import DataSource, SearchConfig, Split
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import RunFolder
-from cadda.searchers.checks import check_problem, check_stack, check_storage
 from cadda.searchers.events import SearchStart
-from cadda.searchers.methods import Method, find_method
-from cadda.searchers.retraining import Plan
-from cadda.searchers.runner import Driver
-from cadda.searchers.warnings import idle_workers, only_warmup, rare_classes
+from cadda.searchers.method import SearchMethod
+from cadda.searchers.methods import find_method
+from cadda.searchers.retraining import SearchBudget
+from cadda.searchers.runner import SearchContext
+from cadda.searchers.warnings import check_problem
 from cadda.tracking import tee
 from cadda.training import Problem, TrainingSettings
 
@@ -68,9 +69,7 @@ def search(
     valid : Windows
         What augmentation is judged by: other subjects.
     method : str
-        ``"adda"``, ``"cadda"``, ``"dada"`` or ``"faster_autoaugment"``, which follow gradients;
-        ``"autoaugment"``, ``"fast_autoaugment"``, ``"randaugment"``, ``"random"`` or
-        ``"population"``, which try one policy after the other.
+        Name of the method, such as ``"cadda"``; `cadda.searchers.methods.METHODS` describes all.
     classwise : bool | None
         Whether each class gets a policy of its own. None is what the method is by itself:
         ``"cadda"``, which is ``"adda"`` with this, has one for each class, others one for all.
@@ -166,12 +165,12 @@ def search_problem(
     report = on_event or (lambda event: None)
     chosen = find_method(method)
     classwise = _is_classwise(classwise, chosen, method)
-    complete = chosen.complete(settings, preset=preset, seed=seed)
-    _check_engine(engine, chosen, method)
-    check_problem(problem, complete)
-    check_stack(problem, complete.get("stack", 1))
-    plan = Plan(
-        n_epochs=chosen.check_budget(budget, complete),
+    own = chosen.resolve_settings(settings, preset=preset, seed=seed)
+    _check_engine(engine, chosen.max_parallel_trials(own), method)
+    check_problem(problem)
+    chosen.check(problem, own)
+    limits = SearchBudget(
+        n_epochs=chosen.check_budget(budget, own),
         max_seconds=None if max_seconds is None else check_positive("max_seconds", max_seconds),
         retrain_at=_retrain_at(budget, retrain_every, baseline=baseline),
         training=training or TrainingSettings(seed=seed),
@@ -188,16 +187,17 @@ def search_problem(
                 model=problem.description.model,
                 operations=problem.pool.names,
                 seed=seed,
-                settings=complete,
-                budget=plan,
+                settings=asdict(own),
+                budget=limits,
                 split=Split(_unique(problem.train.subject), _unique(problem.valid.subject)),
             )
-            _begin(folder, config, resume=resume)
+            _check_new(folder, resume=resume)
+            # A database that cannot be reached must not leave a folder either.
+            chosen.check_storage(own, resume=resume)
+            folder.begin(config)
         events = None if folder is None else EventLog(folder.events)
-        driver = chosen.driver(
-            problem,
-            complete,
-            plan,
+        context = SearchContext(
+            limits,
             workers,
             classwise=classwise,
             folder=None if folder is None else folder.folder,
@@ -205,12 +205,25 @@ def search_problem(
             on_event=report if events is None else tee(events, report),
             on_training=report,
         )
+        runner = chosen.make_runner(problem, own, context)
         if events is not None:
-            events.rewrite(driver.history)
-        report(_start(method, chosen, complete, driver, workers, classwise=classwise))
-        driver.run()
+            events.rewrite(runner.history)
+        report(
+            SearchStart(
+                method=method,
+                classwise=classwise,
+                n_epochs=runner.n_epochs,
+                epoch=runner.epoch,
+                operations=problem.pool.names,
+                class_names=problem.class_names,
+                log10_policies=chosen.log10_policies(problem, own, classwise=classwise),
+                warnings=chosen.start_warnings(problem, own, context),
+                unit=chosen.unit,
+            )
+        )
+        runner.run()
     provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
-    result = result_of(driver, provenance)
+    result = result_of(runner, provenance)
     if folder is not None:
         write_result(folder, result)
     return result
@@ -220,17 +233,18 @@ def _unique(subjects: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(subjects))
 
 
-def _is_classwise(asked: bool | None, chosen: Method, method: str) -> bool:  # noqa: FBT001
+# A method has settings of a type that only the method itself knows.
+def _is_classwise(asked: bool | None, chosen: SearchMethod[Any], method: str) -> bool:  # noqa: FBT001
     if asked is False and chosen.classwise:
         raise ValueError(
-            f"`classwise` must not be False (--no-classwise) for {method}, which has a policy for "
-            "each class; for one policy for all, use the method adda (--method adda)."
+            f"`classwise` must not be False for {method}, which has a policy for each class; for "
+            "one policy for all classes, use `method`='adda'."
         )
     return chosen.classwise if asked is None else asked
 
 
-def _check_engine(engine: str, chosen: Method, method: str) -> None:
-    if check_engine(engine) != "serial" and not chosen.by_trials:
+def _check_engine(engine: str, max_parallel_trials: int | None, method: str) -> None:
+    if check_engine(engine) != "serial" and max_parallel_trials is None:
         raise ValueError(
             f"`engine` must be 'serial' for {method}, which goes step by step, got {engine!r}; "
             "methods by trials, such as autoaugment, make use of others."
@@ -245,43 +259,9 @@ def _retrain_at(budget: int, every: int | None, *, baseline: bool) -> tuple[int,
     return (*first, *range(step, budget, step), budget)
 
 
-def _begin(folder: RunFolder, config: SearchConfig, *, resume: bool) -> None:
+def _check_new(folder: RunFolder, *, resume: bool) -> None:
     if folder.config.exists() and not resume:
         raise RunError(
             f"{folder.folder} already contains a search; resume it with `resume=True`, or choose "
             "another folder."
         )
-    # A database that cannot be reached shall leave no folder behind either.
-    check_storage(config.settings, resume=resume)
-    folder.begin(config)
-
-
-def _start(
-    method: str,
-    chosen: Method,
-    settings: dict[str, Any],
-    driver: Driver,
-    engine: Engine,
-    *,
-    classwise: bool,
-) -> SearchStart:
-    problem = driver.problem
-    warnings: tuple[str, ...] = ()
-    if chosen.by_trials:
-        warnings = idle_workers(engine.n_workers, settings)
-    else:
-        warnings = only_warmup(driver.n_epochs, settings)
-    if classwise and not chosen.by_trials:
-        warnings += rare_classes(problem.train.y, problem.class_names, settings["batch_size"])
-    n_rows = problem.n_classes if classwise else 1
-    return SearchStart(
-        method=method,
-        classwise=classwise,
-        n_epochs=driver.n_epochs,
-        epoch=driver.epoch,
-        operations=problem.pool.names,
-        class_names=problem.class_names,
-        log10_policies=chosen.log10_policies(driver, settings, n_rows),
-        warnings=warnings,
-        unit="trial" if chosen.by_trials else "epoch",
-    )

@@ -28,8 +28,8 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.race import RaceCurve, RacePanel
 from cadda.searchers.methods import find_method
-from cadda.searchers.retraining import Found, Plan
-from cadda.searchers.runner import Driver
+from cadda.searchers.retraining import AnyPolicy, SearchBudget
+from cadda.searchers.runner import SearchContext, SearchRunner
 
 __all__ = [
     "METRICS",
@@ -104,14 +104,11 @@ class MethodVariant:
     # Settings differ by method, whose dataclass checks them.
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def resolve_settings(self, seed: int) -> dict[str, Any]:
-        """Return all settings of the search."""
-        return find_method(self.method).complete(self.settings, preset=None, seed=seed)
-
     @property
-    def warmup_epochs(self) -> int:
-        """Epochs before the policy changes; -1 for a method by trials."""
-        return int(self.resolve_settings(0).get("warmup_epochs", -1))
+    def warmup(self) -> int:
+        """Epochs before the policy begins to change."""
+        method = find_method(self.method)
+        return method.warmup(method.resolve_settings(self.settings))
 
 
 def parse_variant(name: str) -> MethodVariant:
@@ -128,7 +125,7 @@ class Checkpoints:
     stops: tuple[float, ...]
     unit: Literal["seconds", "number"] = "seconds"
 
-    def run_until(self, driver: Driver) -> Iterator[float]:
+    def run_until(self, driver: SearchRunner) -> Iterator[float]:
         """Advance a search from stop to stop; yield its computing time in seconds at each.
 
         Processor time is counted, so that other processes of the machine do not matter.
@@ -153,11 +150,11 @@ def race(
 ) -> RaceResult:
     """Search, and at each checkpoint train from scratch with the policy and test it."""
     points: list[RacePoint] = []
-    policies: list[Found] = []
+    policies: list[AnyPolicy] = []
     with open_engine("serial") as engine:
         driver = _driver(variant, config, fold, checkpoints, operations, engine)
         for seconds in checkpoints.run_until(driver):
-            policy = driver.found()
+            policy = driver.best_policy()
             if policy in policies:
                 scores: TrainingScores = points[policies.index(policy)]
             else:
@@ -191,18 +188,17 @@ def _driver(
     checkpoints: Checkpoints,
     operations: Sequence[str] | OperationPool | None,
     engine: Engine,
-) -> Driver:
+) -> SearchRunner:
     method = find_method(variant.method)
     problem = make_problem(
         fold.train, fold.valid, model=config.model, operations=operations, device="auto"
     )
     n_epochs = UNLIMITED if checkpoints.unit == "seconds" else round(checkpoints.stops[-1])
-    return method.driver(
+    budget = SearchBudget(n_epochs, training=training_settings(config, fold))
+    return method.make_runner(
         problem,
-        variant.resolve_settings(fold.seed),
-        Plan(n_epochs, training=training_settings(config, fold)),
-        engine,
-        classwise=variant.classwise,
+        method.resolve_settings(variant.settings, seed=fold.seed),
+        SearchContext(budget, engine, classwise=variant.classwise),
     )
 
 

@@ -16,7 +16,7 @@ from cadda._internal.jsonlines import JsonObject
 from cadda._internal.records import JsonRecord
 from cadda._version import __version__
 from cadda.reporting.records import Reading, Versions
-from cadda.searchers.retraining import Plan
+from cadda.searchers.retraining import SearchBudget
 from cadda.training.settings import TrainingSettings
 
 __all__ = [
@@ -84,7 +84,7 @@ class SearchConfig(JsonRecord):
     operations: tuple[str, ...]
     seed: int
     settings: JsonObject  # each method has its own
-    budget: Plan
+    budget: SearchBudget
     reading: Reading | None
     data: DataSource
     split: Split

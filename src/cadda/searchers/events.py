@@ -1,4 +1,4 @@
-"""What a search reports while it runs."""
+"""Events of a search, plain records."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "HISTORY_EVENTS",
+    "HistoryEvent",
     "Retrained",
     "SearchEnd",
     "SearchEpoch",
@@ -22,60 +24,25 @@ Table = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class SearchStep:
-    """One step of a search is done.
+    """One step of a search is done."""
 
-    Parameters
-    ----------
-    step : int
-        Number of the step, from 1.
-    train_loss : float
-        Loss of the training batch.
-    reward : float | None
-        Mean reward of the augmented windows beyond that of the same windows unchanged; None
-        during warm-up.
-    entropy : float
-        Mean entropy of the choices, relative to that of a uniform choice.
-    """
-
-    step: int
+    step: int  # from 1
     train_loss: float
-    reward: float | None
-    entropy: float
+    reward: float | None  # mean over windows, beyond that of the same windows unchanged
+    entropy: float  # mean over choices, relative to that of a uniform choice
 
 
 @dataclass(frozen=True)
 class SearchStart:
-    """A search begins, or goes on.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    classwise : bool
-        Whether each class gets a policy of its own.
-    n_epochs : int
-        How many epochs there will be.
-    epoch : int
-        How many are done already.
-    operations : tuple of str
-        What can be chosen.
-    class_names : tuple of str
-        The classes.
-    log10_policies : float
-        Number of policies to choose from, as a power of ten.
-    warnings : tuple of str
-        What the user should know.
-    unit : 'epoch' | 'trial'
-        What is counted.
-    """
+    """A search starts or resumes."""
 
     method: str
     classwise: bool
     n_epochs: int
-    epoch: int
+    epoch: int  # done already
     operations: tuple[str, ...]
     class_names: tuple[str, ...]
-    log10_policies: float
+    log10_policies: float | None  # number of policies to choose from; None if unknown
     warnings: tuple[str, ...]
     unit: Literal["epoch", "trial"] = "epoch"
 
@@ -89,7 +56,7 @@ class SearchEpoch:
     epoch : int
         Number of the epoch, from 1.
     n_epochs : int
-        How many there will be.
+        Number of trials of the whole search.
     train_loss : float
         Mean loss of the training batches, as augmented.
     valid_loss : float
@@ -111,7 +78,7 @@ class SearchEpoch:
     seconds : float
         Time spent on searching so far.
     warnings : tuple of str
-        What the user should know.
+        Sentences for the user.
     """
 
     epoch: int
@@ -138,9 +105,9 @@ class TrialEnd:
     number : int
         Number of the trial, from 1; an Optuna study counts from 0.
     n_trials : int
-        How many there will be.
+        Number of trials of the whole search.
     value : float | None
-        Validation loss that the policy was judged by; None if the trial failed.
+        Validation loss of the policy; None if the trial failed.
     is_best : bool
         Whether it is the lowest so far.
     failure : str | None
@@ -155,7 +122,7 @@ class TrialEnd:
     magnitude : tuple of tuple of float
         Magnitude in [0, 1].
     trial_seconds : float
-        Time that the trial took, on its worker.
+        Duration of the trial on its worker.
     seconds : float
         Time spent on searching so far.
     """
@@ -180,7 +147,7 @@ class Retrained:
     Parameters
     ----------
     epoch : int
-        Epoch of the search, or number of trials; 0 is the training without augmentation.
+        Epoch of the search, or number of trials; 0 is without augmentation.
     valid_loss : float
         Loss on the validation windows.
     valid_balanced_accuracy : float
@@ -190,9 +157,9 @@ class Retrained:
     search_seconds : float
         Time spent on searching up to here.
     seconds : float
-        Time that the training took.
+        Duration of the training run.
     train_losses : tuple of float
-        Loss of each epoch of the training, as augmented.
+        Loss of each epoch, as augmented.
     valid_losses : tuple of float
         Loss on validation after each epoch.
     """
@@ -209,21 +176,18 @@ class Retrained:
 
 @dataclass(frozen=True)
 class SearchEnd:
-    """The search is over.
+    """The search is over."""
 
-    Parameters
-    ----------
-    epoch : int
-        Number of epochs or trials that were done.
-    best_epoch : int
-        Epoch or trial of the policy that was kept.
-    seconds : float
-        Time spent on searching.
-    """
-
-    epoch: int
-    best_epoch: int
+    epoch: int  # epochs or trials done
+    best_epoch: int  # epoch or trial of the policy that was kept
     seconds: float
 
 
-SearchEvent: TypeAlias = SearchStart | SearchEpoch | TrialEnd | Retrained | SearchEnd
+HistoryEvent: TypeAlias = SearchEpoch | TrialEnd | Retrained
+"""Events that a result keeps."""
+
+HISTORY_EVENTS: dict[str, type[SearchEpoch] | type[TrialEnd] | type[Retrained]] = {
+    kind.__name__: kind for kind in (SearchEpoch, TrialEnd, Retrained)
+}
+
+SearchEvent: TypeAlias = SearchStart | HistoryEvent | SearchEnd

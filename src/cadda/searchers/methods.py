@@ -2,249 +2,228 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Any
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar
 
 from cadda._internal.text import did_you_mean
-from cadda._internal.validation import check_positive
-from cadda.compute import Engine
+from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.gradient.settings import PAPER, BilevelSettings
-from cadda.searchers.retraining import Plan
-from cadda.searchers.runner import Driver, SearchDriver
+from cadda.searchers.method import SearchMethod
+from cadda.searchers.runner import GradientRunner, SearchContext, SearchRunner, TrialRunner
 from cadda.searchers.space import PolicySpace
+from cadda.searchers.trials.encoding import PolicyEncoding, make_encoding
 from cadda.searchers.trials.optuna_search import StudySearch
+from cadda.searchers.trials.optuna_store import check_storage
 from cadda.searchers.trials.population import PopulationSearch
-from cadda.searchers.trials.runner import TrialDriver
+from cadda.searchers.trials.protocol import TrialSearch
 from cadda.searchers.trials.settings import PopulationSettings, TrialSettings
+from cadda.searchers.warnings import idle_workers, only_warmup, rare_classes
+from cadda.training.batched import can_stack
 from cadda.training.problem import Problem
 
-__all__ = ["METHODS", "Method", "find_method"]
+__all__ = ["METHODS", "find_method"]
+
+GradientSettings = TypeVar("GradientSettings", BilevelSettings, FasterSettings)
+AnyTrialSettings = TypeVar("AnyTrialSettings", TrialSettings, PopulationSettings)
 
 
 @dataclass(frozen=True)
-class Method:
-    """A way to search.
+class GradientMethod(SearchMethod[GradientSettings]):
+    """A method that learns a policy step by step."""
 
-    Parameters
-    ----------
-    summary : str
-        What it does, in a few words.
-    settings : type
-        Dataclass of its settings.
-    make : callable
-        Makes what searches from a problem, settings and ``classwise``, and for a method by trials
-        also from a plan and a folder.
-    by_trials : bool
-        Whether it tries one policy after the other, each by itself.
-    classwise : bool
-        Whether it is class-wise even if not asked for.
-    fixed : mapping of str to object
-        Settings that make it what it is.
-    paper : mapping of str to object
-        Settings of the preset ``"paper"``.
-    """
+    @abstractmethod
+    def make_searcher(
+        self, problem: Problem, settings: GradientSettings, *, classwise: bool
+    ) -> Searcher:
+        """Make what does the steps."""
 
-    summary: str
-    settings: type
-    make: Callable[..., Any]
-    by_trials: bool = False
-    classwise: bool = False
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    paper: Mapping[str, Any] = field(default_factory=dict)
+    def make_runner(
+        self, problem: Problem, settings: GradientSettings, context: SearchContext
+    ) -> SearchRunner:
+        searcher = self.make_searcher(problem, settings, classwise=context.classwise)
+        return GradientRunner(problem, searcher, context)
 
-    def driver(
-        self,
-        problem: Problem,
-        settings: Mapping[str, Any],
-        plan: Plan,
-        engine: Engine,
-        *,
-        classwise: bool,
-        folder: Path | None = None,
-        resume: bool = False,
-        **receivers: Any,
-    ) -> Driver:
-        """Make what runs a search.
+    def check(self, problem: Problem, settings: GradientSettings) -> None:
+        _check_at_most_windows("batch_size", settings.batch_size, problem)
 
-        Parameters
-        ----------
-        problem : Problem
-            What to search on.
-        settings : mapping of str to object
-            Result of `complete`.
-        plan : Plan
-            How long, and what else.
-        engine : Engine
-            Where trials are done.
-        classwise : bool
-            Whether each class gets a policy of its own.
-        folder : Path | None
-            Where to keep checkpoints; None keeps none.
-        resume : bool
-            Whether to go on with what an earlier process has begun.
-        **receivers : callable
-            ``on_event`` and ``on_training`` of the driver.
+    def warmup(self, settings: GradientSettings) -> int:
+        return settings.warmup_epochs
 
-        Returns
-        -------
-        Driver
-            Ready to run.
-        """
-        chosen = self.settings(**settings)
-        if self.by_trials:
-            search = self.make(
-                problem, chosen, classwise=classwise, plan=plan, folder=folder, resume=resume
-            )
-            return TrialDriver(problem, search, plan, engine, folder=folder, **receivers)
-        searcher = self.make(problem, chosen, classwise=classwise)
-        return SearchDriver(problem, searcher, plan, folder=folder, **receivers)
+    def start_warnings(
+        self, problem: Problem, settings: GradientSettings, context: SearchContext
+    ) -> tuple[str, ...]:
+        warnings = only_warmup(context.budget.n_epochs, settings.warmup_epochs)
+        if not context.classwise:
+            return warnings
+        return warnings + rare_classes(problem.train.y, problem.class_names, settings.batch_size)
 
-    def check_budget(self, budget: int, settings: Mapping[str, Any]) -> int:
-        """Refuse a budget that is not enough for anything.
+    def log10_policies(
+        self, problem: Problem, settings: GradientSettings, *, classwise: bool
+    ) -> float:
+        n_rows = problem.n_classes if classwise else 1
+        shape = (settings.n_subpolicies, settings.n_stages, n_rows)
+        return PolicySpace(len(problem.pool), *shape).log10_size
 
-        Parameters
-        ----------
-        budget : int
-            Epochs or trials.
-        settings : mapping of str to object
-            Result of `complete`.
 
-        Returns
-        -------
-        int
-            The budget.
-        """
-        n_members = settings.get("n_members", 1)
-        if check_positive("budget", budget) < n_members:
+@dataclass(frozen=True)
+class BilevelMethod(GradientMethod[BilevelSettings]):
+    """ADDA, CADDA and DADA."""
+
+    settings_class = BilevelSettings
+
+    def make_searcher(
+        self, problem: Problem, settings: BilevelSettings, *, classwise: bool
+    ) -> Searcher:
+        return BilevelSearcher(problem, settings, classwise=classwise)
+
+
+@dataclass(frozen=True)
+class FasterMethod(GradientMethod[FasterSettings]):
+    """Faster AutoAugment."""
+
+    settings_class = FasterSettings
+
+    def make_searcher(
+        self, problem: Problem, settings: FasterSettings, *, classwise: bool
+    ) -> Searcher:
+        return FasterSearcher(problem, settings, classwise=classwise)
+
+
+@dataclass(frozen=True)
+class TrialMethod(SearchMethod[AnyTrialSettings]):
+    """A method that tries one policy after the other, each by itself."""
+
+    unit: ClassVar[Literal["epoch", "trial"]] = "trial"
+
+    @abstractmethod
+    def make_search(
+        self, problem: Problem, settings: AnyTrialSettings, context: SearchContext
+    ) -> TrialSearch:
+        """Make what proposes policies."""
+
+    def make_runner(
+        self, problem: Problem, settings: AnyTrialSettings, context: SearchContext
+    ) -> SearchRunner:
+        return TrialRunner(problem, self.make_search(problem, settings, context), context)
+
+
+@dataclass(frozen=True)
+class StudyMethod(TrialMethod[TrialSettings]):
+    """AutoAugment, Fast AutoAugment, RandAugment and random search."""
+
+    settings_class = TrialSettings
+
+    def make_search(
+        self, problem: Problem, settings: TrialSettings, context: SearchContext
+    ) -> TrialSearch:
+        return StudySearch(problem, settings, context)
+
+    def check(self, problem: Problem, settings: TrialSettings) -> None:
+        _check_at_most_windows("n_folds", settings.n_folds, problem)
+        if settings.stack > 1 and not can_stack(problem.make_model(0)):
             raise ValueError(
-                f"`budget` must be at least `n_members`, {n_members} trials, got {budget}."
+                "`stack` must be 1 for a model with dropout or batch normalisation, which cannot "
+                f"be stacked, got {settings.stack}."
             )
-        return int(budget)
 
-    def log10_policies(self, driver: Driver, settings: Mapping[str, Any], n_rows: int) -> float:
-        """Say how many policies there are to choose from.
+    def check_storage(self, settings: TrialSettings, *, resume: bool) -> None:
+        if settings.storage is not None:
+            check_storage(settings.storage, settings.study_name, resume=resume)
 
-        Parameters
-        ----------
-        driver : Driver
-            Result of `driver`.
-        settings : mapping of str to object
-            Result of `complete`.
-        n_rows : int
-            How many classes have a policy of their own.
+    def max_parallel_trials(self, settings: TrialSettings) -> int:
+        return settings.trials_at_once
 
-        Returns
-        -------
-        float
-            Their number as a power of ten.
-        """
-        if isinstance(driver, TrialDriver):
-            return driver.search.log10_policies
-        shape = (settings["n_subpolicies"], settings["n_stages"], n_rows)
-        return PolicySpace(len(driver.problem.pool), *shape).log10_size
+    def start_warnings(
+        self, problem: Problem, settings: TrialSettings, context: SearchContext
+    ) -> tuple[str, ...]:
+        return idle_workers(context.engine.n_workers, "trials_at_once", settings.trials_at_once)
 
-    def complete(
-        self, options: Mapping[str, Any], *, preset: str | None, seed: int
-    ) -> dict[str, Any]:
-        """Put preset, what the method fixes and what the user wants together.
-
-        Parameters
-        ----------
-        options : mapping of str to object
-            Settings that the user gave.
-        preset : 'paper' | None
-            Where to start from; None takes the defaults.
-        seed : int
-            Seed of the search.
-
-        Returns
-        -------
-        dict of str to object
-            Every setting by name.
-        """
-        if preset not in (None, "paper"):
-            raise ValueError(f"`preset` must be 'paper' or None, got {preset!r}.")
-        known = [one.name for one in fields(self.settings) if one.name not in self.fixed]
-        for name in options:
-            if name not in known:
-                raise ValueError(
-                    f"unknown setting `{name}`{did_you_mean(name, known)}; this method has "
-                    f"{', '.join(known)}."
-                )
-        chosen = {**(self.paper if preset else {}), **self.fixed, **options, "seed": seed}
-        made: Any = self.settings(**chosen)
-        return {one.name: getattr(made, one.name) for one in fields(self.settings)}
+    def log10_policies(
+        self, problem: Problem, settings: TrialSettings, *, classwise: bool
+    ) -> float:
+        return make_encoding(problem, settings, classwise=classwise).log10_size
 
 
-BY_TRAINING = {"judge": "training", "n_folds": 5}
-"""Without folds, their number means nothing and cannot be set."""
+@dataclass(frozen=True)
+class PopulationMethod(TrialMethod[PopulationSettings]):
+    """Population-based augmentation."""
 
-METHODS: dict[str, Method] = {
-    "adda": Method(
-        "bilevel gradient, one operation drawn per stage", BilevelSettings, BilevelSearcher,
-        paper=PAPER,
+    settings_class = PopulationSettings
+
+    def make_search(
+        self, problem: Problem, settings: PopulationSettings, context: SearchContext
+    ) -> TrialSearch:
+        return PopulationSearch(problem, settings, context)
+
+    def max_parallel_trials(self, settings: PopulationSettings) -> int:
+        return settings.n_members
+
+    def min_budget(self, settings: PopulationSettings) -> int:
+        return settings.n_members
+
+    def start_warnings(
+        self, problem: Problem, settings: PopulationSettings, context: SearchContext
+    ) -> tuple[str, ...]:
+        return idle_workers(context.engine.n_workers, "n_members", settings.n_members)
+
+    def log10_policies(
+        self, problem: Problem, settings: PopulationSettings, *, classwise: bool
+    ) -> float:
+        return PolicyEncoding.of(problem, settings, classwise=classwise).log10_size
+
+
+def _check_at_most_windows(name: str, value: int, problem: Problem) -> None:
+    if value > len(problem.train):
+        raise ValueError(
+            f"`{name}` must be at most the number of training windows, {len(problem.train)}, "
+            f"got {value}."
+        )
+
+
+BY_TRAINING = {"evaluator": "training", "n_folds": 5}
+"""Without held-out folds, their number has no effect and cannot be set."""
+
+# Each method has settings of its own, of which only the method itself knows the type.
+METHODS: dict[str, SearchMethod[Any]] = {
+    "adda": BilevelMethod("bilevel gradient, one operation drawn per stage", paper=PAPER),
+    "cadda": BilevelMethod(
+        "ADDA with a policy for each class", classwise=True, paper=PAPER | {"batch_size": 32}
     ),
-    "cadda": Method(
-        "ADDA with a policy for each class", BilevelSettings, BilevelSearcher,
-        classwise=True,
-        paper=PAPER | {"batch_size": 32},
-    ),
-    "dada": Method(
-        "bilevel gradient, whole sequences of operations drawn", BilevelSettings, BilevelSearcher,
+    "dada": BilevelMethod(
+        "bilevel gradient, whole sequences of operations drawn",
         fixed={"sampling": "subpolicy"},
         paper=PAPER,
     ),
-    "faster_autoaugment": Method(
-        "augmented windows shall look like real ones to a critic", FasterSettings, FasterSearcher,
-    ),
-    "autoaugment": Method(
-        "each policy is judged by a training; TPE proposes", TrialSettings, StudySearch,
-        by_trials=True,
+    "faster_autoaugment": FasterMethod("match augmented to real windows with a WGAN critic"),
+    "autoaugment": StudyMethod(
+        "train a model with each policy; TPE proposes",
         fixed={"sampler": "tpe", **BY_TRAINING},
         paper={"trials_at_once": 1},
     ),
-    "fast_autoaugment": Method(
-        "models without augmentation judge augmented windows; TPE proposes",
-        TrialSettings, StudySearch,
-        by_trials=True,
-        fixed={"sampler": "tpe", "judge": "folds", "stack": 1},
+    "fast_autoaugment": StudyMethod(
+        "models trained without augmentation rate augmented windows; TPE proposes",
+        fixed={"sampler": "tpe", "evaluator": "held-out", "stack": 1},
         paper={"trials_at_once": 1},
     ),
-    "random": Method(
-        "each policy is judged by a training; chance proposes", TrialSettings, StudySearch,
-        by_trials=True,
+    "random": StudyMethod(
+        "train a model with each policy; policies are drawn at random",
         fixed={"sampler": "random", "multivariate": False, **BY_TRAINING},
     ),
-    "randaugment": Method(
-        "grid over the number of operations and one magnitude", TrialSettings, StudySearch,
-        by_trials=True,
+    "randaugment": StudyMethod(
+        "grid over the number of operations and one magnitude",
         fixed={"sampler": "grid", "multivariate": False, "n_subpolicies": 1, **BY_TRAINING},
     ),
-    "population": Method(
-        "trainings side by side that copy and change the best policies",
-        PopulationSettings, PopulationSearch,
-        by_trials=True,
+    "population": PopulationMethod(
+        "models trained side by side copy and perturb the best policies"
     ),
-}  # fmt: skip
+}
 
 
-def find_method(name: str) -> Method:
-    """Look a method up.
-
-    Parameters
-    ----------
-    name : str
-        Its name; case and hyphens do not matter.
-
-    Returns
-    -------
-    Method
-        The method.
-    """
+def find_method(name: str) -> SearchMethod[Any]:
+    """Return the method of a name; case and hyphens do not matter."""
     key = name.lower().replace("-", "_")
     if key not in METHODS:
         raise ValueError(

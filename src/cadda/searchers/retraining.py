@@ -14,32 +14,22 @@ from cadda.searchers.events import Retrained
 from cadda.training import EpochEnd, Fitted, Problem, TrainingEvent, TrainingSettings, train
 from cadda.training.checkpoint import State
 
-__all__ = ["Found", "Plan", "Retraining", "Retrainings"]
+__all__ = ["AnyPolicy", "Retraining", "Retrainings", "SearchBudget"]
 
-Found = PolicySpec | PolicySchedule
-"""What a search finds."""
+AnyPolicy = PolicySpec | PolicySchedule
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How long to search, and when to train from scratch with the policy found so far.
+class SearchBudget:
+    """How long to search, and when to train from scratch with the best policy so far.
 
-    Parameters
-    ----------
-    n_epochs : int
-        Passes through the training windows, or trials.
-    max_seconds : float | None
-        Time after which no epoch or trial is begun; None knows no hurry. Retrainings do not count.
-    retrain_at : tuple of int
-        Epochs or trials after which to retrain; 0 trains without augmentation, for comparison. The
-        policy of the retraining with the lowest validation loss is the result.
-    training : TrainingSettings
-        How to retrain: the same seed each time, so that only the policy differs.
+    The policy of the retraining with the lowest validation loss is the result. All have the same
+    seed, so that only the policy differs.
     """
 
-    n_epochs: int
-    max_seconds: float | None = None
-    retrain_at: tuple[int, ...] = ()
+    n_epochs: int  # or trials
+    max_seconds: float | None = None  # no epoch or trial starts later; retraining does not count
+    retrain_at: tuple[int, ...] = ()  # epochs or trials; 0 trains without augmentation
     training: TrainingSettings = field(default_factory=TrainingSettings)
 
 
@@ -48,7 +38,7 @@ class Retraining:
     """A model trained from scratch during a search."""
 
     epoch: int  # epoch or trial that the policy is from; 0 is without augmentation
-    policy: Found | None
+    policy: AnyPolicy | None
     fitted: Fitted
 
     @property
@@ -70,7 +60,7 @@ class Retraining:
     @classmethod
     def from_state(cls, state: State, problem: Problem) -> Retraining:
         """Restore what `state_dict` returned."""
-        policy: Found | None = None
+        policy: AnyPolicy | None = None
         if state["policy"] is not None:
             content = json.loads(state["policy"])
             kind = PolicySchedule if "segments" in content else PolicySpec
@@ -85,81 +75,35 @@ class Retraining:
 
 
 class Retrainings:
-    """Trains from scratch when a plan says so, and remembers what came of it.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to train on.
-    plan : Plan
-        When and how.
-    folder : Path | None
-        Where to keep the checkpoint of an unfinished training; None keeps none.
-    on_training : callable
-        Called with every event of a training.
-    """
+    """Trains from scratch as often as the budget says, and keeps the models."""
 
     def __init__(
         self,
         problem: Problem,
-        plan: Plan,
+        budget: SearchBudget,
         folder: Path | None,
         on_training: Callable[[TrainingEvent], None],
     ) -> None:
-        self.problem, self.plan, self.folder, self.on_training = problem, plan, folder, on_training
+        self.problem, self.budget, self.folder = problem, budget, folder
+        self.on_training = on_training
         self.done: dict[int, Retraining] = {}
 
     def is_due(self, epoch: int, *, ends: bool) -> bool:
-        """Say whether to retrain now.
-
-        Parameters
-        ----------
-        epoch : int
-            Epochs or trials done.
-        ends : bool
-            Whether the search ends here.
-
-        Returns
-        -------
-        bool
-            Whether the plan wants it and it was not done yet.
-        """
-        last = max(self.plan.retrain_at, default=-1)
-        due = epoch in self.plan.retrain_at or (ends and last > epoch)
+        """Return whether to retrain now; `ends` is whether the search ends here."""
+        last = max(self.budget.retrain_at, default=-1)
+        due = epoch in self.budget.retrain_at or (ends and last > epoch)
         return due and epoch not in self.done
 
     def best(self) -> Retraining | None:
-        """Give the retraining whose policy is the result, if there was any.
-
-        Returns
-        -------
-        Retraining | None
-            The one with the lowest validation loss; training without augmentation is not one.
-        """
+        """Return the retraining with the lowest validation loss, that without policy excepted."""
         return min(
-            (one for epoch, one in self.done.items() if epoch),
-            key=lambda one: one.valid_loss,
+            (retraining for epoch, retraining in self.done.items() if epoch),
+            key=lambda retraining: retraining.valid_loss,
             default=None,
         )
 
-    def run(self, epoch: int, policy: Found | None, search_seconds: float) -> Retrained:
-        """Train from scratch.
-
-        Parameters
-        ----------
-        epoch : int
-            Epochs or trials done.
-        policy : PolicySpec | PolicySchedule | None
-            What to augment with; the same as before gives the same model, and is not trained
-            again.
-        search_seconds : float
-            Time spent on searching so far.
-
-        Returns
-        -------
-        Retrained
-            What came of it.
-        """
+    def run(self, epoch: int, policy: AnyPolicy | None, search_seconds: float) -> Retrained:
+        """Train from scratch, unless a model with the same policy exists."""
         start = perf_counter()
         trained = self._trained(epoch, policy)
         best = self.best()
@@ -173,29 +117,23 @@ class Retrainings:
             is_best=is_best,
             search_seconds=search_seconds,
             seconds=perf_counter() - start,
-            train_losses=tuple(one.train_loss for one in trained.fitted.history),
-            valid_losses=tuple(one.valid_loss for one in trained.fitted.history),
+            train_losses=tuple(event.train_loss for event in trained.fitted.history),
+            valid_losses=tuple(event.valid_loss for event in trained.fitted.history),
         )
 
     def forget_checkpoint(self, epoch: int) -> None:
-        """Remove the checkpoint of a training that is done and saved.
-
-        Parameters
-        ----------
-        epoch : int
-            Epochs or trials done.
-        """
+        """Remove the checkpoint of a training run that is done and saved."""
         path = self._checkpoint(epoch)
         if path is not None:
             path.unlink(missing_ok=True)
 
-    def _trained(self, epoch: int, policy: Found | None) -> Retraining:
+    def _trained(self, epoch: int, policy: AnyPolicy | None) -> Retraining:
         for earlier in self.done.values():
             if earlier.policy == policy:
                 return replace(earlier, epoch=epoch)
         fitted = train(
             self.problem,
-            self.plan.training,
+            self.budget.training,
             policy=None if policy is None else build_policy(policy, self.problem.pool),
             on_event=self.on_training,
             checkpoint=self._checkpoint(epoch),
@@ -203,5 +141,5 @@ class Retrainings:
         return Retraining(epoch, policy, fitted)
 
     def _checkpoint(self, epoch: int) -> Path | None:
-        # Named after its epoch, so that one that was left behind is not taken for the next.
+        # Named after its epoch, so that a leftover file is not resumed as the next.
         return None if self.folder is None else self.folder / f"retraining-{epoch}.pt"

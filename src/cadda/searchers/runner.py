@@ -1,10 +1,11 @@
-"""Runs a search: epochs or trials, retrainings from scratch in between, checkpoints, events."""
+"""Running a search: epochs or trials, retraining in between, checkpoints, events."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -13,94 +14,82 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
+from cadda.compute import Engine
+from cadda.exceptions import RunError, TrainingError, WorkerError
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.tables import PolicySummary, summarise
 from cadda.searchers.events import (
-    Retrained,
+    HISTORY_EVENTS,
+    HistoryEvent,
     SearchEnd,
     SearchEpoch,
     SearchEvent,
     SearchStep,
+    Table,
     TrialEnd,
 )
 from cadda.searchers.gradient.base import Searcher
-from cadda.searchers.retraining import Found, Plan, Retraining, Retrainings
-from cadda.searchers.tables import tables_of
-from cadda.searchers.warnings import hints_of
-from cadda.training import TrainingEvent, predict_logits, score
-from cadda.training.checkpoint import load_checkpoint, save_checkpoint
-from cadda.training.problem import Problem
+from cadda.searchers.retraining import AnyPolicy, Retraining, Retrainings, SearchBudget
+from cadda.searchers.trials.protocol import Outcome, TrialSearch, evaluate
+from cadda.searchers.warnings import epoch_warnings
+from cadda.training import Problem, TrainingEvent, predict_logits, score
+from cadda.training.checkpoint import Fingerprint, State, load_checkpoint, save_checkpoint
 
-__all__ = ["Driver", "SearchDriver"]
+__all__ = ["GradientRunner", "SearchContext", "SearchRunner", "TrialRunner"]
+
+TABLES = ("applied", "share", "probability", "magnitude")
 
 
-class Driver(ABC):
-    """Searches as a plan says; can be killed at any moment and goes on to the same result.
+def _ignore(event: object) -> None:
+    """Do nothing with an event."""
 
-    Parameters
-    ----------
-    problem : Problem
-        What to search on.
-    plan : Plan
-        How long, and what else.
-    folder : Path | None
-        Where to keep checkpoints; None keeps none.
-    on_event : callable
-        Called with every event of the search.
-    on_training : callable
-        Called with every event of a retraining.
+
+@dataclass(frozen=True)
+class SearchContext:
+    """All that a search needs beside its problem and the settings of its method."""
+
+    budget: SearchBudget
+    engine: Engine
+    classwise: bool = False
+    folder: Path | None = None  # for checkpoints; None keeps none
+    resume: bool = False  # whether to continue what an earlier process began in the folder
+    on_event: Callable[[SearchEvent], None] = _ignore
+    on_training: Callable[[TrainingEvent], None] = _ignore
+
+
+class SearchRunner(ABC):
+    """A search within a budget; it can be killed at any moment and resumes to the same result.
+
+    A subclass calls `restore` at the end of its ``__init__``.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        plan: Plan,
-        *,
-        folder: Path | None = None,
-        on_event: Callable[[SearchEvent], None] = lambda event: None,
-        on_training: Callable[[TrainingEvent], None] = lambda event: None,
-    ) -> None:
-        self.problem, self.plan, self.on_event = problem, plan, on_event
-        self.retrainings = Retrainings(problem, plan, folder, on_training)
+    def __init__(self, problem: Problem, context: SearchContext) -> None:
+        self.problem, self.budget, self.on_event = problem, context.budget, context.on_event
+        folder = context.folder
+        self.retrainings = Retrainings(problem, context.budget, folder, context.on_training)
         self.epoch, self.seconds = 0, 0.0
-        self.history: list[SearchEpoch | TrialEnd | Retrained] = []
+        self.history: list[HistoryEvent] = []
         self._checkpoint = None if folder is None else folder / "checkpoint.pt"
 
     @property
     def n_epochs(self) -> int:
-        """How many epochs or trials there will be."""
-        return self.plan.n_epochs
+        """Number of epochs or trials of the whole search."""
+        return self.budget.n_epochs
 
     @abstractmethod
-    def found(self) -> Found:
-        """Give what was found so far.
-
-        Returns
-        -------
-        PolicySpec | PolicySchedule
-            Plain data.
-        """
+    def best_policy(self) -> AnyPolicy:
+        """Return the best policy so far."""
 
     @abstractmethod
     def advance(self) -> SearchEpoch | TrialEnd:
-        """Do the next epoch or trial.
-
-        Returns
-        -------
-        SearchEpoch | TrialEnd
-            What came of it.
-        """
+        """Do the next epoch or trial; adds to `epoch` and `seconds`."""
 
     def best_epoch(self) -> int:
-        """Say where the policy found so far is from.
-
-        Returns
-        -------
-        int
-            Number of the epoch or trial.
-        """
+        """Return the epoch or trial of the best policy so far."""
         return self.epoch
 
     def run(self) -> None:
-        """Search until the plan is fulfilled."""
+        """Search until the budget is used up."""
         self._retrain_if_due()
         while not self._ends():
             self._report(self.advance())
@@ -109,53 +98,44 @@ class Driver(ABC):
         last = self.best_epoch() if best is None else best.epoch
         self.on_event(SearchEnd(self.epoch, last, self.seconds))
 
-    def state(self) -> dict[str, Any]:
-        """Give what a driver of this kind must remember beside what all do.
-
-        Returns
-        -------
-        dict
-            Tensors and plain values.
-        """
+    def state_dict(self) -> State:
+        """Return what `load_state_dict` restores, beside what every search saves."""
         return {}
 
-    def restore(self) -> dict[str, Any]:
-        """Go on from the checkpoint, if there is one.
+    def load_state_dict(self, state: State) -> None:
+        """Restore what `state_dict` returned."""
+        del state
 
-        Returns
-        -------
-        dict
-            What `state` gave; empty if there is no checkpoint.
-        """
+    def restore(self) -> None:
+        """Continue from the checkpoint, if there is one."""
         if self._checkpoint is None or not self._checkpoint.exists():
-            return {}
+            return
         saved = load_checkpoint(self._checkpoint, self._fingerprint())
         self.epoch, self.seconds = saved["epoch"], saved["seconds"]
-        kinds = {kind.__name__: kind for kind in (SearchEpoch, TrialEnd, Retrained)}
-        self.history = [kinds[name](**values) for name, values in saved["history"]]
+        self.history = [HISTORY_EVENTS[name](**values) for name, values in saved["history"]]
         for state in saved["retrainings"]:
             retraining = Retraining.from_state(state, self.problem)
             self.retrainings.done[retraining.epoch] = retraining
-        return saved
+        self.load_state_dict(saved["search"])
 
     def _ends(self) -> bool:
-        late = self.plan.max_seconds is not None and self.seconds >= self.plan.max_seconds
-        return self.epoch >= self.n_epochs or late
+        limit = self.budget.max_seconds
+        return self.epoch >= self.n_epochs or (limit is not None and self.seconds >= limit)
 
     def _retrain_if_due(self) -> None:
         if not self.retrainings.is_due(self.epoch, ends=self._ends()):
             return
-        policy = self.found() if self.epoch else None
+        policy = self.best_policy() if self.epoch else None
         self._report(self.retrainings.run(self.epoch, policy, self.seconds))
         self.retrainings.forget_checkpoint(self.epoch)
 
-    def _report(self, event: SearchEpoch | TrialEnd | Retrained) -> None:
+    def _report(self, event: HistoryEvent) -> None:
         self.history.append(event)
-        # First, so that what was told of is never done again.
+        # Saved first, so that what was reported is never done again.
         self._save()
         self.on_event(event)
 
-    def _fingerprint(self) -> dict[str, Any]:
+    def _fingerprint(self) -> Fingerprint:
         return {
             "operations": list(self.problem.pool.names),
             "class_names": list(self.problem.class_names),
@@ -165,42 +145,32 @@ class Driver(ABC):
     def _save(self) -> None:
         if self._checkpoint is None:
             return
-        state = self.state() | {
+        state = {
             "epoch": self.epoch,
             "seconds": self.seconds,
             "history": [(type(event).__name__, asdict(event)) for event in self.history],
             "retrainings": [done.state_dict() for done in self.retrainings.done.values()],
+            "search": self.state_dict(),
         }
         save_checkpoint(self._checkpoint, state, self._fingerprint())
 
 
-class SearchDriver(Driver):
-    """Runs a method that learns a policy step by step.
+class GradientRunner(SearchRunner):
+    """Runs a method that learns a policy step by step."""
 
-    Parameters
-    ----------
-    problem : Problem
-        What to search on.
-    searcher : Searcher
-        How to search.
-    plan : Plan
-        How long, and what else.
-    **options : object
-        Other arguments of `Driver`.
-    """
-
-    def __init__(self, problem: Problem, searcher: Searcher, plan: Plan, **options: Any) -> None:
-        super().__init__(problem, plan, **options)
+    def __init__(self, problem: Problem, searcher: Searcher, context: SearchContext) -> None:
+        super().__init__(problem, context)
         self.searcher = searcher
-        saved = self.restore()
-        if saved:
-            self.searcher.load_state_dict(saved["searcher"])
+        self.restore()
 
-    def found(self) -> Found:
+    def best_policy(self) -> AnyPolicy:
         return self.searcher.to_spec()
 
-    def state(self) -> dict[str, Any]:
-        return {"searcher": self.searcher.state_dict()}
+    def state_dict(self) -> State:
+        return self.searcher.state_dict()
+
+    def load_state_dict(self, state: State) -> None:
+        self.searcher.load_state_dict(state)
 
     def advance(self) -> SearchEpoch:
         start = perf_counter()
@@ -210,22 +180,125 @@ class SearchDriver(Driver):
         return self._summary(steps)
 
     def _summary(self, steps: list[SearchStep]) -> SearchEpoch:
-        problem, (table, tables) = self.problem, tables_of(self.searcher.to_spec())
-        logits = predict_logits(self.searcher.model, problem.valid.x, problem.n_classes)
-        rewards = [one.reward for one in steps if one.reward is not None]
-        scores = score(problem.valid.y, logits.argmax(1), problem.class_names)
+        valid, (table, tables) = self.problem.valid, _tables(self.searcher.to_spec())
+        logits = predict_logits(self.searcher.model, valid.x, self.problem.n_classes)
+        rewards = [step.reward for step in steps if step.reward is not None]
+        scores = score(valid.y, logits.argmax(1), self.problem.class_names)
         return SearchEpoch(
             epoch=self.epoch,
-            n_epochs=self.plan.n_epochs,
-            train_loss=_mean([one.train_loss for one in steps]),
-            valid_loss=cross_entropy(logits, problem.valid.y).item(),
+            n_epochs=self.n_epochs,
+            train_loss=_mean([step.train_loss for step in steps]),
+            valid_loss=cross_entropy(logits, valid.y).item(),
             valid_balanced_accuracy=scores.balanced_accuracy,
             reward=_mean(rewards) if rewards else None,
             entropy=steps[-1].entropy,
             **tables,
             seconds=self.seconds,
-            warnings=hints_of(table, steps),
+            warnings=epoch_warnings(table, steps),
         )
+
+
+class TrialRunner(SearchRunner):
+    """Asks for policies, has them evaluated, and reports the outcomes, always in the same order.
+
+    Proposals depend on the seed and on a fixed part of the earlier outcomes, never on which worker
+    was the quickest, so that every engine finds the same.
+    """
+
+    def __init__(self, problem: Problem, search: TrialSearch, context: SearchContext) -> None:
+        super().__init__(problem, context)
+        self.search, self.engine = search, context.engine
+        self.restore()
+        n_known = len(search.outcomes)
+        if self.epoch > n_known:
+            raise RunError(
+                f"the study has {n_known} finished trials, but the run folder has {self.epoch}; "
+                "it must be the study that the search was started with."
+            )
+        # What the engine returns in place of the evaluator is its own affair.
+        self._evaluator: Any = None
+        # A stack is always trained as a whole, so that its numbers do not depend on interruptions.
+        self._asked = n_known // search.stack * search.stack
+        self._running: dict[int, tuple[Future[list[Outcome]], int]] = {}
+        self._best: int | None = None
+        for number in range(self.epoch):
+            self._keep_if_best(number, search.outcomes[number])
+
+    @property
+    def n_epochs(self) -> int:
+        """Number of trials of the whole search."""
+        return self.search.n_trials
+
+    def best_policy(self) -> AnyPolicy:
+        if self._best is None:
+            outcomes = self.search.outcomes
+            failure = outcomes[-1].failure if outcomes else "there was none"
+            raise TrainingError(f"no trial has succeeded; the last one: {failure}.")
+        return self.search.policy_as_result(self._best)
+
+    def best_epoch(self) -> int:
+        return 0 if self._best is None else self._best + 1
+
+    def advance(self) -> TrialEnd:
+        start = perf_counter()
+        number = self.epoch
+        if number < len(self.search.outcomes):
+            outcome = self.search.outcomes[number]
+        else:
+            self._submit()
+            outcome = self._outcome(number)
+            self.search.tell(number, outcome)
+            # The next trial is submitted before this one is reported, so that no worker waits.
+            self._submit()
+        self.epoch += 1
+        self.seconds += perf_counter() - start
+        is_best = self._keep_if_best(number, outcome)
+        shown = number if self._best is None else self._best
+        return TrialEnd(
+            number=self.epoch,
+            n_trials=self.n_epochs,
+            value=outcome.value,
+            is_best=is_best,
+            failure=outcome.failure,
+            **_tables(self.search.policy(shown))[1],
+            trial_seconds=outcome.seconds,
+            seconds=self.seconds,
+        )
+
+    def _submit(self) -> None:
+        """Submit all trials that can be asked for by now."""
+        n_told = len(self.search.outcomes)
+        while self._asked < self.n_epochs and self.search.n_required(self._asked) <= n_told:
+            if self._evaluator is None:
+                self._evaluator = self.engine.share(self.search.make_evaluator(self.engine))
+            end = min(self._asked + self.search.stack, self.n_epochs)
+            proposals = [self.search.ask(number) for number in range(self._asked, end)]
+            future = self.engine.submit(evaluate, self._evaluator, proposals)
+            for place in range(len(proposals)):
+                self._running[self._asked + place] = future, place
+            self._asked = end
+
+    def _outcome(self, number: int) -> Outcome:
+        future, place = self._running.pop(number)
+        try:
+            return future.result()[place]
+        except WorkerError as error:
+            return Outcome(None, f"{error}")
+
+    def _keep_if_best(self, number: int, outcome: Outcome) -> bool:
+        if outcome.value is None:
+            return False
+        best = None if self._best is None else self.search.outcomes[self._best].value
+        if best is not None and outcome.value >= best:
+            return False
+        self._best = number
+        return True
+
+
+def _tables(policy: PolicySpec) -> tuple[PolicySummary, dict[str, Table]]:
+    """Return what a policy does, as arrays and as fields of an event."""
+    summary = summarise(policy)
+    return summary, {name: tuple(map(tuple, getattr(summary, name).tolist())) for name in TABLES}
 
 
 def _mean(values: list[float]) -> float:

@@ -1,137 +1,106 @@
-"""What a user should know about a search that would otherwise go unnoticed."""
+"""Checks before a search, and warnings about problems that would otherwise go unnoticed."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from cadda.exceptions import ModelError
 from cadda.policies.spec.tables import PolicySummary, class_revealing_operations
 from cadda.searchers.events import SearchStep
+from cadda.training.predict import check_logits
+from cadda.training.problem import Problem
 
-__all__ = ["hints_of", "idle_workers", "only_warmup", "rare_classes"]
+__all__ = ["check_problem", "epoch_warnings", "idle_workers", "only_warmup", "rare_classes"]
 
-EDGE = 0.03
-"""How near to 0 or 1 a magnitude is at its edge."""
+MAGNITUDE_EDGE = 0.03
+"""A magnitude is at its edge if it is this close to 1."""
 
-LEADS = 1.5
-"""How much more often than by chance an operation is chosen that leads."""
+MIN_LEAD_RATIO = 1.5
+"""An operation leads if it is chosen this much more often than by chance."""
 
-OFTEN_ABSENT = 0.3
-"""Share of batches without a class that is worth a word."""
+MAX_ABSENT_SHARE = 0.3
+"""Largest share of batches without a class that needs no warning."""
 
-NOTHING = 1e-7
-"""Rewards smaller than this, with losses of about 1, are rounding errors."""
+ROUNDING_ERROR = 1e-7
+"""Smaller rewards, with losses of about 1, are rounding errors."""
+
+
+def check_problem(problem: Problem) -> None:
+    """Raise if no method can search on a problem."""
+    for name, y in (("train", problem.train.y), ("valid", problem.valid.y)):
+        counts = torch.bincount(y, minlength=problem.n_classes).tolist()
+        for class_name, count in zip(problem.class_names, counts, strict=True):
+            if not count:
+                raise ValueError(
+                    f"`{name}` must have windows of every class, but has none of {class_name!r}; "
+                    "leave the class out, or split the subjects with another seed."
+                )
+    if len(problem.pool) < 2:
+        raise ValueError(
+            "`operations` must name at least two operations to choose from, got only "
+            f"{', '.join(problem.pool.names)}."
+        )
+    n_windows = min(4, len(problem.train))
+    model = problem.new_model(0).eval()
+    with torch.no_grad():
+        x = problem.train.x[:n_windows].to(problem.device)
+        logits = check_logits(model(x), n_windows, problem.n_classes)
+    if not bool(logits.isfinite().all()):
+        raise ModelError("the model gives NaN or infinite logits before any training.")
 
 
 def rare_classes(y: Tensor, class_names: tuple[str, ...], batch_size: int) -> tuple[str, ...]:
-    """Name classes that many batches lack, whose policy learns slowly.
-
-    Parameters
-    ----------
-    y : Tensor
-        Labels of the training windows.
-    class_names : tuple of str
-        Names of the classes.
-    batch_size : int
-        Windows per step.
-
-    Returns
-    -------
-    tuple of str
-        One sentence for each such class.
-    """
+    """Warn of classes that many batches lack, whose policies learn slowly."""
     share = torch.bincount(y, minlength=len(class_names)) / len(y)
     absent = (1 - share) ** batch_size
     return tuple(
         f"{name} is absent from {missing:.0%} of the batches, so its policy learns slowly; "
-        "take a larger batch_size, or leave the class out (--min-windows, --classes)"
+        "increase `batch_size`, or leave the class out with `min_windows` or `classes`"
         for name, missing in zip(class_names, absent.tolist(), strict=True)
-        if missing > OFTEN_ABSENT
+        if missing > MAX_ABSENT_SHARE
     )
 
 
-def only_warmup(n_epochs: int, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say if a search ends before its policy begins to move.
-
-    Parameters
-    ----------
-    n_epochs : int
-        Epochs of the search.
-    settings : mapping of str to object
-        Settings of the method.
-
-    Returns
-    -------
-    tuple of str
-        One sentence, or none.
-    """
-    n_warmup = settings.get("warmup_epochs", 0)
-    if n_epochs > n_warmup:
+def only_warmup(n_epochs: int, warmup_epochs: int) -> tuple[str, ...]:
+    """Warn if a search ends before its policy begins to change."""
+    if n_epochs > warmup_epochs:
         return ()
     return (
-        f"the policy begins to move after {n_warmup} epochs and the search ends after {n_epochs}, "
-        "so it comes out as it went in; take a larger budget, or a smaller warmup_epochs",
+        f"the policy begins to change after {warmup_epochs} epochs and the search ends after "
+        f"{n_epochs}, so the policy will not change; increase `budget`, or decrease "
+        "`warmup_epochs`",
     )
 
 
-def idle_workers(n_workers: int, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say if there are more workers than the search has work for.
-
-    Parameters
-    ----------
-    n_workers : int
-        Number of workers.
-    settings : mapping of str to object
-        Settings of the method.
-
-    Returns
-    -------
-    tuple of str
-        One sentence, or none.
-    """
-    name = "trials_at_once" if "trials_at_once" in settings else "n_members"
-    if n_workers <= settings[name]:
+def idle_workers(n_workers: int, name: str, n_parallel: int) -> tuple[str, ...]:
+    """Warn if there are more workers than parallel trials, which the setting `name` limits."""
+    if n_workers <= n_parallel:
         return ()
     return (
-        f"{n_workers} workers, but `{name}` is {settings[name]}, so that some have nothing to do; "
-        f"take {name}={n_workers}",
+        f"{n_workers} workers, but `{name}`={n_parallel} keeps only {n_parallel} of them busy; "
+        f"set {name}={n_workers}",
     )
 
 
-def hints_of(table: PolicySummary, steps: list[SearchStep]) -> tuple[str, ...]:
-    """Say what is odd about an epoch.
-
-    Parameters
-    ----------
-    table : PolicySummary
-        The policy after it.
-    steps : list of SearchStep
-        What happened in it.
-
-    Returns
-    -------
-    tuple of str
-        One sentence each; most often none.
-    """
+def epoch_warnings(table: PolicySummary, steps: list[SearchStep]) -> tuple[str, ...]:
+    """Warn of what is odd about the steps of an epoch and the policy after it."""
     return (*_at_edge(table), *class_revealing_operations(table), *_without_effect(steps))
 
 
 def _at_edge(table: PolicySummary) -> list[str]:
-    """Name operations that are chosen often and whose magnitude would like to go further."""
-    often = table.share > LEADS / len(table.operations)
-    hints = []
-    for row, column in np.argwhere(often & (table.magnitude > 1 - EDGE)):
+    """Find operations that are chosen often and at their largest magnitude."""
+    often = table.share > MIN_LEAD_RATIO / len(table.operations)
+    sentences = []
+    for row, column in np.argwhere(often & (table.magnitude > 1 - MAGNITUDE_EDGE)):
         where = "" if table.rows[row] == "*" else f" for {table.rows[row]}"
-        hints.append(f"{table.operations[column]}{where} is at its largest magnitude")
-    return hints
+        sentences.append(f"{table.operations[column]}{where} is at its largest magnitude")
+    return sentences
 
 
 def _without_effect(steps: list[SearchStep]) -> list[str]:
-    rewards = [abs(one.reward) for one in steps if one.reward is not None]
-    if not rewards or max(rewards) > NOTHING:
+    rewards = [abs(step.reward) for step in steps if step.reward is not None]
+    if not rewards or max(rewards) > ROUNDING_ERROR:
         return []
     return ["no operation changes what the model learns"]

@@ -85,10 +85,9 @@ class SearchDisplay(Display):
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")
-        return (
-            f"{self.title}\n{kind}: {len(event.operations)} operations, about "
-            f"10^{event.log10_policies:.0f} policies to choose from"
-        )
+        size = event.log10_policies
+        among = "" if size is None else f", about 10^{size:.0f} policies to choose from"
+        return f"{self.title}\n{kind}: {len(event.operations)} operations{among}"
 
     def _advance(self, name: str, done: int, total: int) -> None:
         if not self.console.is_terminal:

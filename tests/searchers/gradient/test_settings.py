@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from cadda.searchers.methods import METHODS
 
 
 def complete(method: str, **options: Any) -> dict[str, Any]:
-    return METHODS[method].complete(options, preset=None, seed=0)
+    return asdict(METHODS[method].resolve_settings(options))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_wrong_values_are_refused(method: str, name: str, value: object, rule: s
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_setting_takes_what_it_is_not(method: str) -> None:
-    own = {field.name for field in fields(METHODS[method].settings)} - {*METHODS[method].fixed}
+    own = {*METHODS[method].setting_names}
     for name in own - {"seed"}:
         with pytest.raises(ValueError, match=f"^`{name}` must be .*, got "):
             complete(method, **{name: ["neither", "nor"]})

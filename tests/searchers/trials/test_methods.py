@@ -15,9 +15,10 @@ from cadda.compute import SerialEngine
 from cadda.operations.pool import image_pool
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.methods import METHODS
-from cadda.searchers.retraining import Plan
+from cadda.searchers.retraining import SearchBudget
+from cadda.searchers.runner import SearchContext
 from cadda.searchers.trials.encoding import PolicyEncoding
-from cadda.searchers.trials.evaluators import FoldJudge
+from cadda.searchers.trials.evaluators import HeldOutEvaluator
 from cadda.searchers.trials.optuna_search import StudySearch, make_folds
 from cadda.searchers.trials.population import PopulationSearch
 from cadda.searchers.trials.protocol import Outcome, Proposal, TrialSearch
@@ -65,16 +66,10 @@ def make_search(
     **own: Any,
 ) -> Any:
     kind = METHODS[method]
-    settings = kind.complete(own, preset=None, seed=own.pop("seed", 0))
-    plan = Plan(n_trials, training=TrainingSettings(max_epochs=2))
-    return kind.make(
-        make_problem(),
-        kind.settings(**settings),
-        classwise=classwise,
-        plan=plan,
-        folder=folder,
-        resume=resume,
-    )
+    settings = kind.resolve_settings(own, seed=own.pop("seed", 0))
+    budget = SearchBudget(n_trials, training=TrainingSettings(max_epochs=2))
+    context = SearchContext(budget, SerialEngine(), classwise, folder, resume)
+    return kind.make_search(make_problem(), settings, context)
 
 
 def surface(policy: PolicySpec) -> float:
@@ -90,11 +85,11 @@ def surface(policy: PolicySpec) -> float:
 
 
 def drive(search: TrialSearch) -> list[float]:
-    """Ask and tell as a driver does, with the known surface as judge."""
+    """Ask and tell as a driver does, with the known surface as evaluator."""
     asked, values = 0, []
     proposals: dict[int, Proposal] = {}
     for number in range(search.n_trials):
-        while asked < search.n_trials and search.needs(asked) <= number:
+        while asked < search.n_trials and search.n_required(asked) <= number:
             proposals[asked] = search.ask(asked)
             asked += 1
         values.append(surface(proposals[number].policy))
@@ -136,7 +131,7 @@ def test_a_proposal_depends_on_a_fixed_part_of_the_past() -> None:
         search = make_search("autoaugment", 24, trials_at_once=4, **SHAPE)
         asked: list[PolicySpec] = []
         for number in range(24):
-            while len(asked) < 24 and search.needs(len(asked)) <= number:
+            while len(asked) < 24 and search.n_required(len(asked)) <= number:
                 asked.append(search.ask(len(asked)).policy)
             value = surface(asked[number])
             search.tell(number, Outcome(-1.0 if number == changed else value))
@@ -160,10 +155,10 @@ def test_an_interrupted_estimator_goes_on_as_if_nothing_had_happened(
         for number in range(40):
             if number in interruptions:
                 search = make_search("autoaugment", 40, resume=True, **own)
-                assert len(search.past) == number
+                assert len(search.outcomes) == number
                 # What was running is asked for once more.
                 asked = asked[:number]
-            while len(asked) < 40 and search.needs(len(asked)) <= number:
+            while len(asked) < 40 and search.n_required(len(asked)) <= number:
                 asked.append(search.ask(len(asked)).policy)
             search.tell(number, Outcome(surface(asked[number])))
         return asked
@@ -234,50 +229,50 @@ def test_who_takes_over_from_whom() -> None:
         assert second[number].policy not in first
     for number in range(8, 16):
         search.tell(number, Outcome(1.0 if number == 15 else 2.0, state=b"later"))
-    schedule = search.found(15)
+    schedule = search.policy_as_result(15)
     parent = int(str(second[7].state)[-2])
     assert [one.policy for one in schedule.segments] == [first[parent], second[7].policy]
 
 
-def direct_loss(judge: FoldJudge, transformed: torch.Tensor) -> float:
+def direct_loss(evaluator: HeldOutEvaluator, transformed: torch.Tensor) -> float:
     """Compute what Fast AutoAugment asks for, window by window."""
     losses = []
-    for fold in judge.folds:
+    for fold in evaluator.folds:
         model = network(0)
         model.load_state_dict(fold.weights)
         model.eval()
         for window in fold.held_out.tolist():
             with torch.no_grad():
                 logits = model(transformed[window][None])[0].double().numpy()
-            label = int(judge.problem.train.y[window])
+            label = int(evaluator.problem.train.y[window])
             losses.append(np.log(np.exp(logits).sum()) - logits[label])
     assert len(losses) == len(transformed)
     return float(np.mean(losses))
 
 
-def test_fast_autoaugment_judges_augmented_windows_that_models_have_not_seen() -> None:
+def test_fast_autoaugment_evaluates_augmented_windows_that_models_have_not_seen() -> None:
     search = make_search("fast_autoaugment", 5, n_folds=3)
-    judge = search.judge(SerialEngine())
-    x, y = judge.problem.train.x, judge.problem.train.y
-    for fold in judge.folds:
-        held_out = {judge.problem.train.subject[i] for i in fold.held_out.tolist()}
+    evaluator = search.make_evaluator(SerialEngine())
+    x, y = evaluator.problem.train.x, evaluator.problem.train.y
+    for fold in evaluator.folds:
+        held_out = {evaluator.problem.train.subject[i] for i in fold.held_out.tolist()}
         kept = set(range(len(x))) - set(fold.held_out.tolist())
-        assert held_out.isdisjoint(judge.problem.train.subject[i] for i in kept)
+        assert held_out.isdisjoint(evaluator.problem.train.subject[i] for i in kept)
     for text, transformed in (
         ("sign_flip p=0", x),
         ("sign_flip p=1 > time_reverse p=1", -x.flip(-1)),
     ):
-        loss, _ = judge(Proposal(PolicySpec.from_text(text)))
-        assert loss == pytest.approx(direct_loss(judge, transformed), rel=1e-5)
+        loss, _ = evaluator(Proposal(PolicySpec.from_text(text)))
+        assert loss == pytest.approx(direct_loss(evaluator, transformed), rel=1e-5)
     lines = [f"[{name}]\n{'sign_flip' if name == 'dip' else 'time_reverse'} p=1"
              for name in CLASS_NAMES]  # fmt: skip
-    loss, _ = judge(Proposal(PolicySpec.from_text("\n".join(lines))))
+    loss, _ = evaluator(Proposal(PolicySpec.from_text("\n".join(lines))))
     is_dip = (y == CLASS_NAMES.index("dip"))[:, None, None]
     expected = torch.where(is_dip, -x, x.flip(-1))
-    assert loss == pytest.approx(direct_loss(judge, expected), rel=1e-5)
+    assert loss == pytest.approx(direct_loss(evaluator, expected), rel=1e-5)
     # The same policy gets the same loss, also where chance decides.
     half = Proposal(PolicySpec.from_text("sign_flip p=0.5"))
-    assert judge(half) == judge(half)
+    assert evaluator(half) == evaluator(half)
 
 
 def test_folds_are_by_subject_where_there_are_enough() -> None:

@@ -21,12 +21,12 @@ from cadda.exceptions import RunError, TrainingError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.searchers.events import Retrained, SearchStart, TrialEnd
 from cadda.searchers.methods import METHODS
-from cadda.searchers.trials.runner import TrialDriver
+from cadda.searchers.runner import TrialRunner
 from cadda.testing.planted import planted_windows
 from cadda.training import TrainingSettings
 
 OPERATIONS = ("sign_flip", "time_reverse", "time_mask")
-BY_TRIALS = [name for name, method in METHODS.items() if method.by_trials]
+BY_TRIALS = [name for name, method in METHODS.items() if method.unit == "trial"]
 SMALL: dict[str, dict[str, Any]] = {
     "fast_autoaugment": {"n_folds": 2},
     "population": {"n_members": 3, "segment_epochs": 1},
@@ -165,14 +165,14 @@ def test_a_trial_that_was_told_but_not_saved_is_not_repeated(
     run(run_dir=tmp_path / "whole")
     cut = tmp_path / "cut"
     events: list[TrialEnd] = []
-    save = TrialDriver._save
+    save = TrialRunner._save
 
-    def stop(driver: TrialDriver) -> None:
+    def stop(driver: TrialRunner) -> None:
         if driver.epoch == 4:
             raise Killed
         save(driver)
 
-    monkeypatch.setattr(TrialDriver, "_save", stop)
+    monkeypatch.setattr(TrialRunner, "_save", stop)
     with pytest.raises(Killed):
         run(run_dir=cut)
     monkeypatch.undo()
@@ -250,7 +250,7 @@ def test_the_study_is_a_normal_one(tmp_path: Path) -> None:
         for k in range(2)
         for name in ("operation", "probability", "magnitude")
     }
-    with pytest.raises(RunError, match=r"holds a study 'mine' already"):
+    with pytest.raises(RunError, match=r"already contains the study 'mine'"):
         run(storage=address, study_name="mine", budget=3)
     with pytest.raises(RunError, match=r"`storage` 'nowhere' cannot be opened"):
         run(storage="nowhere")
@@ -310,7 +310,7 @@ def test_the_start_says_what_is_counted() -> None:
     run("randaugment", budget=1, on_event=note, classwise=True)
     assert started[0].unit == "trial"
     assert started[0].log10_policies == pytest.approx(10 * 2.5185, abs=1e-3)
-    assert started[0].warnings[0].startswith("2 workers, but `trials_at_once` is 1")
+    assert started[0].warnings[0].startswith("2 workers, but `trials_at_once`=1")
     assert started[1].log10_policies == pytest.approx(4 * 1.3010, abs=1e-3)
 
 
@@ -319,7 +319,11 @@ def test_the_start_says_what_is_counted() -> None:
     [
         ("cadda", {"engine": "processes:2"}, "`engine` must be 'serial' for cadda, which goes"),
         ("random", {"engine": "threads"}, "`engine` must be 'serial', 'processes:N'"),
-        ("population", {"budget": 2}, "`budget` must be at least `n_members`, 3 trials, got 2"),
+        (
+            "population",
+            {"budget": 2},
+            "`budget` must be at least 3 trials",
+        ),
         ("random", {"multivariate": True}, "unknown setting `multivariate`"),
         ("fast_autoaugment", {"n_folds": 1}, "`n_folds` must be at least 2, got 1"),
         ("autoaugment", {"stack": 4}, "`stack` must be 1 for a model with dropout"),

@@ -146,10 +146,10 @@ def caveats(records: Records) -> list[str]:
     methods = list(dict.fromkeys(record.job.method for record in records))
     searches = {name: parse_variant(name) for name in methods if name != NO_SEARCH}
     sentences = [
-        f"{name} ended within its warm-up of {variant.warmup_epochs} epochs, so its policy has "
+        f"{name} ended within its warm-up of {variant.warmup} epochs, so its policy has "
         "not changed yet: give it more computing time (`stops`)."
         for name, variant in searches.items()
-        if median_steps(records, name) <= variant.warmup_epochs
+        if median_steps(records, name) <= variant.warmup
     ]
     if {variant.classwise for variant in searches.values()} == {True, False}:
         sentences.append(

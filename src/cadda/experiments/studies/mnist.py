@@ -143,7 +143,7 @@ class MnistStudy(Study[MnistConfig, RaceJob, RaceResult]):
         training = SECONDS_PER_IMAGE * n_images * min(N_EPOCHS, config.max_epochs)
         if job.method == NO_SEARCH:
             return training
-        if find_method(VARIANTS[job.method].method).by_trials:
+        if find_method(VARIANTS[job.method].method).unit == "trial":
             return training * (config.trials[-1] + len(config.trials))
         n_steps = len(DIGITS) * config.per_class * config.epochs[-1]
         return SECONDS_PER_IMAGE * STEP_COST * n_steps + training * len(config.epochs)
@@ -153,7 +153,7 @@ class MnistStudy(Study[MnistConfig, RaceJob, RaceResult]):
         if job.method == NO_SEARCH:
             return baseline_result(config, fold)
         variant = VARIANTS[job.method]
-        by_trials = find_method(variant.method).by_trials
+        by_trials = find_method(variant.method).unit == "trial"
         stops = config.trials if by_trials else config.epochs
         return race(variant, config, fold, Checkpoints(stops, "number"), image_pool())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Generator
@@ -14,18 +14,25 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.searchers.space import PolicySpace
+from cadda.searchers.trials.settings import PopulationSettings, TrialSettings
+from cadda.training.problem import Problem
 
-__all__ = ["Choice", "GridEncoding", "PolicyEncoding"]
+__all__ = ["Choice", "GridEncoding", "PolicyEncoding", "Values", "make_encoding"]
 
 N_STEPS = 10
-RESAMPLED = 0.2
-"""Probability that a perturbed value is drawn anew."""
+RESAMPLE_PROBABILITY = 0.2
+"""Probability that perturbing draws a new value."""
 
-FARTHEST = 3
-"""Most steps that a perturbed value moves."""
+MAX_STEPS = 3
+"""Largest number of steps by which perturbing moves a value."""
 
-Choice = tuple[Any, ...]
+# A name, a number of operations or a level: which one it is, only the name of the choice tells.
+Value: TypeAlias = Any
+Choice: TypeAlias = tuple[Value, ...]
 """Values to choose from."""
+
+Values: TypeAlias = dict[str, Value]
+"""What was chosen, by name."""
 
 PROBABILITIES: Choice = tuple(n / N_STEPS for n in range(N_STEPS + 1))
 MAGNITUDES: Choice = PROBABILITIES[1:]
@@ -34,28 +41,24 @@ MAGNITUDES: Choice = PROBABILITIES[1:]
 
 @dataclass(frozen=True)
 class PolicyEncoding:
-    """Policies with one operation per stage, and p and µ in steps.
-
-    Parameters
-    ----------
-    pool : OperationPool
-        Operations to choose from.
-    class_names : tuple of str | None
-        Classes that get a policy each; None makes one for all.
-    n_subpolicies : int
-        Number L of subpolicies.
-    n_stages : int
-        Number K of stages of a subpolicy.
-    """
+    """Policies with one operation per stage, and p and µ in steps."""
 
     pool: OperationPool
     class_names: tuple[str, ...] | None
     n_subpolicies: int
     n_stages: int
 
+    @classmethod
+    def of(
+        cls, problem: Problem, settings: TrialSettings | PopulationSettings, *, classwise: bool
+    ) -> PolicyEncoding:
+        """Make the encoding of a search."""
+        class_names = problem.class_names if classwise else None
+        return cls(problem.pool, class_names, settings.n_subpolicies, settings.n_stages)
+
     @property
     def rows(self) -> tuple[str, ...]:
-        """What has a policy of its own."""
+        """Classes with a policy of their own, or ``"*"``."""
         return self.class_names or (ALL_CLASSES,)
 
     @property
@@ -71,13 +74,7 @@ class PolicyEncoding:
         ).log10_size
 
     def choices(self) -> dict[str, Choice]:
-        """Name everything that is chosen, and what from.
-
-        Returns
-        -------
-        dict of str to tuple
-            Operation, p and µ of every stage.
-        """
+        """Return what is chosen by name, with its possible values."""
         values = {
             "operation": self.pool.names,
             "probability": PROBABILITIES,
@@ -91,19 +88,8 @@ class PolicyEncoding:
             for name, choice in values.items()
         }
 
-    def decode(self, values: Mapping[str, Any]) -> PolicySpec:
-        """Make a policy of values.
-
-        Parameters
-        ----------
-        values : mapping of str to object
-            One of the choices for every name.
-
-        Returns
-        -------
-        PolicySpec
-            The policy.
-        """
+    def decode(self, values: Mapping[str, Value]) -> PolicySpec:
+        """Return the policy that values describe."""
         return _spec(
             self.pool,
             self.class_names,
@@ -120,40 +106,16 @@ class PolicyEncoding:
             },
         )
 
-    def draw(self, generator: Generator) -> dict[str, Any]:
-        """Choose everything by chance.
-
-        Parameters
-        ----------
-        generator : torch.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        dict of str to object
-            Values by name.
-        """
+    def draw(self, generator: Generator) -> Values:
+        """Return random values."""
         return {name: _pick(choice, generator) for name, choice in self.choices().items()}
 
-    def perturb(self, values: Mapping[str, Any], generator: Generator) -> dict[str, Any]:
-        """Change values a little: an operation now and then, p and µ by a few steps.
-
-        Parameters
-        ----------
-        values : mapping of str to object
-            Values by name.
-        generator : torch.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        dict of str to object
-            New values by name.
-        """
+    def perturb(self, values: Mapping[str, Value], generator: Generator) -> Values:
+        """Return perturbed values: some drawn anew, p and µ moved by a few steps."""
         changed = {}
         for name, choice in self.choices().items():
-            anew = float(torch.rand((), generator=generator)) < RESAMPLED
-            step = int(torch.randint(-FARTHEST, FARTHEST + 1, (), generator=generator))
+            anew = float(torch.rand((), generator=generator)) < RESAMPLE_PROBABILITY
+            step = int(torch.randint(-MAX_STEPS, MAX_STEPS + 1, (), generator=generator))
             drawn = _pick(choice, generator)
             if anew:
                 changed[name] = drawn
@@ -164,7 +126,7 @@ class PolicyEncoding:
                 changed[name] = choice[min(max(place, 0), len(choice) - 1)]
         return changed
 
-    def _entry(self, values: Mapping[str, Any], place: str) -> StageEntry:
+    def _entry(self, values: Mapping[str, Value], place: str) -> StageEntry:
         operation = self.pool[values[f"{place}/operation"]]
         magnitude = values[f"{place}/magnitude"] if operation.has_magnitude else None
         return StageEntry(
@@ -176,17 +138,7 @@ class PolicyEncoding:
 
 @dataclass(frozen=True)
 class GridEncoding:
-    """RandAugment's policies: some operations in a row, each any of the pool, all as strong.
-
-    Parameters
-    ----------
-    pool : OperationPool
-        Operations to draw from.
-    class_names : tuple of str | None
-        Classes that get a number and a magnitude each; None has one for all.
-    n_stages : int
-        Most operations in a row.
-    """
+    """RandAugment's policies: some operations in a row, each any of the pool, all as strong."""
 
     pool: OperationPool
     class_names: tuple[str, ...] | None
@@ -194,7 +146,7 @@ class GridEncoding:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """What has a number and a magnitude of its own."""
+        """Classes with a number and a magnitude of their own, or ``"*"``."""
         return self.class_names or (ALL_CLASSES,)
 
     @property
@@ -208,13 +160,7 @@ class GridEncoding:
         return len(self.rows) * math.log10(self.n_cells)
 
     def choices(self) -> dict[str, Choice]:
-        """Name everything that is chosen, and what from.
-
-        Returns
-        -------
-        dict of str to tuple
-            Number of operations and magnitude of every row.
-        """
+        """Return what is chosen by name, with its possible values."""
         numbers = tuple(range(1, self.n_stages + 1))
         return {
             f"{row}/{name}": choice
@@ -222,53 +168,39 @@ class GridEncoding:
             for name, choice in (("n_operations", numbers), ("magnitude", MAGNITUDES))
         }
 
-    def cell(self, number: int, order: Mapping[str, list[int]]) -> dict[str, Any]:
-        """Give one point of the grid.
-
-        Parameters
-        ----------
-        number : int
-            Which one, from 0.
-        order : mapping of str to list of int
-            Order in which each row goes through its cells.
-
-        Returns
-        -------
-        dict of str to object
-            Values by name.
-        """
-        values: dict[str, Any] = {}
+    def cell(self, number: int, order: Mapping[str, list[int]]) -> Values:
+        """Return the values of a cell, each row in the order of its own."""
+        values: Values = {}
         for row in self.rows:
             n, m = divmod(order[row][number % self.n_cells], len(MAGNITUDES))
             values |= {f"{row}/n_operations": n + 1, f"{row}/magnitude": MAGNITUDES[m]}
         return values
 
-    def decode(self, values: Mapping[str, Any]) -> PolicySpec:
-        """Make a policy of values.
-
-        Parameters
-        ----------
-        values : mapping of str to object
-            One of the choices for every name.
-
-        Returns
-        -------
-        PolicySpec
-            The policy.
-        """
+    def decode(self, values: Mapping[str, Value]) -> PolicySpec:
+        """Return the policy that values describe."""
         rows: dict[str, tuple[Subpolicy, ...]] = {}
         for row in self.rows:
             level = values[f"{row}/magnitude"]
             stage = tuple(
                 StageEntry(
-                    operation=one.name,
+                    operation=operation.name,
                     probability=1.0,
-                    magnitude=level if one.has_magnitude else None,
+                    magnitude=level if operation.has_magnitude else None,
                 )
-                for one in self.pool
+                for operation in self.pool
             )
             rows[row] = (Subpolicy(stages=(stage,) * values[f"{row}/n_operations"]),)
         return _spec(self.pool, self.class_names, rows)
+
+
+def make_encoding(
+    problem: Problem, settings: TrialSettings, *, classwise: bool
+) -> PolicyEncoding | GridEncoding:
+    """Make the encoding that a sampler needs."""
+    if settings.sampler != "grid":
+        return PolicyEncoding.of(problem, settings, classwise=classwise)
+    class_names = problem.class_names if classwise else None
+    return GridEncoding(problem.pool, class_names, settings.n_stages)
 
 
 def _spec(
@@ -285,5 +217,5 @@ def _spec(
     )
 
 
-def _pick(choice: Choice, generator: Generator) -> Any:
+def _pick(choice: Choice, generator: Generator) -> Value:
     return choice[int(torch.randint(len(choice), (), generator=generator))]

@@ -1,4 +1,4 @@
-"""What a policy is judged by: plain data that can be sent to a worker and called there."""
+"""How a policy is evaluated: plain data that can be sent to a worker and called there."""
 
 from __future__ import annotations
 
@@ -12,62 +12,35 @@ from torch.nn.functional import cross_entropy
 from cadda._internal.random import Seeds
 from cadda.policies.policy import Policy
 from cadda.searchers.trials.protocol import Proposal, one_thread
-from cadda.training import Trainer, TrainingSettings, predict_logits, train
+from cadda.training import Problem, Trainer, TrainingSettings, predict_logits, train
 from cadda.training.batched import train_stacked
-from cadda.training.problem import Problem
 
-__all__ = ["FoldJudge", "SegmentJudge", "TrainedFold", "TrainingJudge", "train_fold"]
+__all__ = [
+    "ContinuationEvaluator",
+    "FoldModel",
+    "HeldOutEvaluator",
+    "TrainingEvaluator",
+    "train_fold",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingJudge:
-    """Trains from scratch with a policy; the loss is that of the best epoch on validation windows.
+class TrainingEvaluator:
+    """Trains from scratch with a policy; the loss is that of the best epoch on validation.
 
-    Every trial begins with the same weights and sees windows in the same order, so that only the
-    policy differs.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to train on.
-    settings : TrainingSettings
-        How to train.
+    Every trial starts with the same weights and order of windows, so that only the policy differs.
     """
 
     problem: Problem
     settings: TrainingSettings
 
     def __call__(self, proposal: Proposal) -> tuple[float, None]:
-        """Judge one policy.
-
-        Parameters
-        ----------
-        proposal : Proposal
-            The policy.
-
-        Returns
-        -------
-        loss : float
-            Validation loss.
-        state : None
-            Nothing to go on from.
-        """
+        """Evaluate one policy."""
         policy = Policy(proposal.policy, self.problem.pool)
         return train(self.problem, self.settings, policy=policy).best.valid_loss, None
 
-    def together(self, proposals: list[Proposal]) -> list[float | Exception]:
-        """Judge several policies by trainings that are stepped together.
-
-        Parameters
-        ----------
-        proposals : list of Proposal
-            The policies.
-
-        Returns
-        -------
-        list of float and Exception
-            Validation loss of each, or why there is none.
-        """
+    def evaluate_stack(self, proposals: list[Proposal]) -> list[float | Exception]:
+        """Evaluate several policies with models that are trained together."""
         results = train_stacked(
             self.problem,
             [self.settings] * len(proposals),
@@ -80,85 +53,41 @@ class TrainingJudge:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedFold:
-    """A model trained without augmentation, and the windows that it has not seen.
-
-    Parameters
-    ----------
-    weights : dict of str to Tensor
-        State of the model.
-    held_out : Tensor
-        Indices of training windows that were held out.
-    """
+class FoldModel:
+    """Weights of a model trained without augmentation, and the windows that it has not seen."""
 
     weights: dict[str, Tensor]
-    held_out: Tensor
+    held_out: Tensor  # indices of training windows
 
 
 def train_fold(
     problem: Problem, settings: TrainingSettings, held_out: Tensor, seed: int
-) -> TrainedFold:
-    """Train a model without augmentation on all training windows but some.
+) -> FoldModel:
+    """Train a model without augmentation on all training windows but those held out.
 
-    Parameters
-    ----------
-    problem : Problem
-        What to train on. Validation windows tell when to stop.
-    settings : TrainingSettings
-        How to train.
-    held_out : Tensor
-        Indices of the training windows to leave out.
-    seed : int
-        Seed of weights and training.
-
-    Returns
-    -------
-    TrainedFold
-        The model.
+    Validation windows decide when to stop.
     """
     kept = replace(problem, train=problem.train.without(held_out))
     with one_thread():
         fitted = train(kept, replace(settings, seed=seed))
     weights = {name: value.cpu() for name, value in fitted.model.state_dict().items()}
-    return TrainedFold(weights, held_out)
+    return FoldModel(weights, held_out)
 
 
 @dataclass(frozen=True, eq=False)
-class FoldJudge:
-    """Has models that never saw augmentation look at augmented windows that they never saw.
+class HeldOutEvaluator:
+    """Mean cross entropy of augmented held-out windows, of models trained without augmentation.
 
     The same random numbers augment the windows in every trial, so that equal policies get equal
     losses.
-
-    Parameters
-    ----------
-    problem : Problem
-        Windows to augment.
-    folds : tuple of TrainedFold
-        The models.
-    seed : int
-        Seed of the augmentation.
     """
 
     problem: Problem
-    folds: tuple[TrainedFold, ...]
+    folds: tuple[FoldModel, ...]
     seed: int
 
     def __call__(self, proposal: Proposal) -> tuple[float, None]:
-        """Judge one policy.
-
-        Parameters
-        ----------
-        proposal : Proposal
-            The policy.
-
-        Returns
-        -------
-        loss : float
-            Mean cross entropy over all held-out windows.
-        state : None
-            Nothing to go on from.
-        """
+        """Evaluate one policy."""
         problem, total, count = self.problem, 0.0, 0
         policy = Policy(proposal.policy, problem.pool)
         model = problem.new_model(0)
@@ -174,38 +103,15 @@ class FoldJudge:
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentJudge:
-    """Trains on for some epochs with a policy; the loss is that of the last epoch on validation.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to train on.
-    settings : TrainingSettings
-        How to train.
-    n_epochs : int
-        How long.
-    """
+class ContinuationEvaluator:
+    """Continues training for some epochs with a policy; the loss is that of the last epoch."""
 
     problem: Problem
     settings: TrainingSettings
     n_epochs: int
 
     def __call__(self, proposal: Proposal) -> tuple[float, bytes]:
-        """Judge one policy.
-
-        Parameters
-        ----------
-        proposal : Proposal
-            The policy, and what training goes on from.
-
-        Returns
-        -------
-        loss : float
-            Validation loss.
-        state : bytes
-            What training can go on from.
-        """
+        """Evaluate one policy, and return the state that training can continue from."""
         problem, seed = self.problem, proposal.seed or 0
         trainer = Trainer(
             problem, replace(self.settings, seed=seed), Policy(proposal.policy, problem.pool)

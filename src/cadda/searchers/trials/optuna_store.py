@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
-from cadda.searchers.trials.encoding import Choice
+from cadda.searchers.trials.encoding import Choice, Value, Values
 from cadda.searchers.trials.protocol import Outcome
 
 if TYPE_CHECKING:
@@ -22,49 +23,47 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-__all__ = ["Sampling", "StudyMemory", "open_storage", "quiet_optuna"]
+__all__ = ["Sampling", "StudyMemory", "check_storage", "quiet_optuna"]
 
 LARGEST_SEED = 2**32
 LONGEST_LOCK = 2.0
 """Seconds that a process holds the lock of a study for at the most."""
 
 
+class _OtherThreads(logging.Filter):
+    """Drops what this thread logs, errors excepted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = get_ident()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.ERROR or record.thread != self._thread
+
+
 @contextmanager
 def quiet_optuna() -> Iterator[None]:
-    """Keep Optuna from printing; its log level is as before afterwards.
+    """Silence Optuna in this thread, errors excepted; no log level is changed.
 
-    Yields
-    ------
-    None
-        Inside, only errors are logged, and nothing is said of experimental features.
+    Studies that the user runs in other threads meanwhile are logged as before.
     """
     from optuna.exceptions import ExperimentalWarning
 
-    logger = logging.getLogger("optuna")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
+    silence = _OtherThreads()
+    handlers = [*logging.getLogger("optuna").handlers, *logging.getLogger().handlers]
+    for handler in handlers:
+        handler.addFilter(silence)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)
             yield
     finally:
-        logger.setLevel(before)
+        for handler in handlers:
+            handler.removeFilter(silence)
 
 
 class StudyMemory:
-    """An Optuna study in which trials are written down, so that another process can go on.
-
-    Parameters
-    ----------
-    storage : Path | str | None
-        File, or address of a database; None remembers nothing beyond this process.
-    name : str
-        Name of the study.
-    choices : mapping of str to tuple
-        What a trial chooses, and what from.
-    resume : bool
-        Whether to go on with a study that is there already.
-    """
+    """An Optuna study in which trials are written down, so that another process can go on."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class StudyMemory:
             for key, choice in choices.items()
         }
         with quiet_optuna():
-            self._storage = open_storage(storage, name, resume=resume)
+            self._storage = _open_storage(storage, name, resume=resume)
             self.study: Study = create_study(
                 storage=self._storage,
                 # Proposals are made elsewhere.
@@ -93,7 +92,7 @@ class StudyMemory:
             )
         self._study_id = self._storage.get_study_id_from_name(name)
         self._trials = self.study.trials
-        self.past = self._finished()
+        self.outcomes = self._finished()
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -105,14 +104,8 @@ class StudyMemory:
         """Trials of an earlier process, finished or not."""
         return self._trials
 
-    def begin(self, values: Mapping[str, Any]) -> None:
-        """Write down that a trial runs; all of it in one step, so that none is ever half there.
-
-        Parameters
-        ----------
-        values : mapping of str to object
-            What it chose.
-        """
+    def begin(self, values: Mapping[str, Value]) -> None:
+        """Write down that a trial runs; all of it in one step, so that none is ever half there."""
         from optuna.trial import TrialState, create_trial
 
         with quiet_optuna():
@@ -125,47 +118,27 @@ class StudyMemory:
             )
 
     def finish(self, number: int, outcome: Outcome) -> None:
-        """Write down what came of a trial.
-
-        Parameters
-        ----------
-        number : int
-            Number of the trial, from 0.
-        outcome : Outcome
-            What came of it.
-        """
+        """Write down what came of a trial."""
         trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._study_id, number)
         with quiet_optuna():
             self._storage.set_trial_user_attr(trial_id, "seconds", outcome.seconds)
             if outcome.value is None:
                 self._storage.set_trial_user_attr(trial_id, "failure", outcome.failure)
             _tell(self.study, number, outcome)
-        self.past.append(outcome)
+        self.outcomes.append(outcome)
 
     def _finished(self) -> list[Outcome]:
-        past = []
+        outcomes = []
         for trial in self._trials:
             if not trial.state.is_finished():
                 break
             kept = trial.user_attrs
-            past.append(Outcome(trial.value, kept.get("failure"), kept.get("seconds", 0.0)))
-        return past
+            outcomes.append(Outcome(trial.value, kept.get("failure"), kept.get("seconds", 0.0)))
+        return outcomes
 
 
 class Sampling:
-    """Proposes by one of Optuna's samplers, as a function of seeds and of what is told.
-
-    Parameters
-    ----------
-    memory : StudyMemory
-        Trials so far.
-    kind : 'tpe' | 'random'
-        Tree-structured Parzen estimator, or pure chance.
-    multivariate : bool
-        Whether the estimator looks at all values of a policy together.
-    trials_at_once : int
-        How many trials run at the same time.
-    """
+    """Proposes by one of Optuna's samplers, as a function of seeds and of what is told."""
 
     def __init__(
         self, memory: StudyMemory, kind: str, *, multivariate: bool, trials_at_once: int
@@ -179,33 +152,14 @@ class Sampling:
             self._study = create_study()
             self._study.add_trials(memory.trials)
 
-    def propose(self, seed: int) -> dict[str, Any]:
-        """Choose the values of the next trial.
-
-        Parameters
-        ----------
-        seed : int
-            Decides everything that is random.
-
-        Returns
-        -------
-        dict of str to object
-            Values by name.
-        """
+    def propose(self, seed: int) -> Values:
+        """Choose the values of the next trial."""
         with quiet_optuna():
             self._study.sampler = self._sampler(seed % LARGEST_SEED)
             return self._study.ask(self._memory.distributions).params
 
     def tell(self, number: int, outcome: Outcome) -> None:
-        """Learn what came of a trial.
-
-        Parameters
-        ----------
-        number : int
-            Number of the trial, from 0.
-        outcome : Outcome
-            What came of it.
-        """
+        """Learn what came of a trial."""
         with quiet_optuna():
             _tell(self._study, number, outcome)
 
@@ -239,30 +193,21 @@ def _distribution(choice: Choice) -> BaseDistribution | None:
     return None
 
 
-def open_storage(storage: Path | str | None, name: str, *, resume: bool) -> BaseStorage:
-    """Open what keeps a study, and refuse one that is there already.
-
-    Parameters
-    ----------
-    storage : Path | str | None
-        File, or address of a database; None remembers nothing beyond this process.
-    name : str
-        Name of the study.
-    resume : bool
-        Whether to go on with a study that is there already.
-
-    Returns
-    -------
-    BaseStorage
-        Optuna's storage.
-    """
+def _open_storage(storage: Path | str | None, name: str, *, resume: bool) -> BaseStorage:
+    """Open what keeps a study, and refuse one that is there already."""
     opened = _open(storage)
-    if not resume and name in [one.study_name for one in opened.get_all_studies()]:
+    if not resume and name in [study.study_name for study in opened.get_all_studies()]:
         raise RunError(
-            f"{storage} holds a study {name!r} already; go on with it by `resume`, or "
-            "choose another `study_name`."
+            f"{storage} already contains the study {name!r}; pass `resume`=True to continue it, "
+            "or choose another `study_name`."
         )
     return opened
+
+
+def check_storage(storage: str, name: str, *, resume: bool) -> None:
+    """Raise `RunError` if a database cannot be opened, or has the study without `resume`."""
+    with quiet_optuna():
+        _open_storage(storage, name, resume=resume)
 
 
 def _open(storage: Path | str | None) -> BaseStorage:

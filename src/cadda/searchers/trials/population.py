@@ -1,9 +1,8 @@
 """Population-based augmentation: a schedule of policies, learned while models are trained.
 
 Members are trained side by side, each with a policy of its own. After each segment of a few epochs
-the worst quarter takes over weights and policy of members of the best quarter, and changes the
-policy a little. What comes out is the history of the best member: which policy its weights saw
-when.
+the worst quarter copies weights and policy from members of the best quarter, and perturbs the
+policy. The result is the history of the best member: the policies its weights were trained with.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -20,104 +17,74 @@ from cadda._internal.random import Seeds
 from cadda.compute import Engine
 from cadda.policies.schedule import PolicySchedule, Segment
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.retraining import Found, Plan
-from cadda.searchers.trials.encoding import PolicyEncoding
-from cadda.searchers.trials.evaluators import SegmentJudge
-from cadda.searchers.trials.protocol import Judge, Outcome, Proposal, TrialSearch
+from cadda.searchers.retraining import AnyPolicy
+from cadda.searchers.runner import SearchContext
+from cadda.searchers.trials.encoding import PolicyEncoding, Values
+from cadda.searchers.trials.evaluators import ContinuationEvaluator
+from cadda.searchers.trials.protocol import Evaluator, Outcome, Proposal, TrialSearch
 from cadda.searchers.trials.settings import PopulationSettings
-from cadda.training.checkpoint import load_checkpoint, save_checkpoint
+from cadda.training.checkpoint import Fingerprint, load_checkpoint, save_checkpoint
 from cadda.training.problem import Problem
 
 __all__ = ["PopulationSearch"]
 
 
 class PopulationSearch(TrialSearch):
-    """Proposes how each member goes on; a trial is one member for one segment.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to search on.
-    settings : PopulationSettings
-        How to search.
-    classwise : bool
-        Whether each class gets a policy of its own.
-    plan : Plan
-        How many trials, and how members train.
-    folder : Path | None
-        Where the population is kept; None keeps it in memory.
-    resume : bool
-        Whether to go on with a population that is there already.
-    """
+    """Proposes how each member continues; a trial is one member for one segment."""
 
     def __init__(
-        self,
-        problem: Problem,
-        settings: PopulationSettings,
-        *,
-        classwise: bool,
-        plan: Plan,
-        folder: Path | None,
-        resume: bool,
+        self, problem: Problem, settings: PopulationSettings, context: SearchContext
     ) -> None:
-        self.problem, self.settings, self.plan = problem, settings, plan
+        self.problem, self.settings, self.budget = problem, settings, context.budget
         self.seeds = Seeds(settings.seed)
-        self.encoding = PolicyEncoding(
-            problem.pool,
-            problem.class_names if classwise else None,
-            settings.n_subpolicies,
-            settings.n_stages,
-        )
-        self._past: list[Outcome] = []
-        self._file = None if folder is None else folder / "population.pt"
+        self.encoding = PolicyEncoding.of(problem, settings, classwise=context.classwise)
+        self._outcomes: list[Outcome] = []
+        self._file = None if context.folder is None else context.folder / "population.pt"
         self._values = cache(self._make_values)
-        if resume and self._file is not None and self._file.exists():
+        if context.resume and self._file is not None and self._file.exists():
             saved = load_checkpoint(self._file, self._fingerprint())
-            self._past = [Outcome(**one) for one in saved["past"]]
+            self._outcomes = [Outcome(**outcome) for outcome in saved["outcomes"]]
 
     @property
     def n_trials(self) -> int:
-        """How many trials there will be: whole generations only."""
-        return self.plan.n_epochs // self.settings.n_members * self.settings.n_members
+        """Number of trials of the whole search, in complete generations."""
+        return self.budget.n_epochs // self.settings.n_members * self.settings.n_members
 
     @property
-    def log10_policies(self) -> float:
-        return self.encoding.log10_size
+    def outcomes(self) -> list[Outcome]:
+        return self._outcomes
 
-    @property
-    def past(self) -> list[Outcome]:
-        return self._past
+    def make_evaluator(self, engine: Engine) -> Evaluator:
+        return ContinuationEvaluator(
+            self.problem, self.budget.training, self.settings.segment_epochs
+        )
 
-    def judge(self, engine: Engine) -> Judge:
-        return SegmentJudge(self.problem, self.plan.training, self.settings.segment_epochs)
-
-    def needs(self, number: int) -> int:
+    def n_required(self, number: int) -> int:
         return number // self.settings.n_members * self.settings.n_members
 
     def ask(self, number: int) -> Proposal:
         parent = self._parent(number)
         return Proposal(
             self.policy(number),
-            None if parent is None else self._past[parent].state,
+            None if parent is None else self._outcomes[parent].state,
             self.seeds.integer("member", member=number % self.settings.n_members),
         )
 
     def tell(self, number: int, outcome: Outcome) -> None:
-        self._past.append(outcome)
+        self._outcomes.append(outcome)
         generation = number // self.settings.n_members
         size = self.settings.n_members
         for old in range(max(0, generation - 2) * size, (generation - 1) * size):
-            # Nobody goes on from there any more.
-            self._past[old] = replace(self._past[old], state=None)
+            # No member continues from there any more.
+            self._outcomes[old] = replace(self._outcomes[old], state=None)
         if self._file is not None:
-            save_checkpoint(
-                self._file, {"past": [vars(one) for one in self._past]}, self._fingerprint()
-            )
+            state = {"outcomes": [vars(outcome) for outcome in self._outcomes]}
+            save_checkpoint(self._file, state, self._fingerprint())
 
     def policy(self, number: int) -> PolicySpec:
         return self.encoding.decode(self._values(number))
 
-    def found(self, number: int) -> Found:
+    def policy_as_result(self, number: int) -> AnyPolicy:
         lineage: list[int] = []
         ancestor: int | None = number
         while ancestor is not None:
@@ -125,27 +92,27 @@ class PopulationSearch(TrialSearch):
             ancestor = self._parent(ancestor)
         n_epochs = self.settings.segment_epochs
         return PolicySchedule(
-            tuple(Segment(n_epochs, self.policy(one)) for one in reversed(lineage))
+            tuple(Segment(n_epochs, self.policy(trial)) for trial in reversed(lineage))
         )
 
     def _parent(self, number: int) -> int | None:
-        """Say which trial a trial goes on from: its own member's, or a better one's."""
+        """Return the trial that a trial continues: of its own member, or of a better one."""
         generation, member = divmod(number, self.settings.n_members)
         if generation == 0:
             return None
         first = (generation - 1) * self.settings.n_members
         ranking = sorted(range(first, first + self.settings.n_members), key=self._loss)
         n_copied = max(1, self.settings.n_members // 4)
-        failed = [one for one in ranking if self._past[one].value is None]
+        failed = [trial for trial in ranking if self._outcomes[trial].value is None]
         own = first + member
         if own not in {*ranking[-n_copied:], *failed}:
             return own
         choice = torch.randint(n_copied, (), generator=self._stream("copied", generation, member))
         chosen = ranking[int(choice)]
-        # Where all have failed there is nothing to take over, and the member starts anew.
-        return None if self._past[chosen].value is None else chosen
+        # Where all have failed there is nothing to copy, and the member starts from scratch.
+        return None if self._outcomes[chosen].value is None else chosen
 
-    def _make_values(self, number: int) -> dict[str, Any]:
+    def _make_values(self, number: int) -> Values:
         generation, member = divmod(number, self.settings.n_members)
         parent = self._parent(number)
         if parent is None:
@@ -157,13 +124,13 @@ class PopulationSearch(TrialSearch):
         )
 
     def _loss(self, number: int) -> float:
-        value = self._past[number].value
+        value = self._outcomes[number].value
         return math.inf if value is None else value
 
     def _stream(self, name: str, generation: int, member: int) -> torch.Generator:
         return self.seeds.stream(name, generation=generation, member=member)
 
-    def _fingerprint(self) -> dict[str, Any]:
+    def _fingerprint(self) -> Fingerprint:
         return {
             "n_members": self.settings.n_members,
             "segment_epochs": self.settings.segment_epochs,

@@ -1,4 +1,4 @@
-"""Trials: a policy is proposed, judged by itself, and what came of it is told."""
+"""Trials: a policy is proposed, evaluated by itself, and its outcome is told to the search."""
 
 from __future__ import annotations
 
@@ -15,69 +15,47 @@ import torch
 from cadda._internal.text import short_reason
 from cadda.compute import Engine
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.retraining import Found
+from cadda.searchers.retraining import AnyPolicy
 
-__all__ = ["Judge", "Outcome", "Proposal", "TrialSearch", "evaluate", "one_thread"]
+__all__ = ["Evaluator", "Outcome", "Proposal", "TrialSearch", "evaluate", "one_thread"]
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A policy to be tried.
-
-    Parameters
-    ----------
-    policy : PolicySpec
-        The policy.
-    state : bytes | None
-        What training goes on from; None starts from scratch.
-    seed : int | None
-        Seed of the training, if it is not the same for all.
-    """
+    """A policy to be tried."""
 
     policy: PolicySpec
-    state: bytes | None = None
-    seed: int | None = None
+    state: bytes | None = None  # of the model to continue training; None starts from scratch
+    seed: int | None = None  # of the training run, if it is not the same for all
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a trial.
-
-    Parameters
-    ----------
-    value : float | None
-        Loss that the policy was judged by; None if the trial failed.
-    failure : str | None
-        Why it failed; None if it did not.
-    seconds : float
-        Time that it took.
-    state : bytes | None
-        What training can go on from.
-    """
+    """Loss of a trial, or the reason for its failure."""
 
     value: float | None
     failure: str | None = None
     seconds: float = 0.0
-    state: bytes | None = None
+    state: bytes | None = None  # of the trained model, where training may continue
 
 
-class Judge(Protocol):
-    """Says how good proposals are; it can be pickled and sent to a worker."""
+class Evaluator(Protocol):
+    """Evaluates proposals; it can be pickled and sent to a worker."""
 
     def __call__(self, proposal: Proposal) -> tuple[float, bytes | None]:
-        """Give the loss of a proposal, and what training can go on from."""
+        """Return the loss of a proposal, and the state of the trained model if it is kept."""
 
 
 @runtime_checkable
-class StackingJudge(Protocol):
-    """Can judge several proposals together."""
+class StackingEvaluator(Protocol):
+    """Evaluates several proposals together."""
 
-    def together(self, proposals: list[Proposal]) -> list[float | Exception]:
-        """Give the loss of each proposal, or why it has none."""
+    def evaluate_stack(self, proposals: list[Proposal]) -> list[float | Exception]:
+        """Return the loss of each proposal, or why it has none."""
 
 
 class TrialSearch(ABC):
-    """Proposes policies, and remembers what came of them if it was given a folder.
+    """Proposes policies and remembers outcomes, in a folder if it was given one.
 
     Trials are numbered from 0, asked for and told in the order of their numbers.
     """
@@ -85,12 +63,7 @@ class TrialSearch(ABC):
     @property
     @abstractmethod
     def n_trials(self) -> int:
-        """How many trials there will be."""
-
-    @property
-    @abstractmethod
-    def log10_policies(self) -> float:
-        """Number of policies to choose from, as a power of ten."""
+        """Number of trials of the whole search."""
 
     @property
     def stack(self) -> int:
@@ -99,151 +72,79 @@ class TrialSearch(ABC):
 
     @property
     @abstractmethod
-    def past(self) -> list[Outcome]:
-        """What was told, in order, also by an earlier process."""
+    def outcomes(self) -> list[Outcome]:
+        """Outcomes in order, those of an earlier process included."""
 
     @abstractmethod
-    def judge(self, engine: Engine) -> Judge:
-        """Make what judges proposals.
-
-        Parameters
-        ----------
-        engine : Engine
-            Trains models, where some are needed first.
-
-        Returns
-        -------
-        Judge
-            Gives the loss of a proposal.
-        """
+    def make_evaluator(self, engine: Engine) -> Evaluator:
+        """Make what evaluates proposals; the engine trains models that it needs first."""
 
     @abstractmethod
-    def needs(self, number: int) -> int:
-        """Say how many trials must have been told before one is asked for.
+    def n_required(self, number: int) -> int:
+        """Return how many outcomes must have been told before a trial is asked for.
 
-        Parameters
-        ----------
-        number : int
-            Number of the trial.
-
-        Returns
-        -------
-        int
-            Number of trials; the proposal is a function of the seed and of these.
+        Its proposal is a function of the seed and of these.
         """
 
     @abstractmethod
     def ask(self, number: int) -> Proposal:
-        """Propose a policy, or give the same again if an earlier process asked for it.
-
-        Parameters
-        ----------
-        number : int
-            Number of the trial.
-
-        Returns
-        -------
-        Proposal
-            What to try.
-        """
+        """Return a proposal, the same again if an earlier process asked for it."""
 
     @abstractmethod
     def tell(self, number: int, outcome: Outcome) -> None:
-        """Learn what came of a proposal.
-
-        Parameters
-        ----------
-        number : int
-            Number of the trial.
-        outcome : Outcome
-            What came of it.
-        """
+        """Remember the outcome of a trial."""
 
     @abstractmethod
     def policy(self, number: int) -> PolicySpec:
-        """Give the policy of a trial.
+        """Return the policy of a trial that was asked for."""
 
-        Parameters
-        ----------
-        number : int
-            Number of the trial, which was asked for.
+    def policy_as_result(self, number: int) -> AnyPolicy:
+        """Return the result of the search if this trial is the best.
 
-        Returns
-        -------
-        PolicySpec
-            Its policy.
-        """
-
-    def found(self, number: int) -> Found:
-        """Give what a trial would be as the result of the search.
-
-        Parameters
-        ----------
-        number : int
-            Number of the trial.
-
-        Returns
-        -------
-        PolicySpec | PolicySchedule
-            Its policy, or all policies that its weights have seen.
+        That is its policy, or a schedule of all policies that its weights were trained with.
         """
         return self.policy(number)
 
 
-def evaluate(judge: Judge, proposals: list[Proposal]) -> list[Outcome]:
-    """Try policies; this is what workers do.
-
-    Parameters
-    ----------
-    judge : Judge
-        Gives the loss of a proposal.
-    proposals : list of Proposal
-        What to try: one, or several that are trained as a stack.
-
-    Returns
-    -------
-    list of Outcome
-        What came of each: a trial that fails says why.
-    """
+def evaluate(evaluator: Evaluator, proposals: list[Proposal]) -> list[Outcome]:
+    """Try one policy, or several as a stack; this is what workers do."""
     start = perf_counter()
     with one_thread():
-        if len(proposals) > 1 and isinstance(judge, StackingJudge):
-            answers = _together(judge, proposals)
+        if len(proposals) > 1 and isinstance(evaluator, StackingEvaluator):
+            answers = _evaluate_stack(evaluator, proposals)
         else:
-            answers = [_alone(judge, proposal) for proposal in proposals]
+            answers = [_evaluate_single(evaluator, proposal) for proposal in proposals]
     seconds = (perf_counter() - start) / len(proposals)
     return [_outcome(answer, seconds) for answer in answers]
 
 
-def _alone(judge: Judge, proposal: Proposal) -> tuple[float, bytes | None] | Exception:
+def _evaluate_single(
+    evaluator: Evaluator, proposal: Proposal
+) -> tuple[float, bytes | None] | Exception:
     # A model of the user's own can raise anything; one bad trial must not end the search.
     try:
-        return judge(proposal)
+        return evaluator(proposal)
     except Exception as error:
         return error
 
 
-def _together(
-    judge: StackingJudge, proposals: list[Proposal]
+def _evaluate_stack(
+    evaluator: StackingEvaluator, proposals: list[Proposal]
 ) -> list[tuple[float, bytes | None] | Exception]:
     try:
-        losses = judge.together(proposals)
+        losses = evaluator.evaluate_stack(proposals)
     except Exception as error:
         losses = [error] * len(proposals)
-    return [one if isinstance(one, Exception) else (one, None) for one in losses]
+    return [loss if isinstance(loss, Exception) else (loss, None) for loss in losses]
 
 
 def _outcome(answer: tuple[float, bytes | None] | Exception, seconds: float) -> Outcome:
     if isinstance(answer, Exception):
-        return Outcome(None, _in_words(answer), seconds)
+        return Outcome(None, f"{type(answer).__name__}: {short_reason(answer)}", seconds)
     value, state = answer
     if not math.isfinite(value):
         return Outcome(None, f"the validation loss is {value}", seconds)
     return Outcome(value, None, seconds, state)
-
-
-def _in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {short_reason(error)}"
 
 
 @contextmanager
@@ -251,11 +152,6 @@ def one_thread() -> Iterator[None]:
     """Compute with one thread, so that a sum has the same last digit on every machine.
 
     Several trials at once make better use of several cores than several threads for one.
-
-    Yields
-    ------
-    None
-        Afterwards, there are as many threads as before.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -18,13 +18,13 @@ class TrialSettings:
     Parameters
     ----------
     sampler : 'tpe' | 'random' | 'grid'
-        Where policies come from: a tree-structured Parzen estimator that learns from earlier
-        trials, pure chance, or RandAugment's grid.
-    judge : 'training' | 'folds'
-        What a policy is judged by: a training from scratch with it, or what models that were
-        trained once without augmentation make of augmented windows that they have not seen.
+        Source of policies: a tree-structured Parzen estimator that learns from earlier trials,
+        random draws, or RandAugment's grid.
+    evaluator : 'training' | 'held-out'
+        How a policy is evaluated: by training a model from scratch with it, or by the loss of
+        models trained once without augmentation on augmented windows that they have not seen.
     n_folds : int
-        Number of these models; each is trained on all training subjects but some.
+        Number of these models; each is trained without one fold of the training subjects.
     multivariate : bool
         Whether the estimator looks at all values of a policy together; the paper's does not.
     n_subpolicies : int
@@ -33,10 +33,10 @@ class TrialSettings:
         Number K of stages of a subpolicy; in the grid, the largest number of operations in a row.
     trials_at_once : int
         How many trials are under way when the next policy is proposed. It belongs to the search
-        and not to the engine, so that the same policies are found by any number of workers; more
-        workers than this have nothing to do.
+        and not to the engine, so that the result does not depend on the number of workers; more
+        workers than this are idle.
     stack : int
-        How many trainings are stepped together as one stack of weights: quicker for small networks
+        How many models are trained together as one stack of weights: quicker for small networks
         such as ``lenet1``, which have neither dropout nor batch normalisation. Their policies are
         proposed together.
     storage : str | None
@@ -48,7 +48,7 @@ class TrialSettings:
     """
 
     sampler: Literal["tpe", "random", "grid"] = "tpe"
-    judge: Literal["training", "folds"] = "training"
+    evaluator: Literal["training", "held-out"] = "training"
     n_folds: Annotated[int, Field(ge=2)] = 5
     multivariate: bool = False
     n_subpolicies: Count = 5
@@ -62,14 +62,14 @@ class TrialSettings:
 
 @validated_dataclass
 class PopulationSettings:
-    """How to search by a population of trainings.
+    """How to search by a population of models.
 
     Parameters
     ----------
     n_members : int
         Number of models that are trained side by side, each with a policy of its own.
     segment_epochs : int
-        Epochs after which the members are compared. A trial is one member for so many epochs.
+        Epochs after which the members are compared. A trial is one member for this many epochs.
     n_subpolicies : int
         Number L of subpolicies.
     n_stages : int

@@ -1,0 +1,149 @@
+"""The interface of a search method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from cadda._internal.text import did_you_mean
+from cadda._internal.validation import check_positive
+from cadda.searchers.runner import SearchContext, SearchRunner
+from cadda.training import Problem
+
+__all__ = ["SearchMethod"]
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class SearchMethod(ABC, Generic[Settings]):
+    """A way to search for a policy.
+
+    A method is a subclass with a dataclass of settings and `make_runner`, and one line in
+    `cadda.searchers.methods.METHODS`; command line, Python, studies and report then know it. The
+    settings must have a field ``seed``. `cadda.testing.SearcherContract` checks all of it.
+
+    Parameters
+    ----------
+    summary : str
+        What the method does, in a few words.
+    classwise : bool
+        Whether the method always learns a policy for each class.
+    fixed : mapping of str to object
+        Settings that make the method what it is and cannot be changed.
+    paper : mapping of str to object
+        Settings of the preset ``"paper"``.
+    """
+
+    summary: str
+    classwise: bool = False
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    paper: Mapping[str, object] = field(default_factory=dict)
+
+    unit: ClassVar[Literal["epoch", "trial"]] = "epoch"
+    """What the budget counts."""
+
+    @property
+    @abstractmethod
+    def settings_class(self) -> type[Settings]:
+        """Dataclass of the settings."""
+
+    @abstractmethod
+    def make_runner(
+        self, problem: Problem, settings: Settings, context: SearchContext
+    ) -> SearchRunner:
+        """Make a search, restored from its checkpoint if there is one, and ready to run.
+
+        Parameters
+        ----------
+        problem : Problem
+            Windows, operations and model.
+        settings : object
+            Result of `resolve_settings`.
+        context : SearchContext
+            Budget, engine, folder and receivers of events.
+
+        Returns
+        -------
+        SearchRunner
+            The search.
+        """
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Raise `ValueError` if the settings do not suit the problem."""
+
+    def check_storage(self, settings: Settings, *, resume: bool) -> None:
+        """Raise `RunError` if an external storage cannot be used."""
+
+    def max_parallel_trials(self, settings: Settings) -> int | None:
+        """Return how many workers the method keeps busy; None if it takes no engine."""
+        return None
+
+    def warmup(self, settings: Settings) -> int:
+        """Return the number of epochs before the policy begins to change."""
+        return 0
+
+    def min_budget(self, settings: Settings) -> int:
+        """Return the smallest budget that makes sense."""
+        return 1
+
+    def start_warnings(
+        self, problem: Problem, settings: Settings, context: SearchContext
+    ) -> tuple[str, ...]:
+        """Return what the user should know before the search starts, a sentence each."""
+        return ()
+
+    def log10_policies(
+        self, problem: Problem, settings: Settings, *, classwise: bool
+    ) -> float | None:
+        """Return log10 of the number of policies to choose from; None if that is unknown."""
+        return None
+
+    @property
+    def setting_names(self) -> tuple[str, ...]:
+        """Names of the settings that a user may set."""
+        # The type variable is not bound to dataclasses, of which typing knows no name.
+        settings_class: Any = self.settings_class
+        return tuple(item.name for item in fields(settings_class) if item.name not in self.fixed)
+
+    def resolve_settings(
+        self, options: Mapping[str, object], *, preset: str | None = None, seed: int = 0
+    ) -> Settings:
+        """Combine preset, fixed settings and options of the user.
+
+        Parameters
+        ----------
+        options : mapping of str to object
+            Settings that the user passed.
+        preset : 'paper' | None
+            Settings to start from; None takes the defaults.
+        seed : int
+            Seed of the search.
+
+        Returns
+        -------
+        object
+            A validated instance of `settings_class`.
+        """
+        if preset not in (None, "paper"):
+            raise ValueError(f"`preset` must be 'paper' or None, got {preset!r}.")
+        for name in options:
+            if name not in self.setting_names:
+                raise ValueError(
+                    f"unknown setting `{name}`{did_you_mean(name, self.setting_names)}; this "
+                    f"method has {', '.join(self.setting_names)}."
+                )
+        start = self.paper if preset else {}
+        return self.settings_class(**{**start, **self.fixed, **options, "seed": seed})
+
+    def check_budget(self, budget: int, settings: Settings) -> int:
+        """Return the budget; raise if it is too small."""
+        smallest = self.min_budget(settings)
+        if check_positive("budget", budget) < smallest:
+            raise ValueError(
+                f"`budget` must be at least {smallest} {self.unit}s with these settings, "
+                f"got {budget}."
+            )
+        return int(budget)
