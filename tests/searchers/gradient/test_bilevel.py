@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
+from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
 from torch import nn
 
@@ -66,23 +68,29 @@ def used(search: BilevelSearcher) -> NDArray[np.float64]:
     return search.to_spec().operation_probabilities()
 
 
-@pytest.mark.parametrize("sampling", ["stage", "subpolicy"])
-@pytest.mark.parametrize("classwise", [False, True])
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"hypergradient": "exact"},
-        {"estimator": "straight-through"},
-        {"reuse_inner_gradient": False},
-        {"paired": False},
-        {"confidence": "keep"},
-        {"confidence": "calibrate"},
-        {"pooled": False},
-        {"smoothing": 0.0},
-    ],
-    ids=str,
-)
+VARIANTS: list[dict[str, object]] = [
+    {},
+    {"hypergradient": "exact"},
+    {"estimator": "straight-through"},
+    {"reuse_inner_gradient": False},
+    {"paired": False},
+    {"confidence": "keep"},
+    {"confidence": "calibrate"},
+    {"pooled": False},
+    {"smoothing": 0.0},
+]
+
+
+def every_variant() -> Iterator[ParameterSet]:
+    """All variants of all methods; those of ADDA and DADA with other settings are slow."""
+    for sampling, classwise, changes in product(["stage", "subpolicy"], [False, True], VARIANTS):
+        is_cadda = sampling == "stage" and classwise
+        marks = () if is_cadda or not changes else pytest.mark.slow
+        name = f"{sampling}-{'classwise' if classwise else 'one'}-{changes}"
+        yield pytest.param(sampling, classwise, changes, marks=marks, id=name)
+
+
+@pytest.mark.parametrize(("sampling", "classwise", "changes"), [*every_variant()])
 def test_the_policy_moves_away_from_what_swaps_the_classes(
     sampling: str, classwise: bool, changes: dict[str, object]
 ) -> None:
