@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
+CONSTRAINTS ?= constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
 .PHONY: demo test test-all lint bench docs pictures readme clean
 
@@ -41,7 +42,7 @@ readme: $(VENV)/.core  ## the results in README.md and docs/results.md, from the
 clean:
 	rm -rf $(VENV) demo docs/_build docs/api docs/gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-$(VENV)/.core: pyproject.toml constraints.txt
+$(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cadda needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + "; try: make PYTHON=python3.11 ...")'
 	@echo "Setting up $(VENV) (once, about two minutes)"
 	@$(PYTHON) -m venv $(VENV)
