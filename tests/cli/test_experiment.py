@@ -26,7 +26,7 @@ NAME = "frequency-shift"
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Give a function that calls the command in this process: torch is imported only once."""
+    """Return a function that calls the command in this process: torch is imported only once."""
 
     def call(*arguments: str | Path, code: int = 0) -> tuple[str, str]:
         monkeypatch.setattr(sys, "argv", ["cadda", "experiment", *map(str, arguments)])

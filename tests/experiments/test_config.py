@@ -80,7 +80,7 @@ def test_files_that_are_not_toml(tmp_path: Path) -> None:
         read_toml(tmp_path / "none.toml")
 
 
-def test_none_can_be_said_in_words_where_it_is_meant() -> None:
+def test_the_word_none_is_none_in_optional_settings() -> None:
     config = make_config(find_study("manual"), "cpu", {"n_train": "none", "model": "none"})
     assert config.n_train is None
     assert config.model == "none"

@@ -39,7 +39,7 @@ def test_a_race_by_numbers_stops_where_it_should(fold):
     assert np.shape(made.applied) == (1, 1)
 
 
-def test_a_race_by_seconds_goes_on_until_the_time_is_over(fold):
+def test_a_race_by_seconds_continues_until_the_time_is_over(fold):
     made = race(
         MethodVariant("cadda", classwise=True), CONFIG, fold, Checkpoints((0.01, 0.3)), None
     )

@@ -85,7 +85,7 @@ def windows() -> Windows:
 def run(
     windows: Windows, tmp_path: Path
 ) -> Callable[..., tuple[AnyProgress, list[JobEnd], list[int]]]:
-    """Give a function that runs the study and says what was done."""
+    """Return a function that runs the study and reports what was done."""
     log = tmp_path / "log"
 
     def runner(

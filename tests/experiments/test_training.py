@@ -1,4 +1,4 @@
-"""Folds, single trainings, gains and intervals."""
+"""Folds, single training runs, gains and intervals."""
 
 from __future__ import annotations
 

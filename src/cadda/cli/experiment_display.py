@@ -110,7 +110,7 @@ def print_table(table: ResultTable) -> None:
         shown.add_row(*map(escape, row))
     if console.measure(shown).maximum >= console.width:
         shown.box, shown.pad_edge, shown.padding = SIMPLE_HEAD, False, (0, 1, 0, 0)
-    # Where even that is too narrow, long lines are better than cut ones.
+    # Where even that is too narrow, long lines are better than truncated text.
     width = max(console.width, console.measure(shown).minimum)
     console.print(shown, width=width, crop=False)
     if table.note:

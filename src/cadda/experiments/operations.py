@@ -45,7 +45,7 @@ def chosen_operations(windows: Windows, wanted: Sequence[str] | None) -> tuple[s
 
 
 def magnitude_of(operation: str, magnitudes: Magnitudes) -> float | None:
-    """Look up the magnitude of an operation; None if it has none."""
+    """Return the magnitude of an operation; None if it has none."""
     row = CATALOGUE[operation]
     if not row.has_magnitude:
         return None

@@ -25,8 +25,6 @@ from cadda.experiments.study import (
 )
 
 __all__ = [
-    "AnyPlan",
-    "AnyProgress",
     "Progress",
     "ResultLine",
     "StudyPlan",

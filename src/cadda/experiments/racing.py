@@ -310,7 +310,7 @@ def operation_use(records: Sequence[Record[Job, RaceResult]]) -> OperationUse:
 def searches_only(
     records: Sequence[Record[Job, RaceResult]],
 ) -> list[Record[Job, RaceResult]]:
-    """Leave out jobs without a search."""
+    """Return the records of jobs with a search."""
     return [record for record in records if record.job.method != NO_SEARCH]
 
 

@@ -147,7 +147,7 @@ StudyEvent: TypeAlias = StudyStart | JobEnd
 
 
 def _ignore(*_: object) -> None:
-    """Do nothing with an event."""
+    """Ignore an event."""
 
 
 def plan_study(

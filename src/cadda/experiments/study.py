@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from cadda.data.windows import Windows
 
 __all__ = [
-    "AnyStudy",
     "JobResult",
     "Names",
     "PlanOnly",

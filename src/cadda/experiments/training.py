@@ -95,8 +95,8 @@ def make_fold(
 ) -> Fold:
     """Split windows by subject, and take a fraction of the training windows, stratified.
 
-    A fold does not depend on how many folds there are. Smaller fractions are subsets of larger
-    ones.
+    A fold does not depend on how many folds there are. A smaller fraction is a subset of a
+    larger.
     """
     seed = Seeds(config.seed).integer("fold", fold=number)
     train, valid, test = split_subjects(windows, (config.valid, config.test), seed=seed)

@@ -16,7 +16,7 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.tables import summarise
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.figures.operations import most_visible
+from cadda.reporting.figures.operations import most_changed_draw
 from cadda.reporting.records import Examples
 
 __all__ = ["make_examples"]
@@ -49,7 +49,7 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
     rows = table.applied[:, shown].argmax(0).tolist()
     examples = {row: _typical_window(windows, table.rows[row]) for row in dict.fromkeys(rows)}
     after = [
-        most_visible(
+        most_changed_draw(
             pool[table.operations[n]],
             examples[row],
             table.magnitude[row, n] if pool[table.operations[n]].has_magnitude else None,

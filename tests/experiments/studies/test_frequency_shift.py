@@ -61,7 +61,7 @@ def test_subjects_may_be_named() -> None:
 
 
 def test_peaks_are_those_of_the_simulated_sleepers(windows: Windows) -> None:
-    """Fast spindles are the stronger ones on these channels."""
+    """Fast spindles are stronger on these channels."""
     truth = [simulated_subject(i).peaks["fast spindle"] for i in range(6)]
     for job in STUDY.jobs(CONFIG, windows):
         result = STUDY.run(CONFIG, windows, job)

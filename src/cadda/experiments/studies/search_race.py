@@ -69,7 +69,7 @@ Job = TypeVar("Job", bound=RaceJob)
 
 # Plain values that `RaceConfig` checks.
 def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return settings by scale: the quick scale has other methods than the full ones."""
+    """Return settings by scale: the quick scale has other methods."""
     return {
         "quick": {
             "methods": (NO_SEARCH, *quick),

@@ -1,4 +1,4 @@
-"""A picture of what policies gain, class by class and altogether, over folds."""
+"""Figure of the gains of policies over folds, by class and in total."""
 
 from __future__ import annotations
 
@@ -24,22 +24,9 @@ def plot_classwise(
     *,
     note: str,
 ) -> Figure:
-    """Draw box plots of gains over folds.
+    """Draw box plots over folds of gains in F1 by class, and of relative gains in accuracy.
 
-    Parameters
-    ----------
-    f1 : mapping of str to mapping of str to sequence of float
-        For up to three policies, and by class: the difference of F1 in each fold.
-    accuracy : mapping of str to sequence of float
-        For the same policies: the relative gain in balanced accuracy in each fold.
-    note : str
-        What the last policy is.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Left a group of boxes per class, right one box per policy; points are folds, and boxes
-        their quartiles.
+    Keys are up to three policies; ``note`` describes the last.
     """
     if not f1:
         return empty_figure()

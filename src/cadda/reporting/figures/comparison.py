@@ -1,4 +1,4 @@
-"""Picture of methods compared fold by fold."""
+"""Figure of methods compared fold by fold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEAN: dict[str, Any] = {
 }
 INTERVAL: dict[str, Any] = {"color": "C0", "marker": "_", "markersize": 10}
 ASIDE = 0.12
-"""How far to the left of means and intervals the gains in folds are."""
+"""Offset of the gains in folds to the left of means and intervals."""
 
 Scores = Mapping[str, Mapping[int, float]]
 
@@ -33,25 +33,7 @@ def plot_comparison(
     label: str,
     intervals: Mapping[str, tuple[float, float]],
 ) -> Figure:
-    """Draw the scores of each fold, and what each method gains over none.
-
-    Parameters
-    ----------
-    scores : mapping of str to mapping of int to float
-        Scores by method and fold.
-    plain : str
-        Name of the method that is none.
-    label : str
-        What the scores are.
-    intervals : mapping of str to (float, float)
-        95 % intervals of the mean gains, by method.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Left: scores, a line per fold; right: differences to none, dots are folds. Means and their
-        intervals are blue.
-    """
+    """Draw scores, a line per fold, and gains over ``plain``, with means and 95 % intervals."""
     figure = Figure(figsize=(4 + 1.5 * len(scores), 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw_scores(left, scores)
@@ -71,10 +53,10 @@ def plot_comparison(
 
 def _draw_scores(axes: Axes, scores: Scores) -> None:
     names = list(scores)
-    for fold in sorted({fold for one in scores.values() for fold in one}):
+    for fold in sorted({fold for by_fold in scores.values() for fold in by_fold}):
         places = [i for i, name in enumerate(names) if fold in scores[name]]
         axes.plot(places, [scores[names[i]][fold] for i in places], **FOLD)
-    means = [float(np.mean(list(one.values()))) for one in scores.values()]
+    means = [float(np.mean(list(by_fold.values()))) for by_fold in scores.values()]
     axes.plot(range(len(names)), means, **MEAN)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
 

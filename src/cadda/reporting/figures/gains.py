@@ -1,4 +1,4 @@
-"""Pictures of what augmentation gains: a panel per operation, all on the same scale."""
+"""Figures of the gain from augmentation: a panel per operation, all on the same scale."""
 
 from __future__ import annotations
 
@@ -21,19 +21,7 @@ OTHERS = "#cccccc"
 
 @dataclass(frozen=True)
 class Curve:
-    """A gain over something, with its interval.
-
-    Parameters
-    ----------
-    x : sequence of float
-        Where it was measured, in rising order.
-    middle : sequence of float
-        The gain, in parts of the score without augmentation.
-    low : sequence of float
-        Lower ends of the intervals; not a number where there is none.
-    high : sequence of float
-        Upper ends of the intervals.
-    """
+    """Relative gains at increasing ``x``, with intervals; NaN where there is none."""
 
     x: Sequence[float]
     middle: Sequence[float]
@@ -42,24 +30,7 @@ class Curve:
 
 
 def plot_gain_curves(curves: Mapping[str, Curve], *, xlabel: str, log2: bool = False) -> Figure:
-    """Draw one panel per curve, with the others in grey behind it.
-
-    Parameters
-    ----------
-    curves : mapping of str to Curve
-        Curves by title.
-    xlabel : str
-        What they are over.
-    log2 : bool
-        Whether the horizontal axis has a tick wherever something was measured, at equal
-        distances for equal ratios.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Small panels with common axes; the vertical one is in percent. A line below says what
-        lines and bands are.
-    """
+    """Draw one panel per curve, with the others in grey behind it."""
     if not curves:
         return empty_figure()
     figure, panels = panel_grid(list(curves), xlabel)
@@ -80,7 +51,7 @@ def plot_gain_curves(curves: Mapping[str, Curve], *, xlabel: str, log2: bool = F
 def _caption(curves: Collection[Curve]) -> str:
     words = ["blue: median over folds"]
     if not all(math.isnan(end) for curve in curves for end in curve.low):
-        words.append(f"band: its interval with a confidence of {100 * FOLD_COVERAGE:g} %")
+        words.append(f"band: its {100 * FOLD_COVERAGE:g} % bootstrap interval")
     if len(curves) > 1:
         words.append("grey: the other operations")
     return "; ".join(words)

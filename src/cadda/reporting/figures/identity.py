@@ -1,4 +1,4 @@
-"""A picture of descents: what p and µ do while only the identity is right."""
+"""Figure of descents of p and µ towards the identity."""
 
 from __future__ import annotations
 
@@ -21,19 +21,7 @@ LIGHTEST, DARKEST = 0.25, 0.95
 
 @dataclass(frozen=True)
 class DescentCurve:
-    """A descent.
-
-    Parameters
-    ----------
-    steps : sequence of int
-        Numbers of steps.
-    values : sequence of float
-        What was fitted, after each of them.
-    gradient : 'relaxation' | 'straight-through'
-        Which gradient was followed.
-    lr : float
-        Learning rate.
-    """
+    """Values of a fitted parameter over steps, with the gradient and learning rate."""
 
     steps: Sequence[int]
     values: Sequence[float]
@@ -42,18 +30,7 @@ class DescentCurve:
 
 
 def plot_descents(panels: Mapping[str, Sequence[DescentCurve]]) -> Figure:
-    """Draw descents, a panel per operation.
-
-    Parameters
-    ----------
-    panels : mapping of str to sequence of Path
-        Descents by title, at least one.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One line per descent, coloured by its gradient, in shades by its learning rate.
-    """
+    """Draw descents, a panel per operation."""
     figure, every = panel_grid(list(panels), "step")
     lrs = sorted({curve.lr for curves in panels.values() for curve in curves})
     shade = dict(zip(lrs, np.linspace(LIGHTEST, DARKEST, len(lrs) + 1)[1:], strict=True))

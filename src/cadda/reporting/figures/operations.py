@@ -17,7 +17,7 @@ from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 
-__all__ = ["N_TRIES", "most_visible", "plot_operation", "plot_operations"]
+__all__ = ["N_TRIES", "most_changed_draw", "plot_operation", "plot_operations"]
 
 BEFORE = "#8c8c8c"
 AFTER = "#0b63b0"
@@ -28,7 +28,7 @@ SPACING = 6.0
 """Distance between the channels of a plot, in standard deviations."""
 
 N_TRIES = 12
-"""How many draws are made, of which the most visible one is shown."""
+"""Number of draws, of which the most visible is shown."""
 
 
 def plot_operation(
@@ -108,7 +108,7 @@ def plot_operations(
     return figure
 
 
-def most_visible(
+def most_changed_draw(
     operation: Operation,
     window: Tensor,
     magnitude: float | None,
@@ -116,26 +116,7 @@ def most_visible(
     channels: Sequence[int],
     seed: int,
 ) -> Tensor:
-    """Transform a window several times and give the result that differs most.
-
-    Parameters
-    ----------
-    operation : Operation
-        The operation.
-    window : Tensor
-        One window of shape (n_channels, n_times).
-    magnitude : float | None
-        Strength in [0, 1]; None for an operation without one.
-    channels : sequence of int
-        Channels that are looked at.
-    seed : int
-        Decides the random draws.
-
-    Returns
-    -------
-    Tensor
-        The window after the most visible of `N_TRIES` draws.
-    """
+    """Transform a window `N_TRIES` times and return the result that differs most."""
     generator = Seeds(seed).stream(f"picture of {operation.name}")
     copies = window.expand(N_TRIES, *window.shape)
     with torch.no_grad():
@@ -154,7 +135,7 @@ def _draw_panel(
     seed: int,
 ) -> None:
     """Draw signal and spectrum of the first channels into a figure or a part of one."""
-    after = most_visible(operation, window, magnitude, channels=[0], seed=seed)
+    after = most_changed_draw(operation, window, magnitude, channels=[0], seed=seed)
     signal_axes, spectrum_axes = panel.subplots(1, 2, width_ratios=(2, 1))
     panel.suptitle(_title(operation, magnitude), fontsize=10)
     _draw_signals(signal_axes, window, after, sfreq, ch_names)

@@ -18,26 +18,7 @@ def panel_grid(
     n_columns: int = 5,
     size: tuple[float, float] = (2.3, 2.0),
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure with a panel for each title.
-
-    Parameters
-    ----------
-    titles : sequence of str
-        Titles of the panels, at least one.
-    xlabel : str
-        What their horizontal axes are.
-    n_columns : int
-        Most panels beside each other.
-    size : tuple of float
-        Width and height of a panel in inches.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        The figure.
-    panels : list of Axes
-        Its panels, with common axes; the lowest of each column has numbers and a label.
-    """
+    """Make a figure with a panel for each title; the lowest of each column have labels."""
     n_columns = min(n_columns, len(titles))
     n_rows = math.ceil(len(titles) / n_columns)
     figsize = (1.2 + size[0] * n_columns, 1.2 + size[1] * n_rows)

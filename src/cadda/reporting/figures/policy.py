@@ -13,18 +13,7 @@ __all__ = ["plot_operation_use"]
 
 
 def plot_operation_use(policy: PolicySpec) -> Figure:
-    """Draw how often each operation changes a window, per class, as a heat map.
-
-    Parameters
-    ----------
-    policy : PolicySpec
-        The policy.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Rows are classes, columns operations; below each probability stands the magnitude.
-    """
+    """Draw how often each operation changes a window, per class, as a heat map."""
     table = summarise(policy)
     n_rows, n_columns = table.applied.shape
     figure = Figure(figsize=(2.8 + 0.75 * n_columns, 2.6 + 0.55 * n_rows), layout="constrained")

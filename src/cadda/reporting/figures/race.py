@@ -1,4 +1,4 @@
-"""Pictures of searches against time, and of what they chose."""
+"""Figures of scores against search time, and of the operations in policies."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = [
 ]
 
 LABELLED = (1, 2, 4)
-"""Times with a label: these, and their products with powers of ten."""
+"""Labelled times: these times powers of ten."""
 LEAST_RATIO = 2.0
-"""Least ratio between the ends of a time axis, also if all methods stop at the same time."""
+"""Minimum ratio between the ends of a time axis, also if all methods stop at the same time."""
 APART = 0.015
-"""How far methods are moved so that intervals do not lie on each other, in parts of the axis."""
+"""Horizontal offset between methods that separates intervals, as a fraction of the axis."""
 ROOM = 0.1
-"""Left free before the first and after the last mark, in parts of the time between them."""
+"""Margin before the first and after the last mark, as a fraction of the time between them."""
 ENTRY_WIDTH = 2.1
-"""Of a name in the legend, in inches."""
+"""Width of a name in the legend, in inches."""
 LINE_WIDTH, WIDER = 1.2, 0.25
 
 Numbers = NDArray[np.float64]
@@ -46,19 +46,7 @@ RaceCurve = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class RacePanel:
-    """What one panel shows.
-
-    Parameters
-    ----------
-    title : str
-        Stands above it.
-    label : str
-        What its values are.
-    curves : mapping of str to sequence of sequence of (float, float)
-        Runs of each search by its name: seconds and values, a run per fold.
-    level : sequence of float
-        Values without augmentation, one per fold; empty if there are none.
-    """
+    """Curves of each method, one per fold, and scores without augmentation."""
 
     title: str
     label: str
@@ -67,26 +55,14 @@ class RacePanel:
 
 
 def plot_race(rows: Sequence[Sequence[RacePanel]]) -> Figure:
-    """Draw values against the time of searching: medians over folds, with intervals.
-
-    Parameters
-    ----------
-    rows : sequence of sequence of RacePanel
-        Panels in rows; a name has the same colour in all of them.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Steps, since a value holds until a better policy is found; bars are bootstrap intervals,
-        the dashed line is training without augmentation.
-    """
+    """Draw values against the time of searching: medians over folds, with intervals."""
     n_columns = max(len(row) for row in rows)
     figure = Figure(figsize=(1 + 5 * n_columns, 1 + 3.4 * len(rows)), layout="constrained")
     grid = figure.subplots(len(rows), n_columns, squeeze=False, sharex=True, sharey="row")
     names = list(dict.fromkeys(name for row in rows for panel in row for name in panel.curves))
     colours = colormaps["tab20"](range(20))
-    # The strong colours come first, the pale ones of the same hue only after them; without grey.
-    order = [one for one in (*colours[::2], *colours[1::2]) if np.ptp(one[:3])]
+    # Strong colours come first, then pale colours of the same hue; without grey.
+    order = [colour for colour in (*colours[::2], *colours[1::2]) if np.ptp(colour[:3])]
     colour = {name: order[i % len(order)] for i, name in enumerate(names)}
     for axes_row, row in zip(grid, rows, strict=True):
         for axes, panel in zip(axes_row, row, strict=True):
@@ -99,17 +75,7 @@ def plot_race(rows: Sequence[Sequence[RacePanel]]) -> Figure:
 
 
 def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, Any]) -> None:
-    """Draw the curves of a panel.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where to draw.
-    panel : RacePanel
-        What to draw.
-    colour : mapping of str to object
-        Colour of each curve by its name.
-    """
+    """Draw the curves of a panel."""
     axes.set_title(panel.title, fontsize=10)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=LABELLED))
@@ -128,7 +94,7 @@ def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, Any]) -> None:
     apart = (end / start) ** APART if _has_intervals(panel) else 1.0
     for i, (name, (seconds, values)) in enumerate(curves.items()):
         aside = seconds * apart ** (i - (len(curves) - 1) / 2)
-        # Of lines that lie on each other, the lower ones are wider.
+        # Lines below others are wider, so that both are visible.
         width = LINE_WIDTH + WIDER * (len(curves) - 1 - i)
         _draw_curve(axes, aside, values, end, color=colour[name], label=name, linewidth=width)
     axes.update_datalim([(start, 0), (end, 0)], updatey=False)
@@ -153,7 +119,7 @@ def _has_intervals(panel: RacePanel) -> bool:
 
 
 def _limits(seconds: Numbers) -> tuple[float, float]:
-    """Give the ends of the time axis: with some room at both, and never the same."""
+    """Compute the limits of the time axis, with a margin at both ends, never equal."""
     first, last = seconds.min(), seconds.max()
     half = max((last / first) ** (0.5 + ROOM), LEAST_RATIO**0.5)
     middle = np.sqrt(first * last)
@@ -161,42 +127,24 @@ def _limits(seconds: Numbers) -> tuple[float, float]:
 
 
 def at_stops(runs: Sequence[RaceCurve]) -> tuple[Numbers, Numbers]:
-    """Bring together what runs have at the same stop, whose times differ a little.
+    """Return the median time of each stop, and values of shape (n_runs, n_stops).
 
-    Parameters
-    ----------
-    runs : sequence of sequence of (float, float)
-        Points of each run, one for each stop.
-
-    Returns
-    -------
-    seconds : array of shape (n_stops,)
-        Median time of each stop; stops at the same time count as one.
-    values : array of shape (n_runs, n_stops)
-        The value of each run there.
+    Stops at the same time count as one.
     """
     points = np.array(runs)
-    found = {float(np.median(one[:, 0])): one[:, 1] for one in points.swapaxes(0, 1)}
-    return np.array(list(found)), np.stack(list(found.values()), axis=1)
+    by_time = {float(np.median(stop[:, 0])): stop[:, 1] for stop in points.swapaxes(0, 1)}
+    return np.array(list(by_time)), np.stack(list(by_time.values()), axis=1)
 
 
 def add_race_legend(figure: Figure, panels: Sequence[RacePanel]) -> None:
-    """Say below a figure which line is what.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure, with panels that `draw_race` has drawn.
-    panels : sequence of RacePanel
-        What they show.
-    """
+    """Add a legend below a figure whose panels `draw_race` has drawn."""
     entries: dict[str, Any] = {}
     for axes in figure.axes:
         entries |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     title = "median over folds at each stop"
     if any(map(_has_intervals, panels)):
         title += (
-            f", with its interval of {100 * FOLD_COVERAGE:g} %; methods are moved apart sideways"
+            f", with its interval of {100 * FOLD_COVERAGE:g} %; methods are offset horizontally"
         )
     figure.legend(
         entries.values(),
@@ -215,23 +163,7 @@ def plot_selected(
     rows: Mapping[str, Sequence[str]],
     operations: Sequence[str],
 ) -> Figure:
-    """Draw how often each operation is used by policies, as one heat map.
-
-    Parameters
-    ----------
-    tables : mapping of str to array
-        Probabilities of changing a window by the name of the method, each of shape
-        (n_rows, n_operations).
-    rows : mapping of str to sequence of str
-        Names of the rows of each: classes, or that it is for all of them.
-    operations : sequence of str
-        Names of the columns.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A band of rows per method.
-    """
+    """Draw how often policies apply each operation, as a heat map with a band per method."""
     n_rows = sum(map(len, rows.values()))
     size = (3.5 + 0.62 * len(operations), 1.8 + 0.34 * n_rows)
     figure = Figure(figsize=size, layout="constrained")
@@ -245,19 +177,7 @@ def draw_selected(
     rows: Mapping[str, Sequence[str]],
     operations: Sequence[str],
 ) -> None:
-    """Draw the heat map of `plot_selected`.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where to draw.
-    tables : mapping of str to array
-        Probabilities by the name of the method.
-    rows : mapping of str to sequence of str
-        Names of the rows of each.
-    operations : sequence of str
-        Names of the columns.
-    """
+    """Draw the heat map of `plot_selected`."""
     labels = [f"{method}: {row}" for method, names in rows.items() for row in names]
     values = np.concatenate([tables[method] for method in rows])
     texts = [[f"{value:.0%}" for value in row] for row in values]

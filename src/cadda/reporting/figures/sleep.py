@@ -20,7 +20,7 @@ COLOURS = ("#0b63b0", "#c4541a")
 
 
 class _Recording(Protocol):
-    """What the picture needs of `cadda.Windows`."""
+    """The part of `cadda.Windows` that the figure needs."""
 
     @property
     def x(self) -> Tensor:
@@ -122,8 +122,8 @@ def _draw_stage(
     """Draw one window and the spectra of one stage of one recording."""
     chosen = windows.x[windows.y == stage].numpy()
     _tidy(signal_axes)
-    for one in spectrum_axes:
-        _tidy(one)
+    for axes in spectrum_axes:
+        _tidy(axes)
     if not len(chosen):
         signal_axes.set_axis_off()
         return
@@ -133,11 +133,11 @@ def _draw_stage(
         signal_axes, chosen[_typical(power, example)], windows, seconds, distance, colour
     )
     shown = frequency <= HIGHEST_FREQUENCY
-    for one, by_window in zip(spectrum_axes, power.swapaxes(0, 1), strict=True):
+    for axes, by_window in zip(spectrum_axes, power.swapaxes(0, 1), strict=True):
         low, middle, high = np.percentile(by_window, (25, 50, 75), axis=0)
-        one.plot(frequency[shown], middle[shown], color=colour, linewidth=1)
-        one.fill_between(frequency[shown], low[shown], high[shown], color=colour, alpha=0.15)
-        one.margins(x=0)
+        axes.plot(frequency[shown], middle[shown], color=colour, linewidth=1)
+        axes.fill_between(frequency[shown], low[shown], high[shown], color=colour, alpha=0.15)
+        axes.margins(x=0)
 
 
 def _draw_signals(

@@ -1,0 +1,38 @@
+"""The kept results of the studies are still read, drawn, and not computed again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cadda.experiments.folder import StudyFolder
+from cadda.experiments.registry import find_study
+
+RESULTS = Path(__file__).parents[2] / "docs" / "studies" / "results"
+FOLDERS = sorted(path.parent for path in RESULTS.rglob("plan.json"))
+
+
+@pytest.mark.parametrize("path", FOLDERS, ids=lambda path: "-".join(path.parts[-2:]))
+def test_kept_results_are_drawn(path: Path) -> None:
+    folder, study = StudyFolder(path), find_study(path.name)
+    plan = folder.read_plan(path.name, study.job_type)
+    assert json.loads(plan.to_json()) == json.loads(folder.plan.read_text())
+    progress = plan.progress(study, folder.read_results())
+    assert not progress.missing
+    assert len(progress.records) == len(plan.jobs) > 0
+    assert study.table(progress.records).rows
+    assert study.figure(progress.records).axes
+    assert (path / f"{path.name}.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("path", FOLDERS, ids=lambda path: "-".join(path.parts[-2:]))
+def test_typed_results_are_written_as_they_were_read(path: Path) -> None:
+    folder, study = StudyFolder(path), find_study(path.name)
+    stored = [json.loads(line) for line in folder.results.read_text().splitlines()]
+    for values, line in zip(stored, folder.read_results(), strict=True):
+        assert line.to_json() == values
+        assert study.job_type.model_validate(line.job).to_json() == line.job
+        if line.result is not None:
+            assert study.result_type.model_validate(line.result).to_json() == line.result
