@@ -1,0 +1,37 @@
+"""Phrases that messages share."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from cadda._internal.text import did_you_mean, short_reason
+from cadda.experiments.registry import find_study
+
+
+def test_suggestions() -> None:
+    assert did_you_mean("Time_Maks", ["time_mask", "sign_flip"]) == " (did you mean `time_mask`?)"
+    assert did_you_mean("xyz", ["time_mask"]) == ""
+
+
+def test_reasons_are_on_one_line() -> None:
+    assert short_reason(PermissionError(13, "Permission denied", "a.json")) == "Permission denied"
+    assert short_reason(ValueError("first\n  second.")) == "first second"
+    assert short_reason(KeyError()) == "KeyError"
+
+
+def test_reason_of_a_validation_error() -> None:
+    class Point(BaseModel):
+        x: int
+
+    with pytest.raises(ValidationError) as caught:
+        Point.model_validate({"x": "left"})
+    assert short_reason(caught.value) == "`x` must be a valid integer, got 'left'"
+
+
+def test_settings_of_a_study_are_validated_when_constructed() -> None:
+    config_type = find_study("manual").config_type
+    with pytest.raises(ValueError, match=r"^`seed` must be at least 0, got -1\.$"):
+        config_type(seed=-1)
+    with pytest.raises(ValueError, match=r"`sed` is not a setting of this study .*`seed`"):
+        config_type(sed=1)
