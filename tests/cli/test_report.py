@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-import os
-import subprocess
+import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import CADDA, run
+from commands import run
 
 from cadda import simulate_sleep
 
@@ -83,24 +84,33 @@ def test_report_of_a_training(data: Path, tmp_path: Path) -> None:
     assert "Without augmentation" in path.read_text()
 
 
-def open_report(folder: Path, **environment: str) -> str:
-    """In a process of its own, since Python looks for browsers only once."""
-    command = [CADDA, "report", str(folder), "--open"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=os.environ | environment
-    )
-    return done.stderr
+@pytest.fixture
+def fresh_browsers() -> Iterator[None]:
+    """Let Python look for browsers again, which it does once per process."""
+    importlib.reload(webbrowser)
+    yield
+    importlib.reload(webbrowser)
 
 
-def test_open(searched: Path, tmp_path: Path) -> None:
-    """The browser of the user is called with the page, or it is said that there is none."""
+@pytest.mark.usefixtures("fresh_browsers")
+def test_open(searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser of the user is called with the page."""
     script, called = tmp_path / "browser", tmp_path / "called"
     script.write_text(f'#!/bin/sh\necho "$1" > {called}\n')
     script.chmod(0o755)
-    open_report(searched, BROWSER=f"{script} %s")
+    monkeypatch.setenv("BROWSER", f"{script} %s")
+    run("report", searched, "--open")
     assert called.read_text().strip() == (searched / "report.html").as_uri()
-    nowhere = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": "", "PATH": str(tmp_path)}
-    said = open_report(searched, **nowhere)
+
+
+@pytest.mark.usefixtures("fresh_browsers")
+def test_open_without_a_browser(
+    searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = run("report", searched, "--open").stderr
     assert said == "No browser found; open the file manually.\n"
 
 
