@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart, TrialEnd
 from cadda.tracking import SearchDisplay
-from cadda.tracking.policy_table import sparkline
+from cadda.tracking.search import sparkline
 from cadda.training import EpochEnd
 
 START = SearchStart(
@@ -79,14 +79,14 @@ def test_plain_lines_elsewhere() -> None:
     lines = shown(terminal=False).splitlines()
     assert lines[0] == "12 windows"
     assert lines[1].startswith("cadda, a policy per class: 2 operations, about 10^46 policies")
-    assert lines[2] == "Note: N2 is rare."
+    assert lines[2] == "Warning: N2 is rare."
     assert "without augmentation" in lines[3]
     assert [line.split(":")[0] for line in lines if line.startswith("epoch")][:2] == [
         "epoch 2 of 20",
         "epoch 4 of 20",
     ]
     assert "about 36 s left" in lines[4]
-    assert "Note: frequency_shift is at its largest magnitude." in lines
+    assert "Warning: frequency_shift is at its largest magnitude." in lines
     assert "with the policy of epoch 20" in lines[-1]
     assert "the best policy so far" in lines[-1]
     assert "\x1b" not in shown(terminal=False)
@@ -105,14 +105,14 @@ def plain_lines(*epochs: SearchEpoch) -> list[str]:
     return file.getvalue().splitlines()
 
 
-def test_a_note_is_not_repeated_for_its_numbers() -> None:
+def test_a_warning_is_not_repeated_with_other_percentages() -> None:
     notes = ("sign_flip changes 81 % of W", "sign_flip changes 82 % of W", "N2 gets nothing")
     lines = plain_lines(
         *(replace(epoch(2 * (i + 1)), warnings=(note,)) for i, note in enumerate(notes))
     )
-    assert [line for line in lines if line.startswith("Note")][1:] == [
-        "Note: sign_flip changes 81 % of W.",
-        "Note: N2 gets nothing.",
+    assert [line for line in lines if line.startswith("Warning")][1:] == [
+        "Warning: sign_flip changes 81 % of W.",
+        "Warning: N2 gets nothing.",
     ]
 
 
@@ -167,13 +167,13 @@ def test_trials(terminal: bool) -> None:
             display(event)
     text = file.getvalue()
     assert "trial 1 failed: the loss became nan" in text
-    assert "best validation loss 1.250, by trial 2" in text
+    assert "best validation loss 1.250, trial 2" in text
     assert "trained from scratch with the best policy of 3 trials" in text
     if terminal:
         assert "best policy so far" in text
     else:
-        assert "trial 1 of 3: none has succeeded yet, about 4 s left" in text
-        assert "trial 3 of 3: best validation loss 1.250, by trial 2, about 0 s left" in text
+        assert "trial 1 of 3: no trial has succeeded yet, about 4 s left" in text
+        assert "trial 3 of 3: best validation loss 1.250, trial 2, about 0 s left" in text
 
 
 def test_sparkline_of_equal_numbers() -> None:

@@ -42,7 +42,7 @@ def short_reason(error: BaseException) -> str:
 
 def warning_key(text: str) -> str:
     """Return a warning without percentages: one with other percentages is not a new warning."""
-    return re.sub(r"\d+%", "", text)
+    return re.sub(r"\d+ ?%", "", text)
 
 
 def describe_error(

@@ -1,4 +1,4 @@
-"""Sinks of events: what a training or a search reports is shown on the screen."""
+"""Displays of the progress of training, search and screening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all displays share: they draw in a terminal while their context lasts, and only there."""
+"""Base of the displays of progress."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ Event = TypeVar("Event")
 
 
 class Display:
-    """A context in which a bar or a picture is drawn if there is a terminal.
-
-    A subclass sets `_drawn`, what is to be drawn on `console`.
-    """
+    """A context manager that draws `_drawn`, set by a subclass, if there is a terminal."""
 
     _drawn: Live | Progress
 
@@ -27,7 +24,7 @@ class Display:
         self.console = console or Console(stderr=True)
 
     def __enter__(self) -> Self:
-        """Start to show."""
+        """Start to draw."""
         if self.console.is_terminal:
             self._drawn.start()
         return self
@@ -38,8 +35,8 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the screen as it was."""
-        # To stop what was never started would print an empty line elsewhere.
+        """Clear the display."""
+        # Stopping what was never started would print an empty line.
         if self.console.is_terminal:
             self._drawn.stop()
 

@@ -1,4 +1,4 @@
-"""A screening on the screen: a bar in a terminal, plain lines elsewhere."""
+"""Progress of a screening: a bar in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from cadda.tracking.display import Display
 
 __all__ = ["ScreeningDisplay"]
 
-LINES = 10
-"""Plain lines that a whole screening prints, about."""
+N_LINES = 10
+"""Approximate number of lines that a screening prints outside a terminal."""
 
 BAR_WIDTH = 10
-"""With all words beside it, the bar fits in 80 columns."""
+"""With the text beside it, the bar fits in 80 columns."""
 
 
 class ScreeningDisplay(Display):
-    """Shows a screening while it runs; use it as a context and as the receiver of events."""
+    """Shows the progress of a screening; a context manager that receives events."""
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__(console)
@@ -45,27 +45,27 @@ class ScreeningDisplay(Display):
         self._started, self._phase, self._line = perf_counter(), "", 0
 
     def __call__(self, event: ScreeningProgress) -> None:
-        """Show one event."""
+        """Show an event."""
         phase = "Trying operations" if event.n_rounds else "Training until the model overfits"
         if phase != self._phase:
             self._phase = phase
             self.console.print(phase, highlight=False)
-        words = f"epoch {event.epoch}, training accuracy {event.accuracy:.2f}"
+        text = f"epoch {event.epoch}, training accuracy {event.accuracy:.2f}"
         if self.console.is_terminal:
             self._progress.update(
-                self._task, completed=event.done, total=event.total, description=words
+                self._task, completed=event.done, total=event.total, description=text
             )
         else:
-            self._say(event, words)
+            self._print_line(event, text)
 
-    def _say(self, event: ScreeningProgress, words: str) -> None:
+    def _print_line(self, event: ScreeningProgress, text: str) -> None:
         """Print a line for every tenth of the work."""
-        line = LINES * event.done // event.total
+        line = N_LINES * event.done // event.total
         if line > self._line:
             self._line = line
             left = (perf_counter() - self._started) * (event.total / event.done - 1)
             self.console.print(
-                f"{event.done / event.total:.0%}: {words}, at most {left:.0f} s left",
+                f"{event.done / event.total:.0%}: {text}, at most {left:.0f} s left",
                 highlight=False,
                 soft_wrap=True,
             )

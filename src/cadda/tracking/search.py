@@ -1,8 +1,8 @@
-"""A search on the screen: a live picture in a terminal, plain lines elsewhere."""
+"""Progress of a search: a live display in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -15,8 +15,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 from rich.text import Text
 
+from cadda._internal.text import warning_key
+from cadda.policies.spec.describe import short_magnitude
 from cadda.searchers.events import (
     Retrained,
     SearchEnd,
@@ -26,17 +29,21 @@ from cadda.searchers.events import (
     TrialEnd,
 )
 from cadda.tracking.display import Display
-from cadda.tracking.policy_table import policy_table, sparkline
 from cadda.training.events import EpochEnd, TrainingEvent
 
-__all__ = ["SearchDisplay"]
+__all__ = ["SearchDisplay", "policy_table", "sparkline"]
 
-LINES = 10
-"""Plain lines that a whole search prints, about."""
+N_LINES = 10
+"""Approximate number of lines that a search prints outside a terminal."""
+
+BARS = "▁▂▃▄▅▆▇█"
+SPARKLINE_WIDTH = 40
+NOTABLE_CHANGE = 1.2
+"""Factor from a uniform choice above which an operation is marked as risen, or as fallen."""
 
 
 class SearchDisplay(Display):
-    """Shows a search while it runs; use it as a context and as the receiver of events."""
+    """Shows the progress of a search; a context manager that receives events."""
 
     def __init__(self, title: str, console: Console | None = None) -> None:
         super().__init__(console)
@@ -55,33 +62,37 @@ class SearchDisplay(Display):
         self._start: SearchStart | None = None
         self._epochs: list[SearchEpoch] = []
         self._trials: list[TrialEnd] = []
-        self._noted: set[str] = set()
+        self._shown: set[str] = set()
 
     def __call__(self, event: SearchEvent | TrainingEvent) -> None:
-        """Show one event."""
+        """Show an event."""
         match event:
             case SearchStart():
                 self._start = event
-                self._say(self._header(event))
-                self._note(event.warnings)
+                self._print(self._header(event))
+                self._print_warnings(event.warnings)
                 self._advance("searching", event.epoch, event.n_epochs)
             case SearchEpoch():
                 self._epochs.append(event)
                 self._advance("searching", event.epoch, event.n_epochs)
-                self._say_epoch(event)
+                self._print_epoch(event)
             case TrialEnd():
                 self._trials.append(event)
                 self._advance("searching", event.number, event.n_trials)
-                self._say_trial(event)
+                self._print_trial(event)
             case EpochEnd():
                 self._advance("retraining", event.epoch, event.max_epochs)
             case Retrained():
-                self._forget("retraining")
-                self._say(_in_words(event, "epoch" if self._start is None else self._start.unit))
+                self._remove_bar("retraining")
+                self._print(
+                    _describe_retraining(
+                        event, "epoch" if self._start is None else self._start.unit
+                    )
+                )
             case SearchEnd():
-                self._forget("searching")
+                self._remove_bar("searching")
         if self.console.is_terminal:
-            self._live.update(self._picture(), refresh=isinstance(event, SearchEpoch | TrialEnd))
+            self._live.update(self._display(), refresh=isinstance(event, SearchEpoch | TrialEnd))
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")
@@ -96,38 +107,36 @@ class SearchDisplay(Display):
             self._tasks[name] = self._progress.add_task(name, total=total, completed=done)
         self._progress.update(self._tasks[name], completed=done, total=total)
 
-    def _forget(self, name: str) -> None:
+    def _remove_bar(self, name: str) -> None:
         if name in self._tasks:
             self._progress.remove_task(self._tasks.pop(name))
 
-    def _say(self, words: str) -> None:
-        """Print a line that stays, above the live picture if there is one."""
+    def _print(self, text: str) -> None:
+        """Print a line that stays, above the live display if there is one."""
         wrap = not self.console.is_terminal
-        self.console.print(words, highlight=False, markup=False, soft_wrap=wrap)
+        self.console.print(text, highlight=False, markup=False, soft_wrap=wrap)
 
-    def _say_epoch(self, event: SearchEpoch) -> None:
-        every = max(1, event.n_epochs // LINES)
+    def _print_epoch(self, event: SearchEpoch) -> None:
+        every = max(1, event.n_epochs // N_LINES)
         if not self.console.is_terminal and (
             event.epoch % every == 0 or event.epoch == event.n_epochs
         ):
             left = self._seconds_per_epoch() * (event.n_epochs - event.epoch)
-            self._say(
+            self._print(
                 f"epoch {event.epoch} of {event.n_epochs}: validation loss "
-                f"{event.valid_loss:.3f}, choices {event.entropy:.0%} undecided, "
-                f"about {left:.0f} s left"
+                f"{event.valid_loss:.3f}, entropy {event.entropy:.0%}, about {left:.0f} s left"
             )
-            self._note(event.warnings)
+            self._print_warnings(event.warnings)
 
-    def _note(self, warnings: tuple[str, ...]) -> None:
-        """Print what was not said before; other numbers in the same words are nothing new."""
+    def _print_warnings(self, warnings: tuple[str, ...]) -> None:
+        """Print warnings that were not shown before."""
         for warning in warnings:
-            words = re.sub(r"\d", "", warning)
-            if words not in self._noted:
-                self._noted.add(words)
-                self._say(f"Note: {warning}.")
+            if warning_key(warning) not in self._shown:
+                self._shown.add(warning_key(warning))
+                self._print(f"Warning: {warning}.")
 
     def _seconds_per_epoch(self) -> float:
-        """Tell the pace since the warm-up, whose epochs are quicker."""
+        """Return the time per epoch since the warm-up, whose epochs are faster."""
         last = self._epochs[-1]
         warmup = [event for event in self._epochs if event.reward is None]
         if not warmup or last.reward is None:
@@ -135,32 +144,32 @@ class SearchDisplay(Display):
         before = warmup[-1]
         return (last.seconds - before.seconds) / (last.epoch - before.epoch)
 
-    def _say_trial(self, event: TrialEnd) -> None:
-        """Print failures always, in plain lines also what is best, and a line now and then."""
+    def _print_trial(self, event: TrialEnd) -> None:
+        """Print failures, and outside a terminal the best trial at intervals."""
         if event.failure is not None:
-            self._say(f"trial {event.number} failed: {event.failure}")
-        every = max(1, event.n_trials // LINES)
+            self._print(f"trial {event.number} failed: {event.failure}")
+        every = max(1, event.n_trials // N_LINES)
         if self.console.is_terminal or (event.number % every and event.number < event.n_trials):
             return
         left = event.seconds / event.number * (event.n_trials - event.number)
-        self._say(
-            f"trial {event.number} of {event.n_trials}: {self._best_in_words()}, "
+        self._print(
+            f"trial {event.number} of {event.n_trials}: {self._describe_best()}, "
             f"about {left:.0f} s left"
         )
 
-    def _best_in_words(self) -> str:
-        best = [one for one in self._trials if one.is_best]
+    def _describe_best(self) -> str:
+        best = [trial for trial in self._trials if trial.is_best]
         if not best:
-            return "none has succeeded yet"
-        return f"best validation loss {best[-1].value:.3f}, by trial {best[-1].number}"
+            return "no trial has succeeded yet"
+        return f"best validation loss {best[-1].value:.3f}, trial {best[-1].number}"
 
-    def _picture(self) -> Group:
+    def _display(self) -> Group:
         parts: list[RenderableType] = [self._progress]
         if self._trials and self._start is not None:
-            losses = [one.value for one in self._trials if one.value is not None]
+            losses = [trial.value for trial in self._trials if trial.value is not None]
             parts += [
                 Text(f"validation loss  {sparkline(losses)} {losses[-1]:.3f}" if losses else ""),
-                Text(self._best_in_words()),
+                Text(self._describe_best()),
                 policy_table(self._trials[-1], self._start),
             ]
         if self._epochs and self._start is not None:
@@ -169,14 +178,14 @@ class SearchDisplay(Display):
             entropies = [event.entropy for event in self._epochs]
             parts += [
                 Text(f"validation loss  {sparkline(losses)} {last.valid_loss:.3f}"),
-                Text(f"undecided        {sparkline(entropies)} {last.entropy:.0%}"),
+                Text(f"entropy          {sparkline(entropies)} {last.entropy:.0%}"),
                 policy_table(last, self._start),
-                *(Text(f"Note: {warning}.", style="yellow") for warning in last.warnings),
+                *(Text(f"Warning: {warning}.", style="yellow") for warning in last.warnings),
             ]
         return Group(*parts)
 
 
-def _in_words(event: Retrained, unit: str) -> str:
+def _describe_retraining(event: Retrained, unit: str) -> str:
     policy = f"best policy of {event.epoch} trials"
     if unit == "epoch":
         policy = f"policy of epoch {event.epoch}"
@@ -186,3 +195,47 @@ def _in_words(event: Retrained, unit: str) -> str:
         f"trained from scratch {what}: validation loss {event.valid_loss:.3f}, balanced accuracy "
         f"{event.valid_balanced_accuracy:.3f}{best} ({event.seconds:.0f} s)"
     )
+
+
+def policy_table(epoch: SearchEpoch | TrialEnd, start: SearchStart) -> Table:
+    """Return a table of the use and magnitude of each operation, the most used first."""
+    columns = start.class_names if start.classwise else ("all classes",)
+    which = "best policy" if start.unit == "trial" else "policy"
+    title = f"{which} so far: windows changed, magnitude"
+    table = Table(title=title, title_justify="left")
+    table.add_column("operation")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    order = sorted(
+        range(len(start.operations)), key=lambda n: -max(row[n] for row in epoch.applied)
+    )
+    uniform = 0.5 / len(start.operations)
+    for n in order:
+        cells = [
+            _cell(start.operations[n], applied[n], magnitude[n], share[n] * p[n] / uniform)
+            for applied, magnitude, share, p in zip(
+                epoch.applied, epoch.magnitude, epoch.share, epoch.probability, strict=True
+            )
+        ]
+        table.add_row(start.operations[n], *cells)
+    return table
+
+
+def _cell(operation: str, applied: float, magnitude: float, change: float) -> str:
+    arrow = "▲" if change > NOTABLE_CHANGE else "▼" if change < 1 / NOTABLE_CHANGE else " "
+    strength = short_magnitude(operation, magnitude)
+    return f"{applied:.0%}{arrow} {strength}" if strength else f"{applied:.0%}{arrow}"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return numbers as a row of small bars.
+
+    Examples
+    --------
+    >>> sparkline([0, 1, 2, 3])
+    '▁▃▅█'
+    """
+    shown = values[-SPARKLINE_WIDTH:]
+    low, high = min(shown), max(shown)
+    span = (high - low) or 1.0
+    return "".join(BARS[int((value - low) / span * (len(BARS) - 1))] for value in shown)

@@ -1,4 +1,4 @@
-"""Events on the screen: a progress bar in a terminal, plain lines elsewhere."""
+"""Progress of training: a bar in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EPOCHS_PER_LINE = 10
 
 
 class TrainingDisplay(Display):
-    """Shows a training while it runs; use it as a context and as the receiver of events."""
+    """Shows the progress of training; a context manager that receives events."""
 
     def __init__(self, patience: int, console: Console | None = None) -> None:
         super().__init__(console)
@@ -41,12 +41,12 @@ class TrainingDisplay(Display):
         self._best_epoch = 0
 
     def __call__(self, event: TrainingEvent) -> None:
-        """Show one event."""
+        """Show an event."""
         if not isinstance(event, EpochEnd):
             return
         if event.is_best:
             self._best_epoch = event.epoch
-        words = (
+        text = (
             f"loss {event.train_loss:.3f}, validation {event.valid_loss:.3f}, "
             f"balanced accuracy {event.valid_balanced_accuracy:.3f}"
         )
@@ -54,6 +54,6 @@ class TrainingDisplay(Display):
             last = min(event.max_epochs, self._best_epoch + self.patience)
             if self._task is None:
                 self._task = self._progress.add_task("", total=last)
-            self._progress.update(self._task, completed=event.epoch, total=last, description=words)
+            self._progress.update(self._task, completed=event.epoch, total=last, description=text)
         elif event.epoch % EPOCHS_PER_LINE == 1:
-            self.console.print(f"epoch {event.epoch}: {words}", highlight=False)
+            self.console.print(f"epoch {event.epoch}: {text}", highlight=False)
