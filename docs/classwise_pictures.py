@@ -108,7 +108,7 @@ def draw_layers(spec: cadda.PolicySpec) -> Figure:
     for name, subpolicies in spec.policy.items():
         height = 1.3 * len(subpolicies) + 0.5
         box(axes, (0.1, top - height, 10.8, height), "policy", f"policy of class {name}")
-        weights = sum(one.weight for one in subpolicies)
+        weights = sum(subpolicy.weight for subpolicy in subpolicies)
         for number, subpolicy in enumerate(subpolicies):
             bottom = top - 0.4 - 1.3 * (number + 1)
             draw_subpolicy(axes, subpolicy, bottom, subpolicy.weight / weights)
@@ -137,7 +137,7 @@ def draw_subpolicy(axes: Axes, subpolicy: Subpolicy, bottom: float, share: float
 
 
 def words_of(entry: StageEntry) -> str:
-    """Give an operation with its p and µ."""
+    """Return an operation with its p and µ."""
     magnitude = "" if entry.magnitude is None else f", µ = {entry.magnitude:g}"
     return f"{entry.operation}: p = {entry.probability:g}{magnitude}"
 

@@ -63,7 +63,9 @@ def draw_eeg_operations() -> None:
 def draw_image_operations() -> None:
     """Draw the image operations on a letter that none of them leaves as it is."""
     letter = make_letter()
-    pictures = {"before": letter} | {one.name: one(letter[None])[0] for one in image_pool()}
+    pictures = {"before": letter} | {
+        operation.name: operation(letter[None])[0] for operation in image_pool()
+    }
     figure = Figure(figsize=(9, 2.1), layout="constrained")
     for axes, (name, picture) in zip(figure.subplots(1, 5), pictures.items(), strict=True):
         axes.imshow(picture, cmap="Greys")
@@ -73,7 +75,7 @@ def draw_image_operations() -> None:
 
 
 def make_letter() -> Tensor:
-    """Give the letter F as a square image."""
+    """Return the letter F as a square image."""
     return torch.tensor([[float(dot == "#") for dot in row] for row in GLYPH.split()])
 
 

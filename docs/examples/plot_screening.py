@@ -6,7 +6,7 @@ What one training can say about operations, and what it cannot.
 """
 
 # %%
-# Six people to learn from, four to judge by
+# Six subjects for training, four for validation
 # ------------------------------------------
 #
 # Splits are by subject, always.

@@ -10,7 +10,7 @@ A first look, on windows of two channels at 100 Hz::
 
     pool = cadda.operation_pool(sfreq=100, ch_names=["C3", "C4"])
     print(pool.names)                      # what can be applied on this montage
-    print(pool.left_out)                   # what can do nothing there, and why
+    print(pool.left_out)                   # not applicable, and why
 
     x = torch.randn(16, 2, 3000)           # windows: (n_windows, n_channels, n_times)
     shift = pool["frequency_shift"]

@@ -84,15 +84,15 @@ def _print_policy(spec: PolicySpec) -> None:
     console.print(f"{kind}{found_by}", markup=False)
     for row in spec.rows:
         subpolicies = spec.policy[row]
-        n_stages = max(len(one.stages) for one in subpolicies)
+        n_stages = max(len(subpolicy.stages) for subpolicy in subpolicies)
         table = Table(title=escape(row) if spec.is_classwise else None, title_justify="left")
         table.add_column("drawn")
         for k in range(n_stages):
             table.add_column(f"stage {k + 1}")
-        total = sum(one.weight for one in subpolicies)
-        for one in sorted(subpolicies, key=lambda one: -one.weight):
-            stages = ["\n".join(describe_stage(stage)) for stage in one.stages]
-            table.add_row(f"{one.weight / total:.0%}", *stages)
+        total = sum(subpolicy.weight for subpolicy in subpolicies)
+        for subpolicy in sorted(subpolicies, key=lambda subpolicy: -subpolicy.weight):
+            stages = ["\n".join(describe_stage(stage)) for stage in subpolicy.stages]
+            table.add_row(f"{subpolicy.weight / total:.0%}", *stages)
         console.print(table)
 
 

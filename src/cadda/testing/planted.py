@@ -42,7 +42,7 @@ def planted_windows(n_windows: int, *, varied: bool, noise: float = 0.5, seed: i
         Number of windows, equally many of each class.
     varied : bool
         Whether decays come with both signs and sweeps in both directions of time; if not, all
-        decays go up and all sweeps get faster. A model trained on the latter and judged on the
+        decays go up and all sweeps get faster. A model trained on the latter and tested on the
         former needs `HELPS`.
     noise : float
         Standard deviation of white noise; the patterns have an amplitude of about 2.
