@@ -1,0 +1,104 @@
+# What `import cadda` offers, for type checkers and for lazy loading.
+from ._version import __version__ as __version__
+from .api.fit import evaluate as evaluate
+from .api.fit import fit as fit
+from .api.pool import operation_pool as operation_pool
+from .api.result import SearchResult as SearchResult
+from .api.screen import screen as screen
+from .api.search import search as search
+from .data.io.preprocess import Preprocessing as Preprocessing
+from .data.io.read import read_windows as read_windows
+from .data.simulation.nights import simulate_sleep as simulate_sleep
+from .data.windows import Windows as Windows
+from .estimators import AugmentedClassifier as AugmentedClassifier
+from .exceptions import CaddaError as CaddaError
+from .exceptions import DataError as DataError
+from .exceptions import LeakError as LeakError
+from .exceptions import ModelError as ModelError
+from .exceptions import PolicyFileError as PolicyFileError
+from .exceptions import RunError as RunError
+from .exceptions import TrainingError as TrainingError
+from .exceptions import WorkerError as WorkerError
+from .models.serialization import ModelDescription as ModelDescription
+from .models.serialization import load_model as load_model
+from .operations import Operation as Operation
+from .operations import OperationPool as OperationPool
+from .operations import image_pool as image_pool
+from .policies import EnumeratedPolicy as EnumeratedPolicy
+from .policies import MixturePolicy as MixturePolicy
+from .policies import Policy as Policy
+from .policies import PolicySpec as PolicySpec
+from .policies import RelaxedPolicy as RelaxedPolicy
+from .policies import StagedPolicy as StagedPolicy
+from .policies.schedule import PolicySchedule as PolicySchedule
+from .policies.schedule import Segment as Segment
+from .reporting.records import Reading as Reading
+from .screening.result import Screening as Screening
+from .screening.verdicts import ScreeningRow as ScreeningRow
+from .searchers.events import Retrained as Retrained
+from .searchers.events import SearchEnd as SearchEnd
+from .searchers.events import SearchEpoch as SearchEpoch
+from .searchers.events import SearchStart as SearchStart
+from .searchers.events import TrialEnd as TrialEnd
+from .searchers.gradient.faster_autoaugment import FasterSettings as FasterSettings
+from .searchers.gradient.settings import BilevelSettings as BilevelSettings
+from .searchers.trials.settings import PopulationSettings as PopulationSettings
+from .searchers.trials.settings import TrialSettings as TrialSettings
+from .training import Fitted as Fitted
+from .training.events import EpochEnd as EpochEnd
+from .training.events import TrainingEnd as TrainingEnd
+from .training.metrics import Scores as Scores
+from .training.settings import TrainingSettings as TrainingSettings
+
+__all__ = [
+    "AugmentedClassifier",
+    "BilevelSettings",
+    "CaddaError",
+    "DataError",
+    "EnumeratedPolicy",
+    "EpochEnd",
+    "FasterSettings",
+    "Fitted",
+    "LeakError",
+    "MixturePolicy",
+    "ModelDescription",
+    "ModelError",
+    "Operation",
+    "OperationPool",
+    "Policy",
+    "PolicyFileError",
+    "PolicySchedule",
+    "PolicySpec",
+    "PopulationSettings",
+    "Preprocessing",
+    "Reading",
+    "RelaxedPolicy",
+    "Retrained",
+    "RunError",
+    "Scores",
+    "Screening",
+    "ScreeningRow",
+    "SearchEnd",
+    "SearchEpoch",
+    "SearchResult",
+    "SearchStart",
+    "Segment",
+    "StagedPolicy",
+    "TrainingEnd",
+    "TrainingError",
+    "TrainingSettings",
+    "TrialEnd",
+    "TrialSettings",
+    "Windows",
+    "WorkerError",
+    "__version__",
+    "evaluate",
+    "fit",
+    "image_pool",
+    "load_model",
+    "operation_pool",
+    "read_windows",
+    "screen",
+    "search",
+    "simulate_sleep",
+]
