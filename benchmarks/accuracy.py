@@ -26,7 +26,7 @@ Split = tuple[Windows, Windows, Windows]
 
 
 def simulated_splits(montage: str, repeat: int = 0) -> Iterator[Split]:
-    """Simulate other subjects for each split: 8 to train on, 3 to stop by, 5 to test on."""
+    """Simulate other subjects for each split: 8 for training, 3 for validation, 5 for testing."""
     for seed in range(N_SPLITS * repeat, N_SPLITS * (repeat + 1)):
         windows = cadda.simulate_sleep(16, 80, montage=montage, seed=seed)
         train, valid, test = split_subjects(windows, (3 / 16, 5 / 16), seed=seed)
@@ -70,7 +70,7 @@ def main() -> None:
             )
             scores.append(cadda.evaluate(fitted, test).balanced_accuracy)
             console.print(
-                f"{name} {seed}: {scores[-1]:.3f} ({len(train)} windows to train on, epoch "
+                f"{name} {seed}: {scores[-1]:.3f} ({len(train)} training windows, epoch "
                 f"{fitted.best_epoch} of {len(fitted.history)}, {perf_counter() - start:.0f} s)"
             )
         console.print(

@@ -1,11 +1,11 @@
-"""Whether augmentation found by a search helps on subjects that nobody has seen.
+"""Whether augmentation found by a search helps on unseen subjects.
 
 ``python benchmarks/benefit.py simulated`` trains on 350 windows of simulated sleep,
 ``python benchmarks/benefit.py sleep --folder DIR`` on the real windows of ``sleep-epo.fif.gz``:
 without augmentation, with a uniform random policy, and with the policy of each method, five folds
-each. Windows are replaced by augmented ones, or kept beside them where classes have policies of
-their own; the conditions that end with ", kept" keep them always. ``--repeat 1`` takes five other
-folds, which were not looked at while methods were worked out. Results are kept in
+each. Augmented windows replace the originals, or are added to them if each class has its own
+policy; the conditions that end with ", kept" always keep the originals. ``--repeat 1`` takes five
+other folds, which were not used while methods were developed. Results are kept in
 ``benchmarks/results/benefit.jsonl``; a rerun computes what is missing.
 """
 
@@ -23,15 +23,15 @@ from rich.console import Console
 from rich.table import Table
 
 import cadda
+from cadda._internal.statistics import bootstrap
 from cadda.policies.relaxed.staged import StagedPolicy
 
 CONDITIONS = ("none", "uniform", "adda", "cadda", "dada", "faster_autoaugment")
 KEPT = ", kept"
-N_RESAMPLES = 10_000
 
 
 def policy_of(condition: str, split: Split, fold: int, n_epochs: int) -> tuple[Any, float]:
-    """Give the policy of a condition and the seconds that it took to find it."""
+    """Return the policy of a condition and the seconds of its search."""
     train, valid, _ = split
     if condition == "none":
         return None, 0.0
@@ -58,10 +58,8 @@ def run(condition: str, split: Split, fold: int, n_epochs: int) -> dict[str, Any
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
-    """Give the 75 % bootstrap interval of the mean."""
-    rng = np.random.default_rng(0)
-    means = rng.choice(values, (N_RESAMPLES, len(values))).mean(1)
-    low, high = np.quantile(means, [0.125, 0.875])
+    """Return the 75 % bootstrap interval of the mean."""
+    low, _, high = bootstrap(values, np.mean)
     return float(low), float(high)
 
 

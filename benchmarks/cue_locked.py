@@ -1,8 +1,8 @@
-"""What networks for motor imagery read: scores on windows with the sign or the time turned.
+"""What networks for motor imagery use: scores on windows with sign or time reversed.
 
 ``python benchmarks/cue_locked.py --folder FOLDER`` trains without augmentation on 500 windows of
 ``motor-imagery-epo.fif.gz`` in FOLDER, and tests on windows as they are, with the other sign, and
-backwards. To a network that knows rhythms only, all three would be the same.
+backwards. For a network that uses rhythms only, all three would be the same.
 """
 
 from __future__ import annotations

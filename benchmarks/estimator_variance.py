@@ -96,7 +96,7 @@ def exact_gradient(situation: Situation, policy: StagedPolicy) -> Tensor:
 def estimates(
     situation: Situation, granularity: str, *, paired: bool
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """Draw many estimates of each kind, and give them with the exact gradient."""
+    """Draw many estimates of each kind, and return them with the exact gradient."""
     policy = make_policy(granularity)
     ascent = PolicyAscent(
         policy, estimator="relax", lr=1e-3, control_lr=0.01, pooled=False, seed=0

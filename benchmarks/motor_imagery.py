@@ -1,10 +1,10 @@
-"""Whether a search on real motor imagery rejects what is wrong there.
+"""Whether a search on real motor imagery rejects operations that are wrong there.
 
-Left and right hand are told apart by which side of the head is active: channel_symmetry swaps the
+Left and right hand differ in the side of the head that is active: channel_symmetry swaps the
 classes, and channel_shuffle at full magnitude ruins the montage. ``python
 benchmarks/motor_imagery.py --folder DIR`` searches on ``motor-imagery-epo.fif.gz`` with 36
-subjects to train on and 12 to validate, and says for each seed where the two end. Results are kept
-in ``benchmarks/results/motor_imagery.jsonl``.
+training and 12 validation subjects, and prints for each seed how often the two are used. Results are
+kept in ``benchmarks/results/motor_imagery.jsonl``.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from rich.console import Console
 from torch import Tensor
 
 import cadda
-from cadda._internal.types import Draw
 from cadda.data.splits import split_subjects
+from cadda.operations.base import Draw
 from cadda.operations.space import ChannelShuffle
 
 WRONG = ("channel_symmetry", "full_channel_shuffle")
 AMONG_LOWEST = 4
-"""The two must be among so many of the least used operations."""
+"""The two must be among this many least used operations."""
 
 
 class FullShuffle(ChannelShuffle):
@@ -80,14 +80,14 @@ def run(
 
 
 def use_of(made: dict[str, Any]) -> tuple[dict[str, float], float]:
-    """Give how often each operation is applied, the least used first, and where all started."""
+    """Return how often each operation is applied, least used first, and the initial value."""
     used = dict(zip(made["operations"], np.mean(made["applied"], axis=0).tolist(), strict=True))
     start = 1 - (1 - 0.5 / len(used)) ** 2
     return dict(sorted(used.items(), key=lambda item: item[1])), start
 
 
 def rejects_both(made: dict[str, Any]) -> bool:
-    """Say whether both wrong operations fell, and are among the least used."""
+    """Check whether both wrong operations fell and are among the least used."""
     used, start = use_of(made)
     lowest = list(used)[:AMONG_LOWEST]
     return all(used[name] < start and name in lowest for name in WRONG)

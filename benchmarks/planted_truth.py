@@ -53,7 +53,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def run(method: str, seed: int, n_epochs: int, changes: dict[str, Any]) -> dict[str, Any]:
-    """Search once, and give how often each class is changed by each operation."""
+    """Search once, and return how often each class is changed by each operation."""
     result = cadda.search(
         planted_windows(N_WINDOWS, varied=False, seed=seed),
         planted_windows(N_WINDOWS, varied=True, seed=seed + 1000),
@@ -73,21 +73,21 @@ def run(method: str, seed: int, n_epochs: int, changes: dict[str, Any]) -> dict[
 def success(
     applied: np.ndarray, n_stages: int = 2, operations: tuple[str, ...] = OPERATIONS
 ) -> dict[str, bool]:
-    """Say what of the truth was found; at the start all operations are equally likely."""
+    """Check what of the truth was found; at the start all operations are equally likely."""
     column = {name: i for i, name in enumerate(operations)}
     start = 1 - (1 - 0.5 / len(operations)) ** n_stages
     if len(applied) == 1:
         return {"rejected": all(applied[0, column[name]] < start for name in set(HELPS.values()))}
     row = {name: i for i, name in enumerate(CLASS_NAMES)}
     found = all(
-        applied[row[one], column[name]] > start
-        and applied[row[one], column[name]]
-        > max(applied[row[other], column[name]] for other in CLASS_NAMES if other != one)
-        for one, name in HELPS.items()
+        applied[row[helped], column[name]] > start
+        and applied[row[helped], column[name]]
+        > max(applied[row[other], column[name]] for other in CLASS_NAMES if other != helped)
+        for helped, name in HELPS.items()
     )
     rejected = all(
-        applied[row[one], column[name]] < start
-        for one, names in DESTROYS.items()
+        applied[row[harmed], column[name]] < start
+        for harmed, names in DESTROYS.items()
         for name in names
     )
     return {"found": found, "rejected": rejected}
@@ -118,14 +118,14 @@ def main() -> None:
                 )
                 for seed in range(arguments.seeds)
             ]
-            verdicts = [success(np.array(one["applied"])) for one in made]
+            verdicts = [success(np.array(record["applied"])) for record in made]
             rates = [
-                f"{sum(one[key] for one in verdicts)}/{len(verdicts)}"
+                f"{sum(verdict[key] for verdict in verdicts)}/{len(verdicts)}"
                 if key in verdicts[0]
                 else ""
                 for key in ("found", "rejected")
             ]
-            seconds = f"{np.median([one['seconds'] for one in made]):.0f}"
+            seconds = f"{np.median([record['seconds'] for record in made]):.0f}"
             table.add_row(method, variant, *rates, seconds)
             console.print(f"{method} {variant}: {rates}")
     console.print(table)

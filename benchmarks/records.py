@@ -1,4 +1,4 @@
-"""Results that are appended to a file as they come, so that a rerun computes what is missing."""
+"""Results appended to a file as they are computed, so that a rerun computes what is missing."""
 
 from __future__ import annotations
 
@@ -13,45 +13,20 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class Records:
-    """Lines of JSON in a file, found by some of their values.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file in the folder of results, without its ending.
-    """
+    """Lines of JSON in a file of the folder of results, looked up by some of their values."""
 
     def __init__(self, name: str) -> None:
         RESULTS.mkdir(exist_ok=True)
         self.path = RESULTS / f"{name}.jsonl"
 
     def all(self) -> list[dict[str, Any]]:
-        """Read every record.
-
-        Returns
-        -------
-        list of dict
-            In the order in which they came.
-        """
+        """Read all records in the order in which they were written."""
         if not self.path.exists():
             return []
         return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
 
     def get(self, compute: Callable[[], dict[str, Any]], **key: Any) -> dict[str, Any]:
-        """Give the record with a key, computing it only if it is not there yet.
-
-        Parameters
-        ----------
-        compute : callable
-            Gives the rest of the record.
-        **key : object
-            What the record is of.
-
-        Returns
-        -------
-        dict
-            Key and values.
-        """
+        """Return the record with a key; if there is none, compute and append it."""
         plain = json.loads(json.dumps(key))
         for record in self.all():
             if all(record.get(name) == value for name, value in plain.items()):

@@ -1,15 +1,15 @@
-"""Whether a screening foretells which operations help in full trainings.
+"""Whether a screening predicts which operations help in full training runs.
 
 ``python benchmarks/screening.py sleep --folder DIR`` takes the real windows of
 ``sleep-epo.fif.gz``, ``python benchmarks/screening.py simulated`` 350 training windows of
 simulated sleep, ``few-windows`` 100 of them, where operations have larger effects, and
-``many-judges`` 350 with eight times as many subjects to judge by and four times as many to test
-on. In each of five folds, the reward of each operation in one screening,
-over all classes and in standard errors, is compared with the gain in balanced accuracy on unseen
-subjects that full trainings with this operation alone have over trainings without: each window is
-changed with probability 0.5, with one of the magnitudes that were screened. Seeds other than 0
-make other folds. The method was worked out on planted windows, after results of seed 0 had been
-seen. Results are kept in ``benchmarks/results/screening.jsonl``; a rerun computes what is missing.
+``many-subjects`` 350 with eight times as many validation and four times as many test subjects. In
+each of five folds, the reward of each operation in one screening, over all classes and in standard
+errors, is compared with its gain in balanced accuracy on unseen subjects: that of models trained
+with this operation alone over models trained without. Each window is changed with probability 0.5,
+with one of the magnitudes that were screened. Seeds other than 0 make other folds. The method was
+developed on planted windows, after results of seed 0 had been seen. Results are kept in
+``benchmarks/results/screening.jsonl``; a rerun computes what is missing.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from rich.table import Table
 from scipy.stats import spearmanr, t
 
 import cadda
+from cadda._internal.statistics import mean_with_error
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.screening.controls import destructive_controls
 from cadda.screening.settings import ScreeningSettings
 
 N_RESAMPLES = 10_000
-STUDIES = ("simulated", "few-windows", "many-judges", "sleep")
+STUDIES = ("simulated", "few-windows", "many-subjects", "sleep")
 N_TRAINING_SUBJECTS = 8
 PROBABILITY = 0.5
 VERDICTS = ("helps", "undecided", "hurts")
@@ -44,7 +45,7 @@ VERDICTS = ("helps", "undecided", "hurts")
 def simulated_splits(
     seed: int, n_train: int = N_TRAINING_WINDOWS, n_valid: int = 3, n_test: int = 5
 ) -> Iterator[Split]:
-    """Simulate other subjects for each fold: 8 to train on, some to judge by and to test on."""
+    """Simulate other subjects for each fold: 8 for training, others for validation and testing."""
     n_all = N_TRAINING_SUBJECTS + n_valid + n_test
     for fold in range(N_SPLITS):
         number = 100 * seed + fold
@@ -106,14 +107,14 @@ def policy_of(operation: str, windows: cadda.Windows) -> cadda.Policy:
         pool = pool.with_operation(control)
     text = f"{operation} p={PROBABILITY}"
     if pool[operation].has_magnitude:
-        text = "\n".join(f"{text} m={one}" for one in ScreeningSettings().magnitudes)
+        text = "\n".join(f"{text} m={m}" for m in ScreeningSettings().magnitudes)
     return cadda.Policy(cadda.PolicySpec.from_text(text, known=pool.names), pool)
 
 
 def collect(
     study: str, splits: Iterator[Split], arguments: argparse.Namespace, console: Console
 ) -> list[dict[str, dict[str, Any]]]:
-    """Give, for each fold, what was found and what was gained by each operation."""
+    """Return the verdict and the gain of each operation by fold."""
     records, folds = Records("screening"), []
     settings = json.loads(arguments.settings)
     for fold, split in enumerate(splits):
@@ -129,8 +130,8 @@ def collect(
         accuracy: dict[str | None, float] = {}
         names = [
             name
-            for name, one in seen["operations"].items()
-            if arguments.controls or one["verdict"] != "control"
+            for name, row in seen["operations"].items()
+            if arguments.controls or row["verdict"] != "control"
         ]
         for operation in (None, *names):
             scores = [
@@ -154,48 +155,48 @@ def collect(
 def report(study: str, folds: list[dict[str, dict[str, Any]]], console: Console) -> None:
     names = list(folds[0])
     reward = np.array(
-        [[one[n]["reward"] / one[n]["standard_error"] for n in names] for one in folds]
+        [[fold[n]["reward"] / fold[n]["standard_error"] for n in names] for fold in folds]
     )
-    gain = np.array([[one[n]["gain"] for n in names] for one in folds])
-    verdict = np.array([[one[n]["verdict"] for n in names] for one in folds])
+    gain = np.array([[fold[n]["gain"] for n in names] for fold in folds])
+    verdict = np.array([[fold[n]["verdict"] for n in names] for fold in folds])
     table = Table(title=f"{study}: {len(folds)} folds")
     for column in ("operation", "reward / SE", "gain", "SE of gain", *VERDICTS):
         table.add_column(column)
     for i in np.argsort(-gain.mean(0)):
-        spread = gain[:, i].std(ddof=1) / np.sqrt(len(folds))
-        counts = [str((verdict[:, i] == one).sum()) for one in VERDICTS]
-        numbers = (reward[:, i].mean(), gain[:, i].mean(), spread)
-        table.add_row(names[i], *(f"{one:+.3f}" for one in numbers), *counts)
+        counts = [str((verdict[:, i] == kind).sum()) for kind in VERDICTS]
+        numbers = (reward[:, i].mean(), *mean_with_error(gain[:, i]))
+        table.add_row(names[i], *(f"{number:+.3f}" for number in numbers), *counts)
     console.print(table)
     tried = (verdict != "control")[0]
     reward, gain, verdict = reward[:, tried], gain[:, tried], verdict[:, tried]
     each = np.array([spearmanr(r, g).statistic for r, g in zip(reward, gain, strict=True)])
-    console.print("Spearman per fold:", *(f"{one:+.2f}" for one in each))
-    low, high = t.interval(0.95, len(each) - 1, each.mean(), each.std(ddof=1) / len(each) ** 0.5)
+    console.print("Spearman per fold:", *(f"{correlation:+.2f}" for correlation in each))
+    mean, error = mean_with_error(each)
+    low, high = t.interval(0.95, len(each) - 1, mean, error)
     console.print(f"mean over folds: {each.mean():+.2f} (95 % {low:+.2f} to {high:+.2f})")
     low, high = interval_of_means(reward, gain)
     whole = float(spearmanr(reward.mean(0), gain.mean(0)).statistic)
     console.print(f"of the means over folds: {whole:+.2f} (95 % {low:+.2f} to {high:+.2f})")
     for name, values in (("rewards", reward), ("gains", gain)):
         console.print(f"{name} of a fold with those of the others: {agreement(values):+.2f}")
-    for one in VERDICTS:
-        if (verdict == one).any():
-            values = gain[verdict == one]
-            console.print(f"{one}: {len(values)} times, mean gain {values.mean():+.3f}")
+    for kind in VERDICTS:
+        if (verdict == kind).any():
+            values = gain[verdict == kind]
+            console.print(f"{kind}: {len(values)} times, mean gain {values.mean():+.3f}")
 
 
 def agreement(values: np.ndarray) -> float:
-    """Correlate each fold with the mean of the others: what is not stable cannot be foretold."""
+    """Correlate each fold with the mean of the others: an upper limit for any prediction."""
     others = [np.delete(values, fold, 0).mean(0) for fold in range(len(values))]
     pairs = zip(values, others, strict=True)
-    return float(np.mean([spearmanr(one, rest).statistic for one, rest in pairs]))
+    return float(np.mean([spearmanr(fold, rest).statistic for fold, rest in pairs]))
 
 
 def interval_of_means(reward: np.ndarray, gain: np.ndarray) -> tuple[float, float]:
-    """Give the interval of the correlation of means, folds drawn anew."""
+    """Return the 95 % bootstrap interval over folds of the correlation of means."""
     rng = np.random.default_rng(0)
-    drawn = rng.integers(len(reward), size=(N_RESAMPLES, len(reward)))
-    values = [spearmanr(reward[one].mean(0), gain[one].mean(0)).statistic for one in drawn]
+    resamples = rng.integers(len(reward), size=(N_RESAMPLES, len(reward)))
+    values = [spearmanr(reward[i].mean(0), gain[i].mean(0)).statistic for i in resamples]
     return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
 
 
@@ -204,7 +205,7 @@ def main() -> None:
     parser.add_argument("studies", nargs="+", choices=STUDIES)
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--seed", type=int, default=0, help="other folds")
-    parser.add_argument("--repeats", type=int, default=1, help="trainings per operation and fold")
+    parser.add_argument("--repeats", type=int, default=1, help="models per operation and fold")
     parser.add_argument("--controls", action="store_true", help="train with the controls too")
     parser.add_argument("--settings", default="{}", help="settings of the screening, as JSON")
     arguments = parser.parse_args()
@@ -213,7 +214,7 @@ def main() -> None:
     makers: dict[str, Callable[[], Iterator[Split]]] = {
         "simulated": lambda: simulated_splits(arguments.seed),
         "few-windows": lambda: simulated_splits(arguments.seed, n_train=100),
-        "many-judges": lambda: simulated_splits(arguments.seed, n_valid=24, n_test=20),
+        "many-subjects": lambda: simulated_splits(arguments.seed, n_valid=24, n_test=20),
         "sleep": lambda: sleep_splits(arguments.folder, arguments.seed),
     }
     for study in arguments.studies:

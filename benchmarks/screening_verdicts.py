@@ -2,7 +2,7 @@
 
 ``python benchmarks/screening_verdicts.py`` screens `cadda.testing.planted_windows`, in which
 sign_flip makes decays, and time_reverse sweeps, that validation has and training lacks, over
-twenty seeds; and the same windows with the labels of validation dealt anew, so that every verdict
+twenty seeds; and the same windows with the validation labels permuted, so that every verdict
 is false. Results are kept in ``benchmarks/results/screening_verdicts.jsonl``; a rerun computes
 what is missing.
 """
@@ -23,11 +23,11 @@ import cadda
 from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_network, planted_windows
 
 N_TRAINING, N_VALIDATION = 120, 240
-KINDS = ("planted", "labels dealt anew")
+KINDS = ("planted", "labels permuted")
 
 
 def run(kind: str, seed: int) -> dict[str, Any]:
-    """Screen once, and give all verdicts over all magnitudes."""
+    """Screen once, and return all verdicts over all magnitudes."""
     train = planted_windows(N_TRAINING, varied=False, seed=seed)
     valid = planted_windows(N_VALIDATION, varied=True, seed=seed + 1000)
     if kind != "planted":
@@ -78,9 +78,9 @@ def main() -> None:
             for seed in range(arguments.seeds)
         ]
         for name, classes in (("all classes", ("*",)), ("single classes", CLASS_NAMES)):
-            n_any = sum(any(one[0] in classes for one in verdicts) for verdicts in made)
+            n_any = sum(any(verdict[0] in classes for verdict in verdicts) for verdicts in made)
             console.print(f"{kind}: a verdict for {name} in {n_any} of {len(made)} screenings")
-        counts = Counter(tuple(one) for verdicts in made for one in verdicts)
+        counts = Counter(tuple(verdict) for verdicts in made for verdict in verdicts)
         table = Table(title=f"{kind}, {len(made)} seeds")
         for column in ("class", "operation", "truth", "helps", "hurts"):
             table.add_column(column)

@@ -1,4 +1,4 @@
-"""What a search finds for how many trials or seconds, by method, where the truth is planted.
+"""How many trials or seconds each method needs to find a planted truth.
 
 ``python benchmarks/search_budget.py`` searches on the windows of ``planted_truth.py`` with every
 method, class-agnostic and class-wise, and prints how many seeds have found what was planted after
@@ -42,7 +42,7 @@ SETTINGS: dict[str, dict[str, int]] = {
 def run(
     method: str, *, classwise: bool, seed: int, budget: int, operations: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Search once, and give the policy after 1, 2, 4, … epochs or trials."""
+    """Search once, and return the policy after 1, 2, 4, … epochs or trials."""
     result = cadda.search(
         planted_windows(N_WINDOWS, varied=False, seed=seed),
         planted_windows(N_WINDOWS, varied=True, seed=seed + 1000),
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def curves(records: list[dict[str, Any]], operations: tuple[str, ...]) -> dict[str, str]:
-    """Say for each kind of success how many seeds have it after which budget."""
+    """Count, for each kind of success, the seeds that have it after each budget."""
     by_budget: dict[int, list[dict[str, Any]]] = {}
     for record in records:
         for point in record["points"]:

@@ -1,4 +1,4 @@
-"""What a step of each search method costs, in plain training steps of the same model and batch.
+"""The cost of a search step by method, in plain training steps of the same model and batch.
 
 Run it with ``make bench``.
 """
@@ -94,20 +94,20 @@ def ratios(
 
 
 def augmenting(problem: Problem, name: str) -> Callable[[], None]:
-    """Give what a method does with windows before the model sees them, and its derivative."""
-    one = searcher(problem, name)
+    """Return a function that augments a batch as a method does, and differentiates it."""
+    method = searcher(problem, name)
     x, y = problem.training_batch(torch.arange(16))
-    slope, parameters = torch.randn_like(x), list(one.policy.parameters())
+    slope, parameters = torch.randn_like(x), list(method.policy.parameters())
 
     def augment() -> None:
-        draw = one.policy.draw(x, y)
-        torch.autograd.grad(one.policy.transform(x, draw), parameters, slope, allow_unused=True)
+        draw = method.policy.draw(x, y)
+        torch.autograd.grad(method.policy.transform(x, draw), parameters, slope, allow_unused=True)
 
     return augment
 
 
 def peak_memory(kind: str) -> float:
-    """Give the memory that twenty steps need beyond that of data and model, in MiB.
+    """Measure the memory of twenty steps beyond that of data and model, in MiB.
 
     Run in a process of its own, under Linux, which can forget the peak before the steps.
     """

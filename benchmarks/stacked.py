@@ -1,4 +1,4 @@
-"""Trainings per second: small networks stacked and stepped together, or one by one.
+"""Models trained per second: small networks stacked and stepped together, or one by one.
 
 ``python benchmarks/stacked.py`` trains LeNet-1 on 4 classes of 1,000 images of 28 × 28 pixels for
 an epoch, M times, with and without a policy. Images are noise with a pattern per class: speed does
@@ -47,7 +47,7 @@ def seconds_of(call: Callable[[], object]) -> float:
 def compare(
     n_models: int, n_images: int, batch_size: int, text: str | None
 ) -> tuple[float, float]:
-    """Give trainings per second, one by one and stacked."""
+    """Measure models trained per second, one by one and stacked."""
     data = images(n_images * len(CLASS_NAMES), 0), images(100, 1)
     policy = None
     if text is not None:
@@ -66,7 +66,7 @@ def compare(
         train_stacked(problem, settings, [policy] * n_models)
 
     times = [(seconds_of(alone), seconds_of(stacked)) for _ in range(2)]
-    return 1 / min(one for one, _ in times), n_models / min(one for _, one in times)
+    return 1 / min(first for first, _ in times), n_models / min(second for _, second in times)
 
 
 def main() -> None:
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=1000, help="of each class")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    table = Table(title=f"LeNet-1, {arguments.models} trainings of an epoch, one thread")
+    table = Table(title=f"LeNet-1, {arguments.models} models trained for an epoch, one thread")
     for name in ("batch", "policy", "one by one, per s", "stacked, per s", "ratio"):
         table.add_column(name, justify="right")
     for batch_size in BATCHES:

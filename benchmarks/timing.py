@@ -9,31 +9,22 @@ from time import perf_counter
 __all__ = ["milliseconds"]
 
 SECONDS = 1.0
-MOST_REPEATS = 200
+MAX_REPEATS = 200
 
 
 def milliseconds(
     alternatives: Mapping[str, Callable[[], object]], *, seconds: float = SECONDS
 ) -> dict[str, float]:
-    """Time alternatives in turn, so that a busy moment of the machine hits them all.
+    """Time alternatives in turn, so that a busy moment of the machine affects all of them.
 
-    Parameters
-    ----------
-    alternatives : mapping of str to callable
-        What to time.
-    seconds : float
-        About how long to measure each of them.
-
-    Returns
-    -------
-    dict of str to float
-        Milliseconds per call: the median of the faster half of the calls.
+    Each is measured for about ``seconds``. The result is milliseconds per call: the median of the
+    faster half of the calls.
     """
     for call in alternatives.values():
         call()
     times: dict[str, list[float]] = {name: [] for name in alternatives}
     spent = dict.fromkeys(alternatives, 0.0)
-    for repeat in range(MOST_REPEATS):
+    for repeat in range(MAX_REPEATS):
         for name, call in alternatives.items():
             # A slow alternative is called less often, but at least five times.
             if spent[name] > seconds and repeat >= 5:

@@ -1,6 +1,7 @@
 """The benchmarks still run: each does its smallest piece of work once."""
 
 import importlib
+import subprocess
 import sys
 from pathlib import Path
 
@@ -24,6 +25,15 @@ def import_path(monkeypatch):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_can_be_imported(name):
     assert importlib.import_module(name).__doc__
+
+
+def test_benchmarks_do_not_need_pytest():
+    script = f"import sys; sys.modules['pytest'] = None; sys.path.insert(0, {str(FOLDER)!r})\n"
+    script += "\n".join(f"import {name}" for name in NAMES)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("method", ["adda", "cadda", "dada", "faster_autoaugment"])
