@@ -3,8 +3,8 @@
 Left and right hand differ in the side of the head that is active: channel_symmetry swaps the
 classes, and channel_shuffle at full magnitude ruins the montage. ``python
 benchmarks/motor_imagery.py --folder DIR`` searches on ``motor-imagery-epo.fif.gz`` with 36
-training and 12 validation subjects, and prints for each seed how often the two are used. Results are
-kept in ``benchmarks/results/motor_imagery.jsonl``.
+training and 12 validation subjects, and prints for each seed how often the two are used. Results
+are kept in ``benchmarks/results/motor_imagery.jsonl``.
 """
 
 from __future__ import annotations

@@ -125,18 +125,18 @@ class Checkpoints:
     stops: tuple[float, ...]
     unit: Literal["seconds", "number"] = "seconds"
 
-    def run_until(self, driver: SearchRunner) -> Iterator[float]:
+    def run_until(self, runner: SearchRunner) -> Iterator[float]:
         """Advance a search from stop to stop; yield its computing time in seconds at each.
 
         Processor time is counted, so that other processes of the machine do not matter.
         """
         seconds = 0.0
         for stop in self.stops:
-            while driver.epoch < driver.n_epochs:
-                if (seconds if self.unit == "seconds" else driver.epoch) >= stop:
+            while runner.epoch < runner.n_epochs:
+                if (seconds if self.unit == "seconds" else runner.epoch) >= stop:
                     break
                 start = process_time()
-                driver.advance()
+                runner.advance()
                 seconds += process_time() - start
             yield seconds
 
@@ -152,14 +152,14 @@ def race(
     points: list[RacePoint] = []
     policies: list[AnyPolicy] = []
     with open_engine("serial") as engine:
-        driver = _driver(variant, config, fold, checkpoints, operations, engine)
-        for seconds in checkpoints.run_until(driver):
-            policy = driver.best_policy()
+        runner = _make_runner(variant, config, fold, checkpoints, operations, engine)
+        for seconds in checkpoints.run_until(runner):
+            policy = runner.best_policy()
             if policy in policies:
                 scores: TrainingScores = points[policies.index(policy)]
             else:
                 scores = train_and_score(config, fold, policy)
-            points.append(_point(scores, seconds, driver.epoch))
+            points.append(_point(scores, seconds, runner.epoch))
             policies.append(policy)
     best = policies[min(range(len(points)), key=lambda i: points[i].valid_loss)]
     spec: PolicySpec = best.segments[-1].policy if isinstance(best, PolicySchedule) else best
@@ -181,7 +181,7 @@ def _point(scores: TrainingScores, seconds: float, number: int) -> RacePoint:
     return RacePoint.model_validate(values)
 
 
-def _driver(
+def _make_runner(
     variant: MethodVariant,
     config: TrainingConfig,
     fold: Fold,
