@@ -12,8 +12,10 @@ import torch
 from torch import Generator, Tensor
 
 import cadda
+from cadda.api.search_run import run_search
 from cadda.exceptions import PolicyFileError
 from cadda.operations import uniform
+from cadda.runs.report import write_report
 from cadda.training.settings import TrainingSettings
 
 QUICK = {"model": "shallow", "max_epochs": 2}
@@ -35,12 +37,16 @@ class Gain(cadda.Operation):
 
 
 @pytest.fixture(scope="module")
-def parts() -> tuple[cadda.Windows, cadda.Windows, cadda.Windows]:
+def windows() -> cadda.Windows:
     rng = np.random.default_rng(0)
-    windows = cadda.Windows(
+    return cadda.Windows(
         rng.normal(size=(72, 2, 128)), np.arange(72) % 2, subject=np.repeat(np.arange(6), 12),
         sfreq=64, ch_names=["C3", "C4"], class_names=["left", "right"],
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def parts(windows: cadda.Windows) -> tuple[cadda.Windows, ...]:
     return windows.split(valid=0.34, test=0.17)
 
 
@@ -109,3 +115,16 @@ def test_without_the_pool_the_way_out_is_named(
     other = spec.model_copy(update={"operations": {"gain": {"max_change": 0.1}}})
     with pytest.raises(ValueError, match=r"settings .*0.5.*made with .*0.1"):
         cadda.fit(train, valid, policy=other, pool=pool, **QUICK)
+
+
+def test_report(windows: cadda.Windows, pool: cadda.OperationPool, tmp_path: Path) -> None:
+    """The report of a search with test subjects shows the operation and its magnitude."""
+    run_search(
+        windows, tmp_path / "run", method="random", model="shallow", n_stages=1,
+        operations=pool, budget=1, device="cpu",
+        training=TrainingSettings(max_epochs=1),
+    )  # fmt: skip
+    write_report(tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "gain" in page
+    assert "magnitude 0." in page or "magnitude 1." in page

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cadda.data.montage import measured_positions, resolve_montage
-from cadda.operations.catalogue import CATALOGUE, Sensors
-from cadda.operations.pool import OperationPool, eeg_pool, image_pool
-from cadda.policies.spec.model import PolicySpec
+from cadda.operations.catalogue import Sensors
+from cadda.operations.pool import OperationPool, eeg_pool
 
-__all__ = ["operation_pool", "pool_for_policy"]
+__all__ = ["operation_pool"]
 
 
 def operation_pool(
@@ -75,22 +74,3 @@ def operation_pool(
     montage = resolve_montage(ch_names, measured)
     pool = eeg_pool(Sensors(sfreq, ch_names, montage.positions, montage.partner))
     return pool if operations is None else pool.select(operations)
-
-
-def pool_for_policy(spec: PolicySpec, windows: Any) -> OperationPool:
-    """Make the pool that a policy needs.
-
-    Parameters
-    ----------
-    spec : PolicySpec
-        The policy.
-    windows : object
-        The windows that it will be applied to; see `operation_pool`.
-
-    Returns
-    -------
-    OperationPool
-        The image operations if the policy uses them, else the EEG operations.
-    """
-    domains = {CATALOGUE[name].domain for name in spec.operations_used if name in CATALOGUE}
-    return image_pool() if domains == {"image"} else operation_pool(windows)
