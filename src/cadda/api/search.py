@@ -200,7 +200,7 @@ def search_problem(
             limits,
             workers,
             classwise=classwise,
-            folder=None if folder is None else folder.folder,
+            files=None if folder is None else folder.search_files,
             resume=resume,
             on_event=report if events is None else tee(events, report),
             on_training=report,

@@ -13,6 +13,7 @@ from cadda._internal.text import short_reason
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.runs.config import RunConfig, differences, load_config
+from cadda.searchers.retraining import SearchFiles
 from cadda.training import Samples
 
 __all__ = ["RunFolder", "digest_of"]
@@ -83,6 +84,17 @@ class RunFolder:
     def checkpoint(self) -> Path:
         """State of an unfinished training run or search."""
         return self.folder / "checkpoint.pt"
+
+    @property
+    def search_files(self) -> SearchFiles:
+        """State of an unfinished search."""
+        return SearchFiles(
+            checkpoint=self.checkpoint,
+            retraining=lambda epoch: self.folder / f"retraining-{epoch}.pt",
+            study=self.folder / "study.log",
+            folds=self.folder / "folds.pt",
+            population=self.folder / "population.pt",
+        )
 
     @property
     def operations_figure(self) -> Path:

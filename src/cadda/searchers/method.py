@@ -63,7 +63,7 @@ class SearchMethod(ABC, Generic[Settings]):
         settings : object
             Result of `resolve_settings`.
         context : SearchContext
-            Budget, engine, folder and receivers of events.
+            Budget, engine, files and receivers of events.
 
         Returns
         -------

@@ -14,7 +14,7 @@ from cadda.searchers.events import Retrained
 from cadda.training import EpochEnd, Fitted, Problem, TrainingEvent, TrainingSettings, train
 from cadda.training.checkpoint import State
 
-__all__ = ["AnyPolicy", "Retraining", "Retrainings", "SearchBudget"]
+__all__ = ["AnyPolicy", "Retraining", "Retrainings", "SearchBudget", "SearchFiles"]
 
 AnyPolicy = PolicySpec | PolicySchedule
 
@@ -74,6 +74,17 @@ class Retraining:
         return cls(state["epoch"], policy, fitted)
 
 
+@dataclass(frozen=True)
+class SearchFiles:
+    """Files in which a search keeps its state; `RunFolder` has their names."""
+
+    checkpoint: Path
+    retraining: Callable[[int], Path]  # by epoch, so that no other retraining resumes from it
+    study: Path  # of Optuna
+    folds: Path  # models that policies are evaluated with
+    population: Path
+
+
 class Retrainings:
     """Trains from scratch as often as the budget says, and keeps the models."""
 
@@ -81,10 +92,10 @@ class Retrainings:
         self,
         problem: Problem,
         budget: SearchBudget,
-        folder: Path | None,
+        files: SearchFiles | None,
         on_training: Callable[[TrainingEvent], None],
     ) -> None:
-        self.problem, self.budget, self.folder = problem, budget, folder
+        self.problem, self.budget, self.files = problem, budget, files
         self.on_training = on_training
         self.done: dict[int, Retraining] = {}
 
@@ -141,5 +152,4 @@ class Retrainings:
         return Retraining(epoch, policy, fitted)
 
     def _checkpoint(self, epoch: int) -> Path | None:
-        # Named after its epoch, so that a leftover file is not resumed as the next.
-        return None if self.folder is None else self.folder / f"retraining-{epoch}.pt"
+        return None if self.files is None else self.files.retraining(epoch)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from itertools import islice
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -29,7 +28,13 @@ from cadda.searchers.events import (
     TrialEnd,
 )
 from cadda.searchers.gradient.base import Searcher
-from cadda.searchers.retraining import AnyPolicy, Retraining, Retrainings, SearchBudget
+from cadda.searchers.retraining import (
+    AnyPolicy,
+    Retraining,
+    Retrainings,
+    SearchBudget,
+    SearchFiles,
+)
 from cadda.searchers.trials.protocol import Outcome, TrialSearch, evaluate
 from cadda.searchers.warnings import epoch_warnings
 from cadda.training import Problem, TrainingEvent, predict_logits, score
@@ -51,8 +56,8 @@ class SearchContext:
     budget: SearchBudget
     engine: Engine
     classwise: bool = False
-    folder: Path | None = None  # for checkpoints; None keeps none
-    resume: bool = False  # whether to continue what an earlier process began in the folder
+    files: SearchFiles | None = None  # for checkpoints; None keeps none
+    resume: bool = False  # whether to continue what an earlier process began in these files
     on_event: Callable[[SearchEvent], None] = _ignore
     on_training: Callable[[TrainingEvent], None] = _ignore
 
@@ -65,11 +70,11 @@ class SearchRunner(ABC):
 
     def __init__(self, problem: Problem, context: SearchContext) -> None:
         self.problem, self.budget, self.on_event = problem, context.budget, context.on_event
-        folder = context.folder
-        self.retrainings = Retrainings(problem, context.budget, folder, context.on_training)
+        files = context.files
+        self.retrainings = Retrainings(problem, context.budget, files, context.on_training)
         self.epoch, self.seconds = 0, 0.0
         self.history: list[HistoryEvent] = []
-        self._checkpoint = None if folder is None else folder / "checkpoint.pt"
+        self._checkpoint = None if files is None else files.checkpoint
 
     @property
     def n_epochs(self) -> int:

@@ -14,6 +14,7 @@ from cadda.api.pool import operation_pool
 from cadda.compute import SerialEngine
 from cadda.operations.pool import image_pool
 from cadda.policies.spec.model import PolicySpec
+from cadda.runs.folder import RunFolder
 from cadda.searchers.methods import METHODS
 from cadda.searchers.retraining import SearchBudget
 from cadda.searchers.runner import SearchContext
@@ -68,7 +69,8 @@ def make_search(
     kind = METHODS[method]
     settings = kind.resolve_settings(own, seed=own.pop("seed", 0))
     budget = SearchBudget(n_trials, training=TrainingSettings(max_epochs=2))
-    context = SearchContext(budget, SerialEngine(), classwise, folder, resume)
+    files = None if folder is None else RunFolder(folder).search_files
+    context = SearchContext(budget, SerialEngine(), classwise, files, resume)
     return kind.make_search(make_problem(), settings, context)
 
 

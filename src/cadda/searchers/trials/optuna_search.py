@@ -36,10 +36,10 @@ class StudySearch(TrialSearch):
 
     def __init__(self, problem: Problem, settings: TrialSettings, context: SearchContext) -> None:
         self.problem, self.settings = problem, settings
-        self.budget, self.folder = context.budget, context.folder
+        self.budget, self.files = context.budget, context.files
         self.seeds = Seeds(settings.seed)
         self.encoding = make_encoding(problem, settings, classwise=context.classwise)
-        file = None if self.folder is None else self.folder / "study.log"
+        file = None if self.files is None else self.files.study
         self._memory = StudyMemory(
             settings.storage or file,
             settings.study_name,
@@ -117,7 +117,7 @@ class StudySearch(TrialSearch):
 
     def _trained_folds(self, engine: Engine) -> tuple[FoldModel, ...]:
         folds = make_folds(self.problem, self.settings.n_folds, seed=self.seeds.integer("folds"))
-        path = None if self.folder is None else self.folder / "folds.pt"
+        path = None if self.files is None else self.files.folds
         fingerprint = {"n_folds": len(folds), "n_windows": len(self.problem.train.x)}
         if path is not None and path.exists():
             weights = load_checkpoint(path, fingerprint)["weights"]

@@ -39,7 +39,7 @@ class PopulationSearch(TrialSearch):
         self.seeds = Seeds(settings.seed)
         self.encoding = PolicyEncoding.of(problem, settings, classwise=context.classwise)
         self._outcomes: list[Outcome] = []
-        self._file = None if context.folder is None else context.folder / "population.pt"
+        self._file = None if context.files is None else context.files.population
         self._values = cache(self._make_values)
         if context.resume and self._file is not None and self._file.exists():
             saved = load_checkpoint(self._file, self._fingerprint())
