@@ -226,12 +226,24 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(
     assert sorted(names) == ["SC4001", "SC4021"]
 
 
-def test_windows_are_mapped_and_the_file_is_safe(nights: Path, cache_folder: Path) -> None:
-    first = read_windows(nights)
+def test_windows_are_mapped_and_the_file_is_safe(
+    nights: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapped: list[int] = []
+    read_entry = cache.read_entry
+
+    def noting_read(folder: Path) -> cache.Entry:
+        entry = read_entry(folder)
+        assert isinstance(entry.arrays["x"], np.memmap)
+        mapped.append(entry.arrays["x"].ctypes.data)
+        return entry
+
+    for module in (cache, window_store):
+        monkeypatch.setattr(module, "read_entry", noting_read)
+    first, again = read_windows(nights), read_windows(nights)
+    # Neither a miss nor a hit copies the windows into memory.
+    assert {first.x.data_ptr(), again.x.data_ptr()} <= set(mapped)
     (selection,) = folders(cache_folder, "selection")
-    loaded = cache.load_entry(selection.name)
-    assert loaded is not None
-    assert isinstance(loaded.arrays["x"], np.memmap)
     before = (selection / "x.npy").read_bytes()
     first.x[:] = 0
     assert (selection / "x.npy").read_bytes() == before
