@@ -86,6 +86,13 @@ class SourceFile:
         status = path.stat()
         return cls(str(path.resolve()), status.st_size, status.st_mtime_ns)
 
+    def has_changed(self) -> bool:
+        """Check whether the file is another one by now, or has been removed."""
+        try:
+            return SourceFile.of(Path(self.path)) != self
+        except OSError:
+            return True
+
 
 @dataclass(frozen=True)
 class CachedRecording:

@@ -154,7 +154,8 @@ def _read(
         overall = Quality.of_all(qualities)
         if not overall.n_good:
             raise_if_bad(overall, str(plan.recordings[0].path.parent))
-        return *store.finish(), qualities
+        changed = keys is not None and any(file.has_changed() for file in keys.files)
+        return *store.finish(keep=not changed), qualities
 
 
 def _prepare_all(plan: ReadPlan, keys: _Keys | None, workers: Engine) -> Iterator[_Prepared]:
@@ -198,7 +199,7 @@ def _load(key: str, *, verify: bool) -> _Prepared | None:
 
 
 def _write(recording: Recording, prepared: _Prepared, file: SourceFile, key: str) -> None:
-    if SourceFile.of(recording.path) != file:
+    if file.has_changed():
         _logger.warning("%s changed while it was read and is not cached.", recording.path)
         return
     quality = prepared.quality

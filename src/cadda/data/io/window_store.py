@@ -100,9 +100,14 @@ class WindowStore:
         self._labels.append(y)
         self._recordings.append(recording)
 
-    def finish(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Complete the entry; return windows and labels, memory-mapped if they are on disk."""
+    def finish(self, *, keep: bool = True) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Complete the entry, if it is to be kept; return windows and labels.
+
+        The windows are memory-mapped if they are on disk.
+        """
         y = np.concatenate(self._labels)
+        if not keep:
+            self._move_to_memory()
         if self._draft is not None:
             try:
                 return self._draft.commit("selection", self._recordings, len(y), {"y": y}), y
@@ -112,8 +117,13 @@ class WindowStore:
 
     def _continue_in_memory(self, error: OSError) -> None:
         warn_not_written(error)
-        self._memory = np.empty(self._shape, dtype=np.float32)
+        if self._draft is None:
+            self._memory = np.empty(self._shape, dtype=np.float32)
+        self._move_to_memory()
+
+    def _move_to_memory(self) -> None:
         if self._draft is not None:
+            self._memory = np.empty(self._shape, dtype=np.float32)
             self._memory[: self._n_windows] = self._draft.read_back(self._n_windows)
             self._draft.discard()
             self._draft = None
