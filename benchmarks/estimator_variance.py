@@ -109,7 +109,7 @@ def estimates(
         draw = policy.draw(situation.x, generator=stream)
         rewards = situation.rewards(policy.transform(situation.x, draw))
         gain = (rewards.detach() - baseline) / size
-        relaxed = size * ascent.slope_of_weights(gain, draw, stream)
+        relaxed = size * ascent.weight_gradient(gain, draw, stream)
         if number < N_CONTROL_DRAWS:
             continue
         found["RELAX"].append(relaxed)

@@ -8,8 +8,7 @@ import math
 import pytest
 import torch
 
-from cadda.screening.inference import Trials, average
-from cadda.screening.verdicts import judge
+from cadda.screening.verdicts import Trials, average, reach_verdicts
 
 HALVES = torch.tensor([0.5, 0.5])
 
@@ -51,7 +50,7 @@ def rate_of_verdicts(
     for seed in range(n_seeds):
         trials, subject = random_trials(seed, **effects)
         cluster = subject if by_subject else torch.arange(len(subject))
-        rows = judge(trials, ("a", "b"), HALVES, cluster)
+        rows = reach_verdicts(trials, ("a", "b"), HALVES, cluster)
         n_any += any(
             row.verdict in ("helps", "hurts") for row in rows if (row.class_name != "*") == classes
         )
@@ -114,7 +113,7 @@ def verdicts(
     rewards: dict[str, float], relabelled: float, class_name: str = "*"
 ) -> dict[str, str]:
     trials, subject = constant_trials(rewards, 2, relabelled)
-    rows = judge(trials, ("a", "b"), HALVES, subject)
+    rows = reach_verdicts(trials, ("a", "b"), HALVES, subject)
     return {row.operation: row.verdict for row in rows if row.class_name == class_name}
 
 
@@ -144,7 +143,7 @@ def test_all_classes_are_weighed_by_their_share() -> None:
     trials, subject = constant_trials({"one": 0.0, "noise": -1.0}, 1)
     in_a = (trials.label == 0) & (trials.operation == 0)
     trials = dataclasses.replace(trials, reward=trials.reward + in_a)
-    rows = judge(trials, ("a", "b"), torch.tensor([0.25, 0.75]), subject)
+    rows = reach_verdicts(trials, ("a", "b"), torch.tensor([0.25, 0.75]), subject)
     (row,) = (row for row in rows if (row.operation, row.class_name) == ("one", "*"))
     assert row.reward == pytest.approx(0.25, abs=0.01)
     assert row.n == 400
@@ -153,7 +152,7 @@ def test_all_classes_are_weighed_by_their_share() -> None:
 def test_a_class_without_windows_has_no_row() -> None:
     trials, subject = constant_trials({"one": 0.0, "noise": -1.0}, 1)
     trials = dataclasses.replace(trials, label=2 * trials.label)
-    rows = judge(trials, ("a", "b", "c"), torch.tensor([0.5, 0.0, 0.5]), subject)
+    rows = reach_verdicts(trials, ("a", "b", "c"), torch.tensor([0.5, 0.0, 0.5]), subject)
     assert {row.class_name for row in rows} == {"*", "a", "c"}
 
 
@@ -164,6 +163,6 @@ def test_one_subject_or_one_part_alone_decides_nothing(alone: str) -> None:
         trials = dataclasses.replace(trials, part=torch.zeros_like(trials.part))
     else:
         subject = torch.zeros_like(subject)
-    rows = judge(trials, ("a", "b"), HALVES, subject)
+    rows = reach_verdicts(trials, ("a", "b"), HALVES, subject)
     assert all(math.isnan(row.standard_error) for row in rows)
     assert {row.verdict for row in rows} == {"undecided", "control"}

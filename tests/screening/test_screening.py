@@ -12,13 +12,12 @@ from cadda import OperationPool, Screening, Windows, screen
 from cadda.operations.base import Operation
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.screening.allotment import cut_into_parts
+from cadda.reporting.screening_table import ScreeningRow
+from cadda.screening.assignment import split_into_parts
 from cadda.screening.controls import destructive_controls
-from cadda.screening.inference import Trials
-from cadda.screening.label_rewards import label_rewards
-from cadda.screening.rewards import collect_trials
+from cadda.screening.rewards import collect_trials, label_rewards
 from cadda.screening.settings import ScreeningProgress, ScreeningSettings
-from cadda.screening.verdicts import ScreeningRow
+from cadda.screening.verdicts import Trials
 from cadda.searchers.gradient.reward import window_rewards
 from cadda.testing.planted import planted_windows
 from cadda.testing.problems import tensor_problem
@@ -275,10 +274,10 @@ def test_weights_follow_a_running_mean() -> None:
 def test_parts_share_no_subject_and_spread_the_classes() -> None:
     stream = torch.Generator().manual_seed(0)
     subject, y = torch.arange(60) // 5, torch.arange(60) % 3
-    part = cut_into_parts(subject, y, 4, stream)
+    part = split_into_parts(subject, y, 4, stream)
     assert torch.bincount(part).tolist() == [15, 15, 15, 15]
     assert all(len(part[subject == one].unique()) == 1 for one in range(12))
-    part = cut_into_parts(torch.arange(60), y, 4, stream)
+    part = split_into_parts(torch.arange(60), y, 4, stream)
     assert torch.bincount(4 * y + part).tolist() == [5] * 12
 
 

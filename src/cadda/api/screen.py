@@ -20,11 +20,11 @@ from cadda.screening.controls import destructive_controls
 from cadda.screening.result import Screening
 from cadda.screening.rewards import collect_trials
 from cadda.screening.settings import (
-    FEWEST_SUBJECTS,
+    MIN_SUBJECTS,
     ScreeningProgress,
     ScreeningSettings,
 )
-from cadda.screening.verdicts import judge
+from cadda.screening.verdicts import reach_verdicts
 
 __all__ = ["screen"]
 
@@ -49,7 +49,7 @@ def screen(
     A model is trained without augmentation until it begins to overfit. From then on operations are
     tried on training windows, and their rewards compared with those of the same windows unchanged,
     and with those of two controls that destroy the window: see `cadda.screening.rewards` for
-    rewards and `cadda.screening.verdicts.judge` for what follows from them.
+    rewards and `cadda.screening.verdicts.reach_verdicts` for what follows from them.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def screen(
         )
     share = torch.bincount(train.y, minlength=train.n_classes) / len(train)
     return Screening(
-        table=judge(trials, train.class_names, share, learned_from, level=level),
+        table=reach_verdicts(trials, train.class_names, share, learned_from, level=level),
         independent=(learned_name, judged_name),
         accuracy=accuracy,
         left_out=dict(problem.pool.left_out),
@@ -132,7 +132,7 @@ def _check_classes(train: Windows, valid: Windows) -> None:
 def _clusters(windows: Windows, by: Independent) -> tuple[Tensor, str]:
     """Give the number of what each window shares with others, and how many of what there are."""
     n_subjects = len(windows.subjects)
-    if by == "window" or (by == "auto" and n_subjects < FEWEST_SUBJECTS):
+    if by == "window" or (by == "auto" and n_subjects < MIN_SUBJECTS):
         return torch.arange(len(windows)), f"{len(windows)} windows"
     number = torch.from_numpy(np.unique(windows.subject, return_inverse=True)[1])
     return number, f"{n_subjects} subjects"

@@ -27,8 +27,8 @@ from cadda.cli.options import (
 from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
+    from cadda.reporting.screening_table import ScreeningRow
     from cadda.screening.result import Screening
-    from cadda.screening.verdicts import ScreeningRow
 
 __all__ = ["screen"]
 
@@ -133,11 +133,11 @@ def _print(screening: Screening) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from cadda.screening.verdicts import UNIT
+    from cadda.reporting.screening_table import REWARD_UNIT
 
     console = Console(highlight=False)
     table = Table(
-        title=f"all classes: mean reward ± standard error; {UNIT}\n"
+        title=f"all classes: mean reward ± standard error; {REWARD_UNIT}\n"
         "by class: mean reward in standard errors",
         caption="▲ helps, ▼ hurts",
         title_justify="left",

@@ -1,4 +1,4 @@
-"""What a screening found, as an object, in words and as a file."""
+"""The result of a screening."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.jsonlines import JsonObject
 from cadda._internal.text import short_reason
 from cadda.exceptions import DataError
-from cadda.screening.settings import FEWEST_SUBJECTS
-from cadda.screening.verdicts import ALL_CLASSES, NEEDED, ScreeningRow, Verdict
+from cadda.policies.spec.text import ALL_CLASSES
+from cadda.reporting.screening_table import VERDICT_RULE, ScreeningRow, Verdict
+from cadda.screening.settings import MIN_SUBJECTS
 
 __all__ = ["Screening"]
 
@@ -26,7 +28,7 @@ _DECIDED: tuple[Verdict, ...] = ("helps", "hurts")
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """What a screening found.
+    """The result of a screening.
 
     Parameters
     ----------
@@ -37,11 +39,11 @@ class Screening:
         What standard errors count as independent in training and in validation, such as
         ``("18 subjects", "60 windows")``.
     accuracy : float
-        Accuracy on the training windows when the rewards began.
+        Accuracy on the training windows before the first rewards.
     left_out : dict of str to str
         Operations that were not tried, each with the reason.
     settings : dict
-        How it was done.
+        Settings of the screening.
     """
 
     table: tuple[ScreeningRow, ...]
@@ -78,7 +80,7 @@ class Screening:
         )
 
     def summary(self) -> str:
-        """Say the result in plain words.
+        """Return the result in one or two sentences.
 
         Returns
         -------
@@ -103,7 +105,7 @@ class Screening:
         return f"{'; '.join(parts)}.{more}"
 
     def explanation(self) -> str:
-        """Say what a verdict needs, and if they hold for these subjects only.
+        """Return what a verdict needs, and whether it holds for these subjects only.
 
         Returns
         -------
@@ -111,10 +113,10 @@ class Screening:
             One sentence, or two.
         """
         if all(count.endswith("subjects") for count in self.independent):
-            return NEEDED
+            return VERDICT_RULE
         return (
-            f"{NEEDED} Windows were counted, not subjects, because these are fewer than "
-            f"{FEWEST_SUBJECTS} or by choice (`by`, --by): verdicts hold for these subjects only."
+            f"{VERDICT_RULE} Windows were counted, not subjects, because these are fewer than "
+            f"{MIN_SUBJECTS} or by choice (`by`): verdicts hold for these subjects only."
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -123,7 +125,7 @@ class Screening:
         Parameters
         ----------
         path : path-like
-            Where to write.
+            File to write.
         """
         head = {
             "format": FORMAT,
@@ -163,7 +165,7 @@ class Screening:
                 f"{FORMAT_VERSION}."
             )
         try:
-            table = tuple(_row(one) for one in content["table"])
+            table = tuple(_row(row) for row in content["table"])
             rest = {field.name: content[field.name] for field in fields(cls)[1:]}
             rest["independent"] = tuple(rest["independent"])
         except (KeyError, TypeError) as error:
@@ -175,12 +177,12 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _plain(row: ScreeningRow) -> dict[str, Any]:
-    """Give a row as JSON has it, which knows no NaN."""
+def _plain(row: ScreeningRow) -> JsonObject:
+    """Return a row as JSON has it, without NaN."""
     known = not math.isnan(row.standard_error)
     return asdict(row) | {"standard_error": row.standard_error if known else None}
 
 
-def _row(plain: dict[str, Any]) -> ScreeningRow:
+def _row(plain: Any) -> ScreeningRow:
     error = plain["standard_error"]
     return ScreeningRow(**plain | {"standard_error": math.nan if error is None else error})

@@ -1,14 +1,13 @@
-r"""Which operations help, hurt, or cannot be told, seen in one training without augmentation.
+r"""Rewards of single operations, computed while one model is trained without augmentation.
 
 The model is trained until it begins to overfit, because before that nothing is better than the
 window itself. From then on, every few steps, training stands still for a round: v, the gradient
-of the loss on some validation windows, says which way they would like the weights to go, and the
-paired reward
+of the loss on some validation windows, is computed, and the paired reward
 
 .. math:: \rho_i(O) - \rho_i(\text{identity}) = \langle \nabla_\theta \ell(O(x_i), y_i)
           - \nabla_\theta \ell(x_i, y_i), v \rangle
 
-says how much more the window does for them after an operation than before (see
+is how much more the window does for them after an operation than before (see
 `cadda.searchers.gradient.reward`). Beside it stands what the window would do with a label drawn
 at random.
 
@@ -27,10 +26,11 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds, seeded
@@ -38,15 +38,21 @@ from cadda.exceptions import TrainingError
 from cadda.operations.base import Operation
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import draw_groups, transform_groups
-from cadda.screening.allotment import allot, cut_into_parts
-from cadda.screening.inference import Trials
-from cadda.screening.label_rewards import label_rewards, sharpened_gradient
+from cadda.screening.assignment import assign_trials, split_into_parts
 from cadda.screening.settings import ScreeningProgress, ScreeningSettings
-from cadda.searchers.gradient.reward import Weights, best_sharpness, unrolled, weights_of
+from cadda.screening.verdicts import Trials
+from cadda.searchers.gradient.reward import (
+    RELATIVE_STEP,
+    Weights,
+    best_sharpness,
+    unrolled,
+    weights_of,
+)
 from cadda.training.predict import check_logits, predict_logits
 from cadda.training.problem import Problem
+from cadda.training.step import descend
 
-__all__ = ["collect_trials"]
+__all__ = ["collect_trials", "label_rewards"]
 
 
 def collect_trials(
@@ -57,30 +63,7 @@ def collect_trials(
     valid_cluster: Tensor,
     on_event: Callable[[ScreeningProgress], None] | None = None,
 ) -> tuple[Trials, float]:
-    """Train a model, and try the operations on training windows while it overfits.
-
-    Parameters
-    ----------
-    problem : Problem
-        Windows, model and operations.
-    controls : tuple of Operation
-        Operations that must not help, tried beside those of the problem.
-    settings : ScreeningSettings
-        How to screen.
-    valid_cluster : Tensor
-        What each validation window shares with others, such as the number of its subject, shape
-        (n_valid,): a part has all windows of a cluster or none.
-    on_event : callable | None
-        Called after every epoch and every round.
-
-    Returns
-    -------
-    trials : Trials
-        Paired rewards; 1 is the root mean square of those of the controls, over as many rounds as
-        there are parts.
-    accuracy : float
-        Accuracy on the training windows in the epoch before the first round.
-    """
+    """Train a model, and try the operations on training windows while it overfits."""
     screener = _Screener(
         problem, controls, valid_cluster, settings, on_event or (lambda event: None)
     )
@@ -109,7 +92,7 @@ def collect_trials(
 
 
 def _size(reward: Tensor, is_control: Tensor, turn: Tensor) -> Tensor:
-    """Give the root mean square of the rewards of controls in each turn through all parts."""
+    """Return the root mean square of the rewards of controls in each pass through all parts."""
     square = torch.where(is_control, reward.double().square(), 0.0)
     total = torch.bincount(turn, square) / torch.bincount(turn, is_control.double())
     return total.sqrt().clamp_min(1e-30).to(reward.dtype)
@@ -132,7 +115,7 @@ class _Screener:
         self.seeds = Seeds(settings.seed)
         counts = torch.bincount(problem.train.y, minlength=problem.n_classes)
         self.share = (counts / len(problem.train.y)).to(problem.device, problem.train.x.dtype)
-        self.windows, self.slots = allot(
+        self.windows, self.slots = assign_trials(
             problem.train.y,
             len(self.pool) * len(settings.magnitudes),
             n_rounds=settings.n_rounds,
@@ -140,7 +123,7 @@ class _Screener:
             draws=settings.draws,
             seeds=self.seeds,
         )
-        part = cut_into_parts(
+        part = split_into_parts(
             valid_cluster,
             problem.valid.y,
             min(settings.n_parts, settings.n_rounds),
@@ -149,7 +132,7 @@ class _Screener:
         self.parts = [(part == i).nonzero().flatten() for i in range(int(part.max()) + 1)]
         self.model = problem.new_model(self.seeds.integer("model"))
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
-        # In evaluation mode each window is judged by itself: no dropout, no batch statistics.
+        # In evaluation mode a reward does not depend on other windows, nor on dropout.
         self.mean_model = copy.deepcopy(self.model).eval()
         self.n_steps = math.ceil(len(problem.train.x) / settings.batch_size)
         self.sharpness = torch.ones((), device=problem.device)
@@ -164,7 +147,7 @@ class _Screener:
         self.warmup = self.epoch
 
     def rounds(self) -> Iterator[tuple[Tensor, ...]]:
-        """Train on, and stop for a round every now and then."""
+        """Continue training, with rounds in regular intervals; yield the columns of each."""
         n_rounds, n_epochs, n_done = self.settings.n_rounds, self.settings.n_epochs, 0
         for epoch in range(n_epochs):
             for step in self.train_epoch():
@@ -181,16 +164,16 @@ class _Screener:
         direction = self._direction(x, y, number)
         draws = self.seeds.stream("draws", device=x.device, round=number)
         (before, _), *after = (
-            self._rewards(direction, one, y)
-            for one in (x, *(self._transformed(x, slot, draws) for slot in slots.to(x.device)))
+            self._rewards(direction, windows, y)
+            for windows in (x, *(self._transformed(x, slot, draws) for slot in slots.to(x.device)))
         )
-        paired, relabelled = (torch.stack(one) - before for one in zip(*after, strict=True))
+        paired, relabelled = (torch.stack(values) - before for values in zip(*after, strict=True))
         rounds = torch.full_like(slots, number)
         about = (slots, index.expand_as(slots), y.expand_as(slots), rounds)
         return tuple(column.cpu().flatten() for column in (*about, paired, relabelled))
 
     def train_epoch(self) -> Iterator[int]:
-        """Go once through the training windows; yields the number of steps done."""
+        """Iterate once over the training windows; yield the number of steps done."""
         self.epoch += 1
         stream = self.seeds.stream("order", epoch=self.epoch)
         order = torch.randperm(len(self.problem.train.x), generator=stream)
@@ -201,7 +184,7 @@ class _Screener:
         self.accuracy = n_right / len(order)
 
     def tell(self, n_rounds: int) -> None:
-        """Report how far this is, an epoch counted as three passes of each of its windows."""
+        """Report the progress; an epoch counts as three passes of each of its windows."""
         epoch, s = 3 * len(self.problem.train.x), self.settings
         n_valid = min(s.valid_batch_size, len(self.problem.valid.x) // len(self.parts))
         per_round = self.windows.shape[1] * (2 * s.draws + 5) + 3 * n_valid
@@ -216,7 +199,7 @@ class _Screener:
         )
 
     def _train(self, x: Tensor, y: Tensor) -> int:
-        """Take one step of Adam, follow the weights, and count the windows that were right."""
+        """Do one step of Adam, update the mean weights, and return the number of right windows."""
         self.step += 1
         self.model.train()
         with seeded(self.seeds.integer("dropout", step=self.step), x.device):
@@ -226,16 +209,14 @@ class _Screener:
             raise TrainingError(
                 f"the loss became {loss.item()} in epoch {self.epoch}: try a lower `lr`."
             )
-        self.optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        self.optimizer.step()
-        # Until it is as long as it shall be, the running mean is a plain one.
+        descend(self.optimizer, loss)
+        # Before it has its full length, the running mean is a plain mean.
         rate = 1 / max(1.0, min(self.step, self.settings.smoothing * self.n_steps))
-        _follow(self.mean_model, self.model, rate)
+        _update_mean(self.mean_model, self.model, rate)
         return int((logits.argmax(1) == y).sum())
 
     def _direction(self, x: Tensor, y: Tensor, number: int) -> Weights:
-        """Give the gradient of a part of validation, after a step on training windows.
+        """Compute the gradient of a part of validation, after a step on training windows.
 
         Parts count by their size, so that the mean over parts is the gradient of all windows.
         """
@@ -255,19 +236,19 @@ class _Screener:
         return {name: weight * value for name, value in outer.items()}
 
     def _rewards(self, direction: Weights, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the rewards of windows with their labels, and their mean over random labels."""
+        """Return the rewards of windows with their labels, and their mean over random labels."""
         rewards = label_rewards(self.mean_model, weights_of(self.mean_model), direction, x)
         return rewards.gather(1, y[:, None]).squeeze(1), rewards @ self.share
 
     def _transformed(self, x: Tensor, slot: Tensor, generator: torch.Generator) -> Tensor:
-        """Send each window to the operation of its slot, with the magnitude of its slot."""
+        """Apply to each window the operation of its slot, with the magnitude of its slot."""
         n_magnitudes = len(self.settings.magnitudes)
         groups = draw_groups(self.pool, x, slot // n_magnitudes, generator)
         magnitudes = torch.tensor(self.settings.magnitudes, dtype=x.dtype, device=x.device)
         return transform_groups(self.pool, x, groups, magnitudes[slot % n_magnitudes])
 
 
-def _follow(mean: nn.Module, model: nn.Module, rate: float) -> None:
+def _update_mean(mean: nn.Module, model: nn.Module, rate: float) -> None:
     """Move a running mean of models, weights and buffers alike, towards a model."""
     now = model.state_dict()
     for name, value in mean.state_dict().items():
@@ -275,3 +256,36 @@ def _follow(mean: nn.Module, model: nn.Module, rate: float) -> None:
             value.lerp_(now[name], rate)
         else:
             value.copy_(now[name])
+
+
+def sharpened_gradient(
+    model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, sharpness: Tensor
+) -> Weights:
+    """Compute the gradient of the mean loss of a model in evaluation mode, logits multiplied."""
+    leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
+    loss = cross_entropy(sharpness * functional_call(model, leaves, x), y)
+    gradients = torch.autograd.grad(
+        loss, list(leaves.values()), allow_unused=True, materialize_grads=True
+    )
+    return dict(zip(leaves, gradients, strict=True))
+
+
+def label_rewards(
+    model: nn.Module, weights: Mapping[str, Tensor], direction: Mapping[str, Tensor], x: Tensor
+) -> Tensor:
+    """Compute the reward of each window with each label, shape (n_windows, n_classes).
+
+    The logits hold the losses with all labels, so that all rewards together cost no more than one.
+    """
+    length = torch.cat([value.flatten() for value in direction.values()]).norm()
+    unit = 1 / length.clamp_min(torch.finfo(length.dtype).tiny)
+    with torch.no_grad():
+        ahead, behind = (
+            functional_call(
+                model, {name: w + step * unit * direction[name] for name, w in weights.items()}, x
+            ).log_softmax(1)
+            for step in (RELATIVE_STEP, -RELATIVE_STEP)
+        )
+    # Where the validation gradient is 0, so are the rewards.
+    rewards: Tensor = length * (behind - ahead) / (2 * RELATIVE_STEP)
+    return rewards

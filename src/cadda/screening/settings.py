@@ -9,10 +9,10 @@ from pydantic import Field
 
 from cadda._internal.validation import Count, NonNegative, Positive, validated_dataclass
 
-__all__ = ["FEWEST_SUBJECTS", "ScreeningProgress", "ScreeningSettings"]
+__all__ = ["MIN_SUBJECTS", "ScreeningProgress", "ScreeningSettings"]
 
-FEWEST_SUBJECTS = 8
-"""With fewer subjects their number is too small to judge by; windows are counted instead."""
+MIN_SUBJECTS = 8
+"""With fewer subjects, windows count as independent instead."""
 
 
 @validated_dataclass
@@ -34,13 +34,13 @@ class ScreeningSettings:
     min_accuracy : float
         Accuracy on the training windows, dropout included, that ends the warm-up.
     max_warmup : int
-        Epochs after which the warm-up ends anyhow.
+        Largest number of warm-up epochs.
     batch_size : int
         Training windows per step.
     n_parts : int
-        Number of parts that the validation windows are cut into.
+        Number of parts that the validation windows are split into.
     valid_batch_size : int
-        Most validation windows per round, drawn anew each time.
+        Largest number of validation windows per round, drawn anew each time.
     lr : float
         Learning rate of Adam.
     unroll_lr : float
@@ -74,7 +74,7 @@ class ScreeningSettings:
 
 @dataclass(frozen=True)
 class ScreeningProgress:
-    """How far a screening is.
+    """Progress of a screening.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from cadda.searchers.gradient.choice_adam import ChoiceAdam
+from cadda.searchers.gradient.policy_optimizer import ChoiceAdam
 
 
 def test_with_one_option_it_is_adam() -> None:

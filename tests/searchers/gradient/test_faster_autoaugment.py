@@ -15,8 +15,12 @@ from cadda.exceptions import TrainingError
 from cadda.models.critic import make_critic
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
-from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
-from cadda.searchers.gradient.wasserstein import gradient_penalty, partners
+from cadda.searchers.gradient.faster_autoaugment import (
+    FasterSearcher,
+    FasterSettings,
+    gradient_penalty,
+    partners,
+)
 from cadda.testing.problems import tensor_problem
 from cadda.training.problem import Problem
 

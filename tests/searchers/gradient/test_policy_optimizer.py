@@ -10,8 +10,7 @@ import torch
 from cadda import OperationPool, StagedPolicy
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.searchers.gradient.choice_adam import ChoiceAdam
-from cadda.searchers.gradient.policy_optimizer import PolicyAscent
+from cadda.searchers.gradient.policy_optimizer import ChoiceAdam, PolicyAscent
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
 

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.heatmap import draw_heatmap
-from cadda.screening.verdicts import ALL_CLASSES, NEEDED, UNIT, ScreeningRow
+from cadda.reporting.screening_table import REWARD_UNIT, VERDICT_RULE, ScreeningRow
 
 __all__ = ["plot_screening"]
 
@@ -92,8 +93,8 @@ def _draw_map(
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(picture, shrink=0.75, extend="both", location="bottom", pad=0.02)
     words = (
-        f"Colour: mean reward in standard errors. Number: mean reward; {UNIT}. "
-        f"▲ helps, ▼ hurts. {NEEDED}"
+        f"Colour: mean reward in standard errors. Number: mean reward; {REWARD_UNIT}. "
+        f"▲ helps, ▼ hurts. {VERDICT_RULE}"
     )
     bar.set_label(fill(words, int(LETTERS * (2 + CELL * len(classes)))), fontsize=8)
     bar.outline.set_visible(False)

@@ -1,4 +1,4 @@
-"""What all searches by gradients share, and what they offer to the driver."""
+"""What all searches by gradients share."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from torch import Tensor, nn
 from cadda.policies.relaxed.base import RelaxedPolicy
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import SearchStep
+from cadda.training.checkpoint import State
 from cadda.training.problem import Problem
 
 __all__ = ["Searcher"]
 
 
 class Searcher(ABC):
-    """Looks for a policy, a step at a time; can be stopped, saved and continued between steps.
+    """Learns a policy, a step at a time; can be stopped, saved and resumed between steps.
 
     Parameters
     ----------
     problem : Problem
-        What to search on.
+        Windows, operations and model.
     policy : RelaxedPolicy
-        What is learned.
+        The policy to learn.
     model : nn.Module
-        What the search trains on its way, and which classifies windows.
+        Classifier that is trained along with the policy.
     batch_size : int
         Training windows per step.
     """
@@ -46,26 +47,27 @@ class Searcher(ABC):
         Returns
         -------
         SearchStep
-            What happened.
+            Losses and reward.
         """
 
+    # Modules and optimizers share no type that has a state.
     @abstractmethod
     def _parts(self) -> dict[str, Any]:
-        """Give what has a state of its own, by name."""
+        """Return what has a state of its own, by name."""
 
     def run(self) -> Iterator[SearchStep]:
-        """Search on and on; stop by not asking for more.
+        """Do steps without end.
 
         Yields
         ------
         SearchStep
-            What happened in each step.
+            Losses and reward of each step.
         """
         while True:
             yield self.step()
 
     def entropy(self) -> float:
-        """Say how undecided the choices are: 1 is uniform, 0 is certain.
+        """Compute the entropy of the choices: 1 is uniform, 0 is certain.
 
         Returns
         -------
@@ -77,7 +79,7 @@ class Searcher(ABC):
         return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
 
     def to_spec(self) -> PolicySpec:
-        """Give the policy found so far.
+        """Return the policy so far.
 
         Returns
         -------
@@ -86,8 +88,8 @@ class Searcher(ABC):
         """
         return self.policy.to_spec()
 
-    def state_dict(self) -> dict[str, Any]:
-        """Give all that is needed to go on in another process.
+    def state_dict(self) -> State:
+        """Return what `load_state_dict` needs in another process.
 
         Returns
         -------
@@ -97,8 +99,8 @@ class Searcher(ABC):
         parts = {name: part.state_dict() for name, part in self._parts().items()}
         return {"step_number": self.step_number} | parts
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state; the steps to come are the same bytes.
+    def load_state_dict(self, state: State) -> None:
+        """Restore a saved state; the following steps are the same bytes.
 
         Parameters
         ----------
@@ -110,5 +112,5 @@ class Searcher(ABC):
             part.load_state_dict(state[name])
 
     def _weights(self) -> Tensor:
-        """Give the logits of the choices."""
+        """Return the logits of the choices."""
         return self.policy.weight.detach()

@@ -25,7 +25,9 @@ from cadda.searchers.gradient.reward import (
     window_rewards,
 )
 from cadda.searchers.gradient.settings import BilevelSettings
+from cadda.training.checkpoint import State
 from cadda.training.problem import Problem
+from cadda.training.step import descend
 
 __all__ = ["BilevelSearcher", "make_policy"]
 
@@ -36,9 +38,9 @@ def make_policy(problem: Problem, settings: BilevelSettings, *, classwise: bool)
     Parameters
     ----------
     problem : Problem
-        Gives operations and classes.
+        Operations and classes.
     settings : BilevelSettings
-        Give its shape.
+        Its shape.
     classwise : bool
         Whether each class gets a policy of its own.
 
@@ -66,7 +68,7 @@ class BilevelSearcher(Searcher):
     Parameters
     ----------
     problem : Problem
-        What to search on.
+        Windows, operations and model.
     settings : BilevelSettings
         How to search; its sampling makes it ADDA or DADA.
     classwise : bool
@@ -93,12 +95,12 @@ class BilevelSearcher(Searcher):
         self.mean_weights = {name: value.clone() for name, value in weights_of(self.model).items()}
 
     def step(self) -> SearchStep:
-        """Do one step: augment, reward, move the policy, train the model.
+        """Do one step: augment, train the model, compute rewards, update the policy.
 
         Returns
         -------
         SearchStep
-            What happened.
+            Losses and reward.
         """
         self.step_number += 1
         learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
@@ -108,7 +110,7 @@ class BilevelSearcher(Searcher):
         draw = self.policy.draw(x, y, generator=self._stream("draws"))
         with torch.set_grad_enabled(learns):
             augmented = self.policy.transform(x, draw)
-        self._follow_weights()
+        self._update_weight_average()
         loss, gradient = self._train_model(augmented.detach(), y)
         gain: float | None = None
         if learns:
@@ -117,11 +119,11 @@ class BilevelSearcher(Searcher):
             gain = float((rewards.detach() - baseline).mean())
         return SearchStep(self.step_number, loss, gain, self.entropy())
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         means = {"direction": self.direction, "mean_weights": self.mean_weights}
         return super().state_dict() | means
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.direction, self.mean_weights = (
             {key: value.to(self.problem.device) for key, value in state[name].items()}
@@ -137,9 +139,8 @@ class BilevelSearcher(Searcher):
         }
 
     def _train_model(self, x: Tensor, y: Tensor) -> tuple[float, Weights]:
-        """Train the model for one step and give the loss and the gradient that it used."""
+        """Train the model for one step; return the loss and the gradient."""
         self.model.train()
-        self.optimizer.zero_grad()
         with seeded(self._seed("inner"), x.device):
             loss = cross_entropy(self.model(x), y)
         if not math.isfinite(loss.item()):
@@ -147,17 +148,16 @@ class BilevelSearcher(Searcher):
                 f"the loss of the model became {loss.item()} in step {self.step_number} of the "
                 "search; try a smaller `model_lr`, or another model."
             )
-        torch.autograd.backward(loss)
+        descend(self.optimizer, loss)
         gradient = {
             name: torch.zeros_like(value) if value.grad is None else value.grad.clone()
             for name, value in self.model.named_parameters()
         }
-        self.optimizer.step()
         return loss.item(), gradient
 
-    def _follow_weights(self) -> None:
-        """Bring the mean of the weights up to date."""
-        # Until it is as long as it shall be, the running mean is a plain one.
+    def _update_weight_average(self) -> None:
+        """Update the running mean of the weights."""
+        # Before it has its full length, the running mean is a plain mean.
         length = min(self.step_number, self.settings.smoothing * self.steps_per_epoch)
         for name, value in weights_of(self.model).items():
             self.mean_weights[name].lerp_(value, 1 / max(1.0, length))
@@ -165,9 +165,9 @@ class BilevelSearcher(Searcher):
     def _rewards(
         self, gradient: Weights, x: Tensor, augmented: Tensor, y: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Give the rewards of the augmented windows, and those of the same windows unchanged."""
+        """Return the rewards of the augmented windows, and those of the same windows unchanged."""
         self.model.train(not self.settings.smoothing)
-        self._turn(gradient, augmented.detach(), y)
+        self._update_direction(gradient, augmented.detach(), y)
 
         def rewards_of(windows: Tensor, labels: Tensor) -> Tensor:
             return window_rewards(
@@ -184,8 +184,8 @@ class BilevelSearcher(Searcher):
         if not self.settings.paired:
             return rewards, torch.zeros_like(rewards.detach())
         baseline = rewards.detach().clone()
-        # Windows that no operation changed have their reward already, if they do not feel the
-        # others through BatchNorm or share dropout masks with them by position.
+        # Windows that no operation changed have their reward already, unless it depends on the
+        # others through BatchNorm, or on their position through dropout masks.
         alike = (augmented.detach() == x).flatten(1).all(1)
         changed = slice(None) if self.model.training else (~alike).nonzero().squeeze(1)
         if len(y[changed]):
@@ -193,8 +193,8 @@ class BilevelSearcher(Searcher):
                 baseline[changed] = rewards_of(x[changed], y[changed])
         return rewards, baseline
 
-    def _turn(self, gradient: Weights, augmented: Tensor, y: Tensor) -> None:
-        """Bring the direction in which weights are judged up to date by a validation batch."""
+    def _update_direction(self, gradient: Weights, augmented: Tensor, y: Tensor) -> None:
+        """Update the direction of the validation gradient with another validation batch."""
         settings, weights = self.settings, self.mean_weights
         if not settings.reuse_inner_gradient:
             _, gradient = loss_gradient(

@@ -1,4 +1,4 @@
-r"""Faster AutoAugment: a policy whose windows a critic cannot tell from real ones.
+r"""Faster AutoAugment: a policy whose windows a critic cannot distinguish from real ones.
 
 The critic D is that of a Wasserstein GAN with gradient penalty, and classifies besides. With x
 real, :math:`\tilde x = T_\alpha(x')` augmented and :math:`\hat x` between the two,
@@ -18,7 +18,7 @@ windows, and on 30 s of EEG drowns the classification.
 **Like with like.** Each augmented window is compared with another real window of its class. What
 separates the two halves of a batch is then never that one of them happens to hold more windows of
 a class, and :math:`\hat x` has a class too. A class-wise policy gets a critic that knows it,
-:math:`D(x, y)`: the policy of a class shall match the windows *of that class*. Without this, an
+:math:`D(x, y)`: the policy of a class must match the windows *of that class*. Without this, an
 operation that turns one class into another would look harmless, since the windows that it makes do
 exist. There is one critic for all classes, with a term for each: what a real window looks like is
 learned from all of them, even where a class has few.
@@ -32,11 +32,12 @@ what they make is real. This is part of the method.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds, uniform
@@ -46,10 +47,10 @@ from cadda.policies.dispatch import Granularity, per_window
 from cadda.policies.relaxed.staged import MixturePolicy
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher
-from cadda.searchers.gradient.wasserstein import Classifier, gradient_penalty, partners
 from cadda.training.problem import Problem
+from cadda.training.step import descend
 
-__all__ = ["FasterSearcher", "FasterSettings"]
+__all__ = ["FasterSearcher", "FasterSettings", "gradient_penalty", "partners"]
 
 BETAS = (0.0, 0.999)
 """Decay rates of Adam for critic and policy, as in the paper and usual for Wasserstein GANs."""
@@ -108,13 +109,14 @@ class FasterSearcher(Searcher):
     """Learns a policy and a critic together, a step at a time.
 
     In each `SearchStep`, ``reward`` is the mean criticism of augmented windows minus that of real
-    ones, 0 if the critic cannot tell them apart; ``train_loss`` is its cross entropy on real ones.
+    ones, 0 if the critic cannot distinguish them;
+    ``train_loss`` is its cross entropy on real ones.
 
     Parameters
     ----------
     problem : Problem
-        What to search on. Its ``make_critic`` makes, from a seed, a module without randomness of
-        its own that maps windows, and labels if class-wise, to logits of the classes and one
+        Windows and operations. Its ``make_critic`` makes, from a seed, a module without randomness
+        of its own that maps windows, and labels if class-wise, to logits of the classes and one
         criticism per window. Validation windows are not used.
     settings : FasterSettings
         How to search.
@@ -144,12 +146,12 @@ class FasterSearcher(Searcher):
         )
 
     def step(self) -> SearchStep:
-        """Do one step: train the critic, once or more often, and then move the policy.
+        """Do one step: train the critic, once or more often, and then update the policy.
 
         Returns
         -------
         SearchStep
-            What happened; numbers are those of the last batch, before the critic learned from it.
+            Numbers are those of the last batch, before the critic learned from it.
         """
         self.step_number += 1
         learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
@@ -161,7 +163,7 @@ class FasterSearcher(Searcher):
                 augmented, _ = self.policy(x, y, generator=draws)
             loss, reward = self._train_critic(real, augmented.detach(), y, turn)
         if learns:
-            self._move_policy(augmented, y)
+            self._update_policy(augmented, y)
         return SearchStep(self.step_number, loss, reward, self.entropy())
 
     def _weights(self) -> Tensor:
@@ -188,30 +190,29 @@ class FasterSearcher(Searcher):
     def _train_critic(
         self, real: Tensor, augmented: Tensor, y: Tensor, turn: int
     ) -> tuple[float, float]:
-        """Train the critic for one step; give its cross entropy and D(augmented) − D(real)."""
-        logits, criticism = self._judge(torch.cat([real, augmented]), y.repeat(2))
+        """Train the critic for one step; return its cross entropy and D(augmented) − D(real)."""
+        logits, criticism = self._criticise(torch.cat([real, augmented]), y.repeat(2))
         n_real = len(real)
         loss = cross_entropy(logits[:n_real], y)
         difference = criticism[n_real:].mean() - criticism[:n_real].mean()
         share = per_window(uniform(y.shape, real, self._stream("segments", turn)), real)
         root = math.sqrt(real[0].numel())
         penalty = gradient_penalty(
-            lambda between: root * self._judge(between, y)[1], torch.lerp(real, augmented, share)
+            lambda between: root * self._criticise(between, y)[1],
+            torch.lerp(real, augmented, share),
         )
-        self.critic_optimizer.zero_grad()
         total = difference + self.settings.penalty * penalty + self.settings.classification * loss
         if not math.isfinite(total.item()):
             raise TrainingError(
                 f"the loss of the critic became {total.item()} in step {self.step_number} of the "
                 "search; try a smaller `critic_lr`, or standardise the windows."
             )
-        torch.autograd.backward(total)
-        self.critic_optimizer.step()
+        descend(self.critic_optimizer, total)
         return loss.item(), difference.item()
 
-    def _move_policy(self, augmented: Tensor, y: Tensor) -> None:
+    def _update_policy(self, augmented: Tensor, y: Tensor) -> None:
         """Make augmented windows look more real, and more like their classes."""
-        logits, criticism = self._judge(augmented, y)
+        logits, criticism = self._criticise(augmented, y)
         loss = self.settings.classification * cross_entropy(logits, y) - criticism.mean()
         parameters = list(self.policy.parameters())
         gradients = torch.autograd.grad(
@@ -221,10 +222,88 @@ class FasterSearcher(Searcher):
             parameter.grad = gradient
         self.policy_optimizer.step()
 
-    def _judge(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Give logits and criticism, the latter by class if the policy is class-wise."""
+    def _criticise(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits and criticism, the latter by class if the policy is class-wise."""
         logits, criticism = self.critic(x, y) if self.classwise else self.critic(x)
         return logits, criticism
 
     def _stream(self, name: str, turn: int, device: torch.device | str = "cpu") -> torch.Generator:
         return self.seeds.stream(name, device=device, step=self.step_number, turn=turn)
+
+
+class Classifier(nn.Module):
+    """A critic as a model, which only classifies.
+
+    Parameters
+    ----------
+    critic : nn.Module
+        Maps windows to logits and criticism; it is shared, not copied.
+    """
+
+    def __init__(self, critic: nn.Module) -> None:
+        super().__init__()
+        self.critic = critic
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classify windows.
+
+        Parameters
+        ----------
+        x : Tensor
+            The windows.
+
+        Returns
+        -------
+        Tensor
+            Logits of shape (n_windows, n_classes).
+        """
+        logits: Tensor = self.critic(x)[0]
+        return logits
+
+
+def gradient_penalty(criticise: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Measure how far the slope of a critic is from 1.
+
+    Parameters
+    ----------
+    criticise : callable
+        Maps windows to one criticism each, of which none may depend on another window.
+    x : Tensor
+        Windows at which to measure.
+
+    Returns
+    -------
+    Tensor
+        Mean over windows of (‖∇D‖ − 1)², the norm being over all axes but that of the windows;
+        differentiable in the parameters of the critic.
+    """
+    point = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(criticise(point).sum(), point, create_graph=True)
+    length: Tensor = torch.linalg.vector_norm(slope.flatten(1), dim=1)
+    return (length - 1).square().mean()
+
+
+def partners(y: Tensor, index: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw another window of the same class for each of some windows.
+
+    Parameters
+    ----------
+    y : Tensor
+        Labels of all windows.
+    index : Tensor
+        Windows that get a partner.
+    generator : torch.Generator
+        Source of randomness, on the device of the labels.
+
+    Returns
+    -------
+    Tensor
+        Indices of the partners; a window that is alone in its class is its own.
+    """
+    order = y.argsort(stable=True)
+    size = y.bincount()
+    start = (size.cumsum(0) - size)[y[index]]
+    place = order.argsort()[index] - start
+    others = size[y[index]] - 1
+    share = torch.rand(len(index), generator=generator, device=y.device)
+    return order[start + (place + 1 + (share * others).long()) % (others + 1)]

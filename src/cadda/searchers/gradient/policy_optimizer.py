@@ -1,23 +1,81 @@
-"""How a relaxed policy learns from the rewards of a batch."""
+"""Updating a relaxed policy by the rewards of a batch."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.optim import Optimizer
 
 from cadda._internal.random import Seeds, seeded, uniform
 from cadda.policies.relaxed.base import RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
-from cadda.searchers.gradient.choice_adam import ChoiceAdam
 from cadda.searchers.gradient.settings import Estimator
+from cadda.training.checkpoint import State
 
-__all__ = ["PolicyAscent"]
+__all__ = ["ChoiceAdam", "PolicyAscent"]
+
+MIN_DIVISOR = 1e-12
 
 SCALE_MEMORY = 0.98
 """How much of the running scale of rewards is kept from one step to the next."""
+
+
+class ChoiceAdam(Optimizer):
+    """Adam with one second moment for all options of a choice.
+
+    Plain Adam divides the gradient of each weight by its own size. Then an option without any
+    effect, whose gradient is small but always of the same sign, moves as fast as one that is
+    clearly harmful, and faster than one that is harmful with noise. A common divisor keeps the
+    direction of the gradient.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+        Weights; the last axis has the options of a choice.
+    lr : float
+        Learning rate.
+    betas : tuple of float
+        Decay rates of the means of gradients and of their squares.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+    ) -> None:
+        super().__init__(parameters, {"lr": lr, "betas": betas})
+
+    # torch overloads this for optimisers that evaluate the loss again, which has no place here.
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Do one step.
+
+        Parameters
+        ----------
+        closure : None
+            Not used.
+        """
+        for group in self.param_groups:
+            first, second = group["betas"]
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                state = self.state[parameter]
+                if not state:
+                    state["step"] = 0
+                    state["mean"] = torch.zeros_like(parameter)
+                    state["square"] = torch.zeros_like(parameter[..., :1])
+                state["step"] += 1
+                state["mean"].lerp_(parameter.grad, 1 - first)
+                state["square"].lerp_(parameter.grad.square().mean(-1, keepdim=True), 1 - second)
+                size = (state["square"] / (1 - second ** state["step"])).sqrt()
+                rate = group["lr"] / (1 - first ** state["step"])
+                parameter.sub_(rate * state["mean"] / size.clamp_min(MIN_DIVISOR))
 
 
 class PolicyAscent:
@@ -30,7 +88,7 @@ class PolicyAscent:
     Parameters
     ----------
     policy : RelaxedPolicy
-        What learns.
+        The policy.
     estimator : 'relax' | 'straight-through'
         How w learns; a mixture, which draws nothing, needs neither.
     lr : float
@@ -39,7 +97,7 @@ class PolicyAscent:
         Learning rate of RELAX's control variate.
     pooled : bool
         Whether parameters also learn what is common to all subpolicies and stages: each is the sum
-        of a common part and its own, and the common part hears of every window.
+        of a common part and its own, and the common part learns from every window.
     seed : int
         Seed of the control variate's first weights.
     """
@@ -58,15 +116,15 @@ class PolicyAscent:
         self.uses_relax = estimator == "relax" and not isinstance(policy, MixturePolicy)
         has_places = pooled and isinstance(policy, StagedPolicy)
         self.pooled = [
-            (one, nn.Parameter(torch.zeros_like(one[:, :1, :1])))
-            for one in (policy.parameters() if has_places else ())
+            (parameter, nn.Parameter(torch.zeros_like(parameter[:, :1, :1])))
+            for parameter in (policy.parameters() if has_places else ())
         ]
-        parts = [*((one, one) for one in policy.parameters()), *self.pooled]
+        parts = [*((own, own) for own in policy.parameters()), *self.pooled]
         self.choice_optimizer = ChoiceAdam(
-            [part for one, part in parts if one is policy.weight], lr=lr
+            [part for own, part in parts if own is policy.weight], lr=lr
         )
         self.optimizer = torch.optim.Adam(
-            [part for one, part in parts if one is not policy.weight], lr=lr
+            [part for own, part in parts if own is not policy.weight], lr=lr
         )
         self.control = _make_control(policy, seed)
         self.control_optimizer = torch.optim.Adam(self.control.parameters(), lr=control_lr)
@@ -75,7 +133,7 @@ class PolicyAscent:
     def ascend(
         self, rewards: Tensor, baseline: Tensor, draw: RelaxedDraw, generator: Generator
     ) -> None:
-        """Take one step.
+        """Do one step.
 
         Parameters
         ----------
@@ -92,9 +150,9 @@ class PolicyAscent:
         scale = self._update_scale(gain)
         # RELAX has its own way to w, and the pathwise one is not free.
         parameters = [
-            one
-            for one in self.policy.parameters()
-            if not (self.uses_relax and one is self.policy.weight)
+            parameter
+            for parameter in self.policy.parameters()
+            if not (self.uses_relax and parameter is self.policy.weight)
         ]
         gradients = torch.autograd.grad(
             -rewards.mean() / scale, parameters, allow_unused=True, materialize_grads=True
@@ -102,11 +160,11 @@ class PolicyAscent:
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         if self.uses_relax:
-            self.policy.weight.grad = -self.slope_of_weights(gain / scale, draw, generator)
+            self.policy.weight.grad = -self.weight_gradient(gain / scale, draw, generator)
         self._step()
 
-    def state_dict(self) -> dict[str, Any]:
-        """Give all that is needed to go on in another process.
+    def state_dict(self) -> State:
+        """Return what `load_state_dict` needs in another process.
 
         Returns
         -------
@@ -117,8 +175,8 @@ class PolicyAscent:
             name: part.state_dict() for name, part in self._parts().items()
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state.
+    def load_state_dict(self, state: State) -> None:
+        """Restore a saved state.
 
         Parameters
         ----------
@@ -129,6 +187,7 @@ class PolicyAscent:
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
 
+    # Modules and optimizers share no type that has a state.
     def _parts(self) -> dict[str, Any]:
         return {
             "optimizer": self.optimizer,
@@ -140,13 +199,13 @@ class PolicyAscent:
     @torch.no_grad()
     def _step(self) -> None:
         """Move each parameter by its own step of Adam and by that of its common part."""
-        for one, common in self.pooled:
+        for own, common in self.pooled:
             common.zero_()
-            common.grad = None if one.grad is None else one.grad.sum((1, 2), keepdim=True)
+            common.grad = None if own.grad is None else own.grad.sum((1, 2), keepdim=True)
         self.choice_optimizer.step()
         self.optimizer.step()
-        for one, common in self.pooled:
-            one.add_(common)
+        for own, common in self.pooled:
+            own.add_(common)
 
     def _update_scale(self, gain: Tensor) -> float:
         size = float(gain.square().mean().sqrt())
@@ -154,8 +213,8 @@ class PolicyAscent:
         self.scale = memory * self.scale + (1 - memory) * size
         return max(self.scale, 1e-12)
 
-    def slope_of_weights(self, reward: Tensor, draw: RelaxedDraw, generator: Generator) -> Tensor:
-        """Estimate by RELAX how the mean reward grows with w, and train the control variate.
+    def weight_gradient(self, reward: Tensor, draw: RelaxedDraw, generator: Generator) -> Tensor:
+        """Estimate the gradient of the mean reward in w by RELAX, and train the control variate.
 
         Parameters
         ----------
@@ -188,10 +247,10 @@ class PolicyAscent:
         torch.autograd.backward(estimate.square().mean())
         self.control_optimizer.step()
         share = (size / size.sum())[:, None, None]
-        (slope,) = torch.autograd.grad(
+        (gradient,) = torch.autograd.grad(
             choices.weight[first], self.policy.weight, share * estimate.detach()
         )
-        return slope
+        return gradient
 
     def _units(self, draw: RelaxedDraw) -> tuple[Tensor, Tensor]:
         """Group windows that share a choice: a member of each group, and the group of each."""

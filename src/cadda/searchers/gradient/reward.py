@@ -46,7 +46,7 @@ RELATIVE_STEP = 0.01
 
 
 def weights_of(model: nn.Module) -> Weights:
-    """Give the trainable parameters of a model, detached.
+    """Return the trainable parameters of a model, detached.
 
     Parameters
     ----------
@@ -139,25 +139,25 @@ def loss_gradient(
         logits = logits * best_sharpness(logits.detach(), y)
     loss = cross_entropy(logits, y)
 
-    def slope_of(value: Tensor, *, once_more: bool) -> Tensor:
+    def gradient_of(value: Tensor, *, retain_graph: bool) -> Tensor:
         parts = torch.autograd.grad(
             value,
             list(leaves.values()),
             allow_unused=True,
             materialize_grads=True,
-            retain_graph=once_more,
+            retain_graph=retain_graph,
         )
         return torch.cat([part.flatten() for part in parts])
 
     if confidence == "remove":
         error = logits.detach().softmax(1) - one_hot(y, logits.shape[1])
-        gradient = slope_of((logits * (error - error.mean(0))).sum(1).mean(), once_more=True)
+        gradient = gradient_of((logits * (error - error.mean(0))).sum(1).mean(), retain_graph=True)
         centred = logits - logits.mean(1, keepdim=True)
-        surer = slope_of(centred.square().sum(1).mean(), once_more=False)
+        surer = gradient_of(centred.square().sum(1).mean(), retain_graph=False)
         length = surer.square().sum().clamp_min(torch.finfo(surer.dtype).tiny)
         gradient = gradient - (gradient @ surer / length) * surer
     else:
-        gradient = slope_of(loss, once_more=False)
+        gradient = gradient_of(loss, retain_graph=False)
     parts = torch.split(gradient, [value.numel() for value in leaves.values()])
     return loss.item(), {
         name: part.view_as(leaves[name]) for name, part in zip(leaves, parts, strict=True)
@@ -194,7 +194,7 @@ def best_sharpness(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def unrolled(weights: Mapping[str, Tensor], gradient: Mapping[str, Tensor], lr: float) -> Weights:
-    """Take one step of gradient descent without changing the weights.
+    """Compute one step of gradient descent without changing the weights.
 
     Parameters
     ----------

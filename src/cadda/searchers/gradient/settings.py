@@ -1,8 +1,8 @@
-"""How ADDA, CADDA and DADA search: our settings and the paper's."""
+"""Settings of ADDA, CADDA and DADA: ours and the paper's."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ Estimator = Literal["relax", "straight-through"]
 Sampling = Literal["stage", "subpolicy", "mixture"]
 
 
-PAPER: dict[str, Any] = {
+PAPER: dict[str, object] = {
     "betas": (0.0, 0.999),
     "policy_lr": 5e-4,
     "valid_memory": 0.0,
@@ -70,8 +70,8 @@ class BilevelSettings:
         Whether an operation may earn something by only making an overfitted model less sure, as
         noise does: see `cadda.searchers.gradient.reward.loss_gradient`.
     pooled : bool
-        Whether subpolicies and stages learn together what they have in common, each operation
-        then being judged by all windows that met it anywhere; and apart in what they differ.
+        Whether subpolicies and stages share what they have in common, learned from all windows
+        that an operation was applied to in any of them.
     reuse_inner_gradient : bool
         Whether the gradient of the unrolled step also updates the model.
     sampling : 'stage' | 'subpolicy' | 'mixture'
