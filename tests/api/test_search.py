@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -158,14 +160,28 @@ class Killed(BaseException):
     """Stops a search in the middle, as a signal would."""
 
 
+RESUMED: dict[str, Any] = {"retrain_every": 2, "training": TrainingSettings(max_epochs=3)}
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give the folder of a search that nothing stopped, run once for each method."""
+
+    @cache
+    def folder_of(method: str) -> Path:
+        folder = tmp_path_factory.mktemp("runs") / method
+        run(run_dir=folder, method=method, **RESUMED)
+        return folder
+
+    return folder_of
+
+
 @pytest.mark.parametrize("when", ["searching", "retraining"])
 @pytest.mark.parametrize("method", ["cadda", "dada", "faster_autoaugment"])
-def test_resumes_to_the_same_bytes(method: str, when: str, tmp_path: Path) -> None:
-    options: dict[str, Any] = {
-        "method": method,
-        "retrain_every": 2,
-        "training": TrainingSettings(max_epochs=3),
-    }
+def test_resumes_to_the_same_bytes(
+    method: str, when: str, whole_run: Callable[[str], Path], tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"method": method, **RESUMED}
 
     def stop(event: object) -> None:
         if when == "searching" and isinstance(event, SearchEpoch) and event.epoch == 3:
@@ -173,20 +189,19 @@ def test_resumes_to_the_same_bytes(method: str, when: str, tmp_path: Path) -> No
         if when == "retraining" and type(event).__name__ == "EpochEnd" and event.epoch == 2:
             raise Killed
 
-    run(run_dir=tmp_path / "whole", **options)
     with pytest.raises(Killed):
         run(run_dir=tmp_path / "cut", on_event=stop, **options)
     with pytest.raises(RunError, match=r"already contains a search; resume it with `resume=True`"):
         run(run_dir=tmp_path / "cut", **options)
     run(run_dir=tmp_path / "cut", resume=True, **options)
     for name in ("policy.json", "model.safetensors"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "cut" / name).read_bytes() == (whole_run(method) / name).read_bytes()
     whole, cut = (
         [
             {key: value for key, value in json.loads(line).items() if "seconds" not in key}
-            for line in (tmp_path / folder / "events.jsonl").read_text().splitlines()
+            for line in (folder / "events.jsonl").read_text().splitlines()
         ]
-        for folder in ("whole", "cut")
+        for folder in (whole_run(method), tmp_path / "cut")
     )
     assert cut == whole
 
