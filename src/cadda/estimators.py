@@ -1,4 +1,4 @@
-"""The scikit-learn face of cadda."""
+"""A classifier for scikit-learn."""
 
 from __future__ import annotations
 
@@ -41,46 +41,46 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model : str | nn.Module | callable
         See `cadda.fit`.
     policy : PolicySpec | PolicySchedule | path | None
-        What to augment with; None trains without augmentation.
+        Augmentation policy; None trains without augmentation.
     method : str | None
-        Method that searches for a policy first, such as ``"cadda"``; see `cadda.search`. Not
-        together with ``policy``.
+        Method that searches for a policy first, such as ``"cadda"``; see `cadda.search`. Excludes
+        ``policy``.
     search_budget : int
-        Epochs of that search, or trials.
+        Number of epochs or trials of the search.
     sfreq : float
-        Sampling rate in Hz, where the windows do not know it.
+        Sampling rate in Hz; ignored for MNE epochs.
     ch_names : sequence of str | None
-        Names of the channels, where the windows do not know them; None calls them "0", "1", ….
-        Without names, operations that need positions are left out.
+        Channel names; ignored for MNE epochs. None names the channels "0", "1", …, which excludes
+        operations that need positions.
     standardise : bool
         Whether to scale each channel of each window to mean 0 and standard deviation 1.
     valid_fraction : float
-        Fraction of the groups, or of the windows if there are no groups, to stop training by.
+        Fraction of the groups, or of the windows without groups, used for early stopping.
     max_epochs : int
-        Most epochs.
+        Maximum number of epochs.
     patience : int
-        Epochs without a better validation before training stops.
+        Number of epochs without improvement on validation before training stops.
     batch_size : int
-        Windows per step.
+        Number of windows per step.
     lr : float
         Learning rate of Adam.
     class_weights : bool
         Whether rare classes count more in the loss.
     random_state : int | RandomState | None
-        Same number, same classifier.
+        Seed; the same integer gives the same classifier.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Where to train.
 
     Attributes
     ----------
     classes_ : array
-        Labels as they were given.
+        Class labels.
     model_ : nn.Module
         The trained network.
     history_ : list of EpochEnd
         Losses and validation accuracy of each epoch.
     policy_ : PolicySpec | PolicySchedule | path | None
-        What it was augmented with: ``policy``, or what the search found.
+        The policy used: ``policy``, or the result of the search.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803
-        """Train.
+        """Fit the classifier.
 
         Parameters
         ----------
@@ -139,8 +139,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_windows,)
             Labels, of any kind.
         groups : array-like of shape (n_windows,) | None
-            Subjects, so that validation is on others than training; None takes every window for
-            a subject of its own.
+            Subjects, which are kept apart in training and validation; None treats every window as
+            a subject.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {name: getattr(self, name) for name in names} | {"seed": seed}
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Give the probability of each class.
+        """Predict the probability of each class.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(logits.double().softmax(1))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Give the likeliest class of each window.
+        """Predict the class of each window.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_windows,)
-            Labels of the kind that `fit` was given.
+            Labels as in `y` of `fit`.
         """
         check_is_fitted(self)
         return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])

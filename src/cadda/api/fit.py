@@ -1,4 +1,4 @@
-"""Windows in, trained model out."""
+"""Train and evaluate a model."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def fit(
     Parameters
     ----------
     train : Windows
-        What to learn from.
+        Windows to train on.
     valid : Windows
-        What to stop by: other subjects.
+        Windows of other subjects, for early stopping.
     model : str | nn.Module | callable
         ``"chambon2018"``, ``"shallow"``, ``"lenet1"``, ``"braindecode:NAME"``, a module (a copy of
         it is trained), or a function ``make_model(n_channels, n_times, n_classes)``.
@@ -63,11 +63,11 @@ def fit(
     pool : OperationPool | None
         Operations of the policy, where some are your own; None takes those of cadda.
     max_epochs : int
-        Most epochs.
+        Maximum number of epochs.
     patience : int
-        Epochs without a better validation before training stops.
+        Number of epochs without improvement on validation before training stops.
     batch_size : int
-        Windows per step.
+        Number of windows per step.
     lr : float
         Learning rate of Adam.
     betas : tuple of float
@@ -81,11 +81,11 @@ def fit(
         adds one if classes have policies of their own, and replaces otherwise: an operation that
         only one class gets tells the class, unless windows as they are can be learned from too.
     monitor : 'loss' | 'balanced_accuracy'
-        What validation looks at.
+        Validation score for early stopping and for the best weights.
     seed : int
         Decides initial weights, order, augmentation and dropout: same seed, same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
-        Where to train; auto takes a GPU if there is one.
+        Device to train on; auto takes a GPU if there is one.
     on_event : callable | None
         Called with an event after every epoch and at the end.
     checkpoint : path-like | None

@@ -1,4 +1,4 @@
-"""What a search gives, and what it leaves in its folder."""
+"""The result of a search, and its files."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class SearchResult:
     Parameters
     ----------
     policy : PolicySpec
-        The policy found: that of the best retraining if there were any, else the best trial's or
-        the last one; of a schedule, the policy at its end.
+        The policy found: that of the best retraining, if any, else that of the best trial or the
+        last one. The last policy of a schedule.
     schedule : PolicySchedule | None
-        Which policy to apply in which epoch, from the method ``"population"``.
+        Policies by epoch of training, found by the method ``"population"``.
     history : list of SearchEpoch, TrialEnd and Retrained
-        What happened, in order.
+        Events of the search, in order.
     seconds : float
-        Time spent on searching, without retrainings.
+        Duration of the search, without retraining.
     fitted : Fitted | None
-        The model trained from scratch with the policy, if there were retrainings.
+        The model trained from scratch with the policy, if there was retraining.
     baseline : Fitted | None
-        The model trained without augmentation, if that was asked for.
+        The model trained without augmentation, if requested.
     """
 
     policy: PolicySpec
@@ -83,7 +83,7 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
 
 
 def _scores(best: Retraining | None, plain: Retraining | None) -> dict[str, float]:
-    """Give what trainings with the policy and without augmentation reached on validation."""
+    """Return validation scores of the models with the policy and without augmentation."""
     scores = {}
     for suffix, retraining in (("", best), ("_without_augmentation", plain)):
         if retraining is not None:
@@ -94,15 +94,7 @@ def _scores(best: Retraining | None, plain: Retraining | None) -> dict[str, floa
 
 
 def write_result(folder: RunFolder, result: SearchResult) -> None:
-    """Write policy, model and pictures of a finished search.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        Where to.
-    result : SearchResult
-        What was found.
-    """
+    """Write policy, model and figures of a finished search."""
     result.policy.save(folder.policy)
     if result.schedule is not None:
         result.schedule.save(folder.schedule)

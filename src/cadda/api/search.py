@@ -1,4 +1,4 @@
-"""Windows in, augmentation policy out."""
+"""Search for an augmentation policy."""
 
 from __future__ import annotations
 
@@ -65,51 +65,51 @@ def search(
     Parameters
     ----------
     train : Windows
-        What models learn from, and what is augmented.
+        Windows to train on; these are augmented.
     valid : Windows
-        What augmentation is judged by: other subjects.
+        Windows of other subjects, which policies are evaluated on.
     method : str
         Name of the method, such as ``"cadda"``; `cadda.searchers.methods.METHODS` describes all.
     classwise : bool | None
-        Whether each class gets a policy of its own. None is what the method is by itself:
-        ``"cadda"``, which is ``"adda"`` with this, has one for each class, others one for all.
+        Whether to find a policy for each class. None is the default of the method: True for
+        ``"cadda"``, which is class-wise ``"adda"``, False for others.
     model : str | nn.Module | callable
-        The model that augmentation shall help; see `cadda.fit`.
+        The model to find augmentation for; see `cadda.fit`.
     operations : sequence of str | OperationPool | None
-        What to choose from: names, ``["paper"]`` for those of the paper, or a pool; None
-        takes all that mean something on the montage.
+        Operations to choose from: names, ``["paper"]`` for those of the paper, or a pool; None
+        for all that are applicable to the montage.
     budget : int
-        Number of passes through the training windows, or of trials.
+        Number of epochs of the search, or of trials.
     max_seconds : float | None
-        Time after which the search stops earlier; retrainings do not count.
+        Time after which the search stops early, without the time for retraining.
     retrain_every : int | None
-        Epochs or trials between retrainings from scratch with the policy found so far; the best of
-        them by validation loss is the result, and its model is given too. None retrains never, and
-        takes the last policy, or that of the best trial.
+        Retrain from scratch with the current policy every so many epochs or trials. The result is
+        the policy with the lowest validation loss, with its model. None never retrains and returns
+        the last policy, or that of the best trial.
     baseline : bool
-        Whether to train once without augmentation, for comparison.
+        Whether to train a model without augmentation too, for comparison.
     training : TrainingSettings | None
-        How to retrain, and how each trial trains; None takes the defaults of `cadda.fit`.
+        Settings of retraining and of the models of trials; None for the defaults of `cadda.fit`.
     preset : 'paper' | None
-        ``"paper"`` takes the settings of the paper; None takes ours.
+        ``"paper"`` for the settings of the paper; None for the defaults.
     seed : int
-        Decides everything that is random: same seed, same bytes.
+        Seed of all random numbers: the same seed gives the same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Where to compute.
     engine : str
-        Where trials are done: ``"serial"``, ``"processes:N"``, ``"dask:ADDRESS"`` or
-        ``"dask:local:N"``. All find the same. Methods that follow gradients go step by step and
-        take only ``"serial"``.
+        Where trials run: ``"serial"``, ``"processes:N"``, ``"dask:ADDRESS"`` or
+        ``"dask:local:N"``, with the same result. Methods by gradients are sequential and need
+        ``"serial"``.
     run_dir : path-like | None
         Folder for configuration, policy, events, checkpoints and figures.
     resume : bool
-        Whether to go on with an interrupted search in ``run_dir``.
+        Whether to resume an interrupted search in ``run_dir``.
     data : str | None
-        Where the windows come from, for the record.
+        Where the windows come from; written to the run folder.
     reading : Reading | None
-        The call that made the windows, for the record.
+        The call that made the windows; written to the run folder.
     on_event : callable | None
-        Called with every event of the search and of the retrainings.
+        Called with every event of search and retraining.
     **settings : object
         Settings of the method, such as ``estimator="straight-through"`` or ``n_stages=1``: see
         `BilevelSettings`, `FasterSettings`, `TrialSettings` and `PopulationSettings`.
@@ -117,7 +117,7 @@ def search(
     Returns
     -------
     SearchResult
-        The policy and how it was found.
+        The policy, and how it was found.
     """
     problem = make_problem(train, valid, model=model, operations=operations, device=device)
     return search_problem(
@@ -246,8 +246,8 @@ def _is_classwise(asked: bool | None, chosen: SearchMethod[Any], method: str) ->
 def _check_engine(engine: str, max_parallel_trials: int | None, method: str) -> None:
     if check_engine(engine) != "serial" and max_parallel_trials is None:
         raise ValueError(
-            f"`engine` must be 'serial' for {method}, which goes step by step, got {engine!r}; "
-            "methods by trials, such as autoaugment, make use of others."
+            f"`engine` must be 'serial' for {method}, which is sequential, got {engine!r}; "
+            "methods by trials, such as autoaugment, can use other engines."
         )
 
 

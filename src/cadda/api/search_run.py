@@ -40,7 +40,7 @@ def run_search(
     model: ModelSource = "chambon2018",
     operations: Sequence[str] | OperationPool | None = None,
     device: Device = "auto",
-    **arguments: Any,  # further ones of `cadda.search`
+    **arguments: Any,  # further arguments of `cadda.search`
 ) -> SearchRun:
     """Split windows by subject, search, train with and without the policy, and test both.
 

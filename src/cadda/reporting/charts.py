@@ -29,7 +29,7 @@ __all__ = [
 WIDTH, HEIGHT = 1200, 400
 """Size of the box that lines are drawn in."""
 
-MOST_POINTS = 800
+MAX_POINTS = 800
 N_TICKS = 5
 
 Numbers = NDArray[np.float64]
@@ -38,14 +38,14 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark beside an axis."""
+    """A tick of an axis."""
 
-    at: float
+    at: float  # percent of the axis
     text: str
 
     @classmethod
     def of(cls, value: float, span: Span, text: str) -> Tick:
-        """Put a mark at a value."""
+        """Return a mark at a value."""
         return cls(round(100 * (value - span[0]) / (span[1] - span[0]), 2), text)
 
 
@@ -53,14 +53,14 @@ class Tick:
 class Line:
     """A line of a chart."""
 
-    path: str
-    style: str
-    label: str = ""
+    path: str  # SVG
+    style: str  # CSS classes
+    label: str = ""  # empty for none in the legend
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Numbers to be drawn."""
+    """Data of a line or of dots; NaN leaves a gap."""
 
     x: ArrayLike
     y: ArrayLike
@@ -71,7 +71,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with two axes."""
+    """A chart with two axes; `alt` describes it for those who cannot see it."""
 
     title: str
     alt: str
@@ -92,36 +92,36 @@ def line_chart(
     whole_x: bool = True,
     style: str = "",
 ) -> Chart:
-    """Draw numbers over a common axis."""
-    xs = [np.asarray(one.x, dtype=float) for one in series]
-    ys = [np.asarray(one.y, dtype=float) for one in series]
+    """Draw series over a common axis, from back to front."""
+    xs = [np.asarray(each.x, dtype=float) for each in series]
+    ys = [np.asarray(each.y, dtype=float) for each in series]
     x_span, y_span = _span(xs), y_span or _roomy(_span(ys))
     lines = []
-    for one, x, y in zip(series, xs, ys, strict=True):
-        pieces = [(x[i : i + 1], y[i : i + 1]) for i in range(len(x))] if one.dots else [(x, y)]
+    for each, x, y in zip(series, xs, ys, strict=True):
+        pieces = [(x[i : i + 1], y[i : i + 1]) for i in range(len(x))] if each.dots else [(x, y)]
         path = "".join(draw_line(*piece, x_span, y_span) for piece in pieces)
-        lines.append(Line(path, one.style, one.label))
+        lines.append(Line(path, each.style, each.label))
     return Chart(
         title, alt, tuple(lines), axis(x_span, whole=whole_x), axis(y_span), x_label, style
     )
 
 
 def draw_line(
-    x: Numbers, y: Numbers, x_span: Span, y_span: Span, *, most_points: int = MOST_POINTS
+    x: Numbers, y: Numbers, x_span: Span, y_span: Span, *, max_points: int = MAX_POINTS
 ) -> str:
-    """Write a line as an SVG path, thinned out and rounded to what can be seen."""
-    keep = np.arange(0, len(x), max(1, math.ceil(len(x) / most_points)))
+    """Return a line as an SVG path, thinned and rounded; a single point becomes a dot."""
+    keep = np.arange(0, len(x), max(1, math.ceil(len(x) / max_points)))
     if len(x) and keep[-1] != len(x) - 1:
         keep = np.append(keep, len(x) - 1)
     across = WIDTH * (x[keep] - x_span[0]) / (x_span[1] - x_span[0])
     up = HEIGHT * (1 - (y[keep] - y_span[0]) / (y_span[1] - y_span[0]))
     is_known = np.isfinite(up)
     pieces = np.split(np.arange(len(keep)), np.flatnonzero(np.diff(is_known)) + 1)
-    return "".join(_piece(across[one], up[one]) for one in pieces if len(one) and is_known[one[0]])
+    return "".join(_piece(across[i], up[i]) for i in pieces if len(i) and is_known[i[0]])
 
 
 def axis(span: Span, *, whole: bool = False) -> tuple[Tick, ...]:
-    """Choose round numbers along an axis."""
+    """Return ticks at round numbers."""
     low, high = span
     locator = MaxNLocator(N_TICKS, integer=whole, steps=[1, 2, 2.5, 5, 10])
     values = np.asarray(locator.tick_values(low, high), dtype=float)
@@ -134,7 +134,7 @@ def axis(span: Span, *, whole: bool = False) -> tuple[Tick, ...]:
 
 
 def _piece(across: Numbers, up: Numbers) -> str:
-    """Write a piece without gaps, in steps, which are shorter to write than places."""
+    """Return a piece without gaps in relative coordinates, which are shorter."""
     places = np.stack([across, up], axis=1).round().astype(int)
     first = f"M{places[0, 0]} {places[0, 1]}"
     if len(places) == 1:
@@ -143,8 +143,10 @@ def _piece(across: Numbers, up: Numbers) -> str:
 
 
 def _span(values: Sequence[Numbers]) -> Span:
-    """Find the ends of what is known; never two that are equal."""
-    known = np.concatenate([one[np.isfinite(one)] for one in values]) if values else np.zeros(0)
+    """Return minimum and maximum of the finite values, widened if they are equal."""
+    known = (
+        np.concatenate([array[np.isfinite(array)] for array in values]) if values else np.zeros(0)
+    )
     if not len(known):
         return 0.0, 1.0
     low, high = float(known.min()), float(known.max())

@@ -44,7 +44,7 @@ class SessionRecorder:
         self._clock = perf_counter()
 
     def __call__(self, event: RunEvent) -> None:
-        """Keep the warnings of the start; later ones are in the file of events.
+        """Keep the warnings of the start; later warnings are in the file of events.
 
         The session is written after each epoch of a search, so that a killed command has one too.
         """

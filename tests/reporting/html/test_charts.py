@@ -111,6 +111,6 @@ def test_no_hypnogram_of_other_classes_or_of_a_few_windows() -> None:
     assert hypnogram_of(night(8), facts(stages)) is None
     assert why_no_hypnogram(night(50), facts(stages)) is None
     assert why_no_hypnogram(night(8), facts(("left", *stages[1:]))) is None
-    assert "The longest test recording has 8 windows" in str(
+    assert "the longest test recording has 8 windows" in str(
         why_no_hypnogram(night(8), facts(stages))
     )

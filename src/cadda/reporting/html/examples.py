@@ -1,4 +1,4 @@
-"""Before and after: signal and spectrum of the user's own windows."""
+"""Charts of example windows before and after each operation."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Panel:
-    """One operation."""
+    """Charts of one operation."""
 
     operation: str
-    summary: str
-    use: str
+    summary: str  # what it does
+    use: str  # how often and how strongly the policy applies it
     signal: Chart
     spectrum: Chart
 
 
 def panels_of(examples: Examples, sfreq: float) -> tuple[Panel, ...]:
-    """Draw what each operation does."""
+    """Draw signal and spectrum before and after each operation."""
     return tuple(_panel(examples, i, sfreq) for i in range(len(examples.operation)))
 
 
@@ -72,7 +72,7 @@ def _panel(examples: Examples, i: int, sfreq: float) -> Panel:
 def _signal_chart(
     before: Numbers, after: Numbers, ch_names: list[str], sfreq: float, title: str
 ) -> Chart:
-    """Draw the few seconds that change most."""
+    """Draw the seconds that change most."""
     part = _most_changed(before, after, round(SHOWN_SECONDS * sfreq))
     time = np.arange(before.shape[1])[part] / sfreq
     places = -SPACING * np.arange(len(ch_names))
@@ -117,7 +117,7 @@ def _spectrum_chart(
 
 
 def _most_changed(before: Numbers, after: Numbers, length: int) -> slice:
-    """Find the stretch in which most changes; the first if all are equal."""
+    """Return the segment that changes most; the first if all are equal."""
     n_times = before.shape[1]
     if n_times <= length:
         return slice(0, n_times)

@@ -1,4 +1,4 @@
-"""The hypnogram of one test night: what was predicted over what the expert said."""
+"""Hypnogram of a test recording: predicted and scored stages."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from cadda.reporting.records import DataFacts, Predictions
 __all__ = ["hypnogram_of", "why_no_hypnogram"]
 
 STAGES = ("W", "R", "N1", "N2", "N3")
-"""Names of the AASM, from top to bottom."""
+"""Stages of the AASM, from top to bottom."""
 
-FEWEST_WINDOWS = 20
-"""A recording with fewer shows no course of sleep."""
+MIN_WINDOWS = 20
+"""A hypnogram needs a recording with at least this number of windows."""
 
 HOUR = 3600
-FEWEST_HOURS = 2
-"""From here on the axis is in hours, below in minutes."""
+MIN_HOURS = 2
+"""Shorter recordings have an axis in minutes."""
 
 Span = tuple[float, float]
 
 
 def hypnogram_of(predictions: Predictions, data: DataFacts) -> Chart | None:
-    """Draw the longest recording among the test windows."""
+    """Draw the longest test recording; None if it is too short or has no sleep stages."""
     if not _is_sleep(data):
         return None
     subject, recording, night = _longest(predictions)
-    if len(night) < FEWEST_WINDOWS:
+    if len(night) < MIN_WINDOWS:
         return None
     order = night[np.argsort(predictions.position[night])]
     shown = [stage for stage in STAGES if stage in data.class_names]
@@ -50,19 +50,19 @@ def hypnogram_of(predictions: Predictions, data: DataFacts) -> Chart | None:
         lines,
         axis(spans[0]),
         tuple(Tick.of(-i, spans[1], stage) for i, stage in enumerate(shown)),
-        f"time ({unit}), windows one after the other",
+        f"time ({unit})",
         "night",
     )
 
 
 def why_no_hypnogram(predictions: Predictions, data: DataFacts) -> str | None:
-    """Say why there is no hypnogram where one would be expected."""
+    """Return why there is no hypnogram of sleep stages; None if there is one."""
     n_windows = len(_longest(predictions)[2])
-    if not _is_sleep(data) or n_windows >= FEWEST_WINDOWS:
+    if not _is_sleep(data) or n_windows >= MIN_WINDOWS:
         return None
     return (
-        f"The longest test recording has {count(n_windows, 'window')}; below {FEWEST_WINDOWS} "
-        "there is no course of sleep to draw as a hypnogram."
+        f"No hypnogram: the longest test recording has {count(n_windows, 'window')}, fewer than "
+        f"{MIN_WINDOWS}."
     )
 
 
@@ -71,7 +71,7 @@ def _is_sleep(data: DataFacts) -> bool:
 
 
 def _longest(predictions: Predictions) -> tuple[str, str, NDArray[np.int64]]:
-    """Find the recording with the most windows, and which these are."""
+    """Return subject, recording and windows of the recording with the most windows."""
     pairs = np.stack([predictions.subject, predictions.recording], axis=1)
     names, number, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     longest = int(counts.argmax())
@@ -80,15 +80,15 @@ def _longest(predictions: Predictions) -> tuple[str, str, NDArray[np.int64]]:
 
 
 def _scale(n_windows: int, seconds: float) -> tuple[str, float]:
-    """Choose the unit of time, and give the length of a window in it."""
-    if n_windows * seconds >= FEWEST_HOURS * HOUR:
+    """Return the unit of time, and the length of a window in it."""
+    if n_windows * seconds >= MIN_HOURS * HOUR:
         return "h", seconds / HOUR
     return "min", seconds / 60
 
 
 def _stairs(heights: NDArray[np.float64], step: float, spans: tuple[Span, Span]) -> str:
-    """Turn one height per window into stairs, with corners at changes only."""
+    """Return a step curve of a height per window, with corners at changes only."""
     starts = np.flatnonzero(np.diff(heights, prepend=np.nan))
     edges = np.append(starts, len(heights)) * step
     corners = np.repeat(edges, 2)[1:-1], np.repeat(heights[starts], 2)
-    return draw_line(*corners, *spans, most_points=len(corners[0]))
+    return draw_line(*corners, *spans, max_points=len(corners[0]))
