@@ -93,7 +93,7 @@ def test_studies(study: str, magnitudes: set[float], windows: Windows) -> None:
     changes = {"operations": "none"} | ({"magnitudes": "0.5,1"} if study == "magnitudes" else {})
     found = find_study(study)
     jobs = found.jobs(make_config(found, "quick", changes), windows)
-    assert {job["magnitude"] for job in jobs if job["operation"] == "drift"} == magnitudes
+    assert {job.magnitude for job in jobs if job.operation == "drift"} == magnitudes
 
 
 def test_report_and_policy_have_its_unit() -> None:
