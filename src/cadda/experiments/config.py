@@ -21,15 +21,16 @@ SCALES = ("quick", "cpu", "paper")
 Config = TypeVar("Config", bound=StudyConfig)
 
 
-# Values as users give them, which pydantic checks.
-def make_config(study: Study[Config, Any, Any], scale: str, settings: Mapping[str, Any]) -> Config:
+def make_config(
+    study: Study[Config, Any, Any], scale: str, settings: Mapping[str, object]
+) -> Config:
     """Combine the settings of a scale with the user's; raise `ValueError` if any is wrong."""
     if scale not in SCALES:
         raise ValueError(f"`scale` must be one of {', '.join(SCALES)}, got {scale!r}.")
     return study.config_type(**{**study.scales[scale], **settings})
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, object]:
     """Read settings by name from a TOML file, such as ``config.toml`` in a study's folder."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -227,7 +227,7 @@ def make_plan(
 def prepare(
     name: str,
     scale: str,
-    settings: Mapping[str, Any],  # Values as users give them, which pydantic checks.
+    settings: Mapping[str, object],
     data: str | Windows,
     read: Reader,
     on_progress: Callable[[int, int, str], None],

@@ -146,8 +146,7 @@ class Study(ABC, Generic[Config, Job, Result]):
     job_type: type[Job]
     result_type: type[Result]
 
-    # Plain values that `config_type` checks.
-    scales: ClassVar[Mapping[str, Mapping[str, Any]]]
+    scales: ClassVar[Mapping[str, Mapping[str, object]]]
     """What ``quick``, ``cpu`` and ``paper`` change of the default settings."""
 
     same_jobs_as: ClassVar[tuple[str, ...]] = ()

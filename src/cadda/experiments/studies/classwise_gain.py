@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from statistics import mean
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from matplotlib.figure import Figure
 
@@ -77,7 +77,7 @@ class ClasswiseGainStudy(Study[ClasswiseGainConfig, ClasswiseGainJob, TrainingSc
     config_type = ClasswiseGainConfig
     job_type = ClasswiseGainJob
     result_type = TrainingScores
-    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {
             "n_subjects": 6,
             "n_windows": 40,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from statistics import median
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from matplotlib.figure import Figure
 from pydantic import Field
@@ -47,7 +47,7 @@ class Compare(RaceStudy[CompareConfig, RaceJob]):
     config_type = CompareConfig
     job_type = RaceJob
     title = "Balanced accuracy on held-out subjects"
-    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {**race_scales(("adda",), ())["quick"], "stops": (0.2,), "n_folds": 2},
         "cpu": {},
         "paper": {"stops": (28800.0,)},

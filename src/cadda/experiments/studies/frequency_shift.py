@@ -6,7 +6,7 @@ Figure 1 of the paper: the peaks of N2 differ between people, by less than shift
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -84,7 +84,7 @@ class FrequencyShiftStudy(Study[FrequencyShiftConfig, FrequencyShiftJob, Frequen
     config_type = FrequencyShiftConfig
     job_type = FrequencyShiftJob
     result_type = FrequencyShiftResult
-    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {"n_subjects": 4, "n_windows": 40},
         "cpu": {"n_subjects": 24, "n_windows": 100},
         "paper": {"n_subjects": 83, "n_windows": 900},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import torch
 from matplotlib.figure import Figure
@@ -100,7 +100,7 @@ class IdentityFitStudy(Study[IdentityFitConfig, IdentityFitJob, IdentityFitResul
     config_type = IdentityFitConfig
     job_type = IdentityFitJob
     result_type = IdentityFitResult
-    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {
             "n_subjects": 2,
             "n_windows": 10,

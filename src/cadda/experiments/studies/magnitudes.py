@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from matplotlib.figure import Figure
 from pydantic import Field
@@ -60,7 +60,7 @@ class MagnitudesStudy(Study[MagnitudesConfig, OperationJob, TrainingScores]):
     config_type = MagnitudesConfig
     job_type = OperationJob
     result_type = TrainingScores
-    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {
             "n_subjects": 6,
             "n_windows": 20,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from matplotlib.figure import Figure
 from pydantic import Field
@@ -70,7 +70,7 @@ class ManualStudy(Study[ManualConfig, ManualJob, TrainingScores]):
     config_type = ManualConfig
     job_type = ManualJob
     result_type = TrainingScores
-    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {
             "n_subjects": 6,
             "n_windows": 20,

@@ -8,7 +8,7 @@ times; beside them ADDA and CADDA search by gradients.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -92,7 +92,7 @@ class MnistStudy(Study[MnistConfig, RaceJob, RaceResult]):
     config_type = MnistConfig
     job_type = RaceJob
     result_type = RaceResult
-    scales: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {
             "n_folds": 1,
             "per_class": 10,

@@ -8,7 +8,7 @@ of these policies by validation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from matplotlib.figure import Figure
 from pydantic import Field, field_validator
@@ -67,8 +67,7 @@ Config = TypeVar("Config", bound=RaceConfig)
 Job = TypeVar("Job", bound=RaceJob)
 
 
-# Plain values that `RaceConfig` checks.
-def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str, Any]]:
+def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str, object]]:
     """Return settings by scale: the quick scale has other methods."""
     return {
         "quick": {
