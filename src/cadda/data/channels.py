@@ -23,14 +23,14 @@ def find_channels(wanted: Sequence[str], available: Sequence[str], where: str) -
 
     Return the names in the recording, in the order wanted; `where` names it in messages.
     """
-    found = [_find_channel(name, available, where) for name in check_names("channels", wanted)]
-    for name, channel in zip(wanted, found, strict=True):
-        if found.count(channel) > 1:
+    matches = [_find_channel(name, available, where) for name in check_names("channels", wanted)]
+    for name, channel in zip(wanted, matches, strict=True):
+        if matches.count(channel) > 1:
             raise ValueError(
                 f"`channels` must be different from each other, but {name!r} and another name "
                 f"are both {channel!r} of {where}."
             )
-    return tuple(found)
+    return tuple(matches)
 
 
 def same_channels(first: Sequence[str], second: Sequence[str]) -> bool:

@@ -133,7 +133,7 @@ def _read(
     engine: str,
     on_progress: Progress,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], list[Quality]]:
-    """Read every recording, each from the cache if it is there."""
+    """Collect the selected windows of all recordings."""
     total = len(plan.recordings)
     n_windows = sum(int((recording.labels >= 0).sum()) for recording in plan.recordings)
     n_times = round(plan.preprocessing.seconds * plan.preprocessing.rate(plan.recordings[0].sfreq))
@@ -159,14 +159,14 @@ def _read(
 
 
 def _prepare_all(plan: ReadPlan, keys: _Keys | None, workers: Engine) -> Iterator[_Prepared]:
-    """Yield the windows of each recording, and write those to the cache that were not there."""
+    """Yield the windows of each recording, from the cache or preprocessed and then cached."""
     prepare = partial(_prepare, preprocessing=plan.preprocessing, hashed=keys is not None)
 
     def start(i: int) -> _Prepared | Future[_Prepared]:
         cached = None if keys is None else _load(keys.recordings[i], verify=keys.verify)
         return cached or workers.submit(prepare, plan.recordings[i])
 
-    # A few more than there are workers: none waits, and memory holds a few recordings only.
+    # One more than there are workers: none waits, and memory holds a few recordings only.
     waiting = map(start, range(len(plan.recordings)))
     ahead = deque(islice(waiting, workers.n_workers + 1))
     writing = keys

@@ -205,7 +205,7 @@ class _Draft:
         try:
             self._folder.rename(target)
         except OSError:
-            # Another process was faster, unless what is there is damaged.
+            # Another process was faster, unless its entry is damaged.
             try:
                 read_entry(target)
             except READ_ERRORS:
