@@ -62,6 +62,14 @@ def test_unknown_names_get_a_suggestion() -> None:
         Example(xyz=3)
 
 
+def test_positional_arguments() -> None:
+    assert Example(5, 7).limit == 7
+    with pytest.raises(TypeError, match="Example takes at most 7 arguments, got 8"):
+        Example(*[1] * 8)
+    with pytest.raises(TypeError, match="two values for `n_steps`"):
+        Example(5, n_steps=6)
+
+
 def test_settings_of_training_are_such_settings() -> None:
     with pytest.raises(ValueError, match=r"^`max_epochs` must be a valid integer, got 'x'\.$"):
         TrainingSettings(max_epochs="x")  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Annotated, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
@@ -40,8 +40,8 @@ Kind = TypeVar("Kind")
 def validated_dataclass(kind: type[Kind]) -> type[Kind]:
     """Make a class of settings: a frozen dataclass whose fields are validated by their types.
 
-    Numbers, booleans and None may also be text. A wrong value raises `ValueError`
-    with one sentence; an unknown name raises `TypeError`.
+    Numbers, booleans and None may also be text. A wrong value raises `ValueError` with one
+    sentence; an unknown name raises `TypeError`.
     """
     made = pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))(kind)
     fields = {field.name: field for field in dataclasses.fields(made)}
@@ -49,7 +49,7 @@ def validated_dataclass(kind: type[Kind]) -> type[Kind]:
 
     @wraps(init)
     def validated(self: Kind, *args: object, **values: object) -> None:
-        values |= dict(zip(fields, args, strict=False))
+        values |= _by_name(kind.__name__, list(fields), args, values)
         types = {name: field.annotation for name, field in made.__pydantic_fields__.items()}
         try:
             init(self, **read_none(values, types))
@@ -64,6 +64,18 @@ def validated_dataclass(kind: type[Kind]) -> type[Kind]:
     return cast("type[Kind]", made)
 
 
+def _by_name(
+    kind: str, names: Sequence[str], args: Sequence[object], values: Collection[str]
+) -> dict[str, object]:
+    """Return positional arguments by name; raise `TypeError` as Python does."""
+    if len(args) > len(names):
+        raise TypeError(f"{kind} takes at most {len(names)} arguments, got {len(args)}.")
+    positional = dict(zip(names, args, strict=False))
+    for name in positional.keys() & set(values):
+        raise TypeError(f"{kind} got two values for `{name}`.")
+    return positional
+
+
 def _as_argument_error(error: ValidationError, known: Collection[str]) -> ValueError | TypeError:
     text = f"{describe_error(error, known=known)}."
     is_unknown = any(map(is_unknown_name, error.errors(include_url=False)))
@@ -73,9 +85,13 @@ def _as_argument_error(error: ValidationError, known: Collection[str]) -> ValueE
 def read_none(values: Mapping[str, object], types: Mapping[str, object]) -> dict[str, object]:
     """Replace the word for None by None in the fields whose types allow None."""
     return {
-        name: None if value == NONE_WORD and type(None) in get_args(types.get(name)) else value
+        name: None if _is_none(value) and type(None) in get_args(types.get(name)) else value
         for name, value in values.items()
     }
+
+
+def _is_none(value: object) -> bool:
+    return isinstance(value, str) and value == NONE_WORD
 
 
 def split_commas(value: object) -> object:
