@@ -82,9 +82,17 @@ def check_same(one: SearchResult, other: SearchResult) -> None:
     assert one.schedule == other.schedule
 
 
-@pytest.mark.parametrize("engine", ["processes:2", "dask:local:2"])
-def test_every_engine_finds_the_same(engine: str) -> None:
-    check_same(run(), run(engine=engine))
+@pytest.fixture(scope="module")
+def serial() -> SearchResult:
+    return run()
+
+
+# Processes are in `test_a_killed_worker_costs_a_retry` too.
+@pytest.mark.parametrize(
+    "engine", [pytest.param("processes:2", marks=pytest.mark.slow), "dask:local:2"]
+)
+def test_every_engine_finds_the_same(engine: str, serial: SearchResult) -> None:
+    check_same(serial, run(engine=engine))
 
 
 @pytest.mark.slow
@@ -94,10 +102,10 @@ def test_every_method_finds_the_same_on_every_engine(method: str, engine: str) -
     check_same(run(method), run(method, engine=engine))
 
 
-def test_proposals_differ_between_seeds_and_learn_from_the_past() -> None:
-    one, again, other = (trials_of(run(seed=seed)) for seed in (0, 0, 1))
-    assert one == again
-    assert one != other
+def test_the_seed_decides(serial: SearchResult) -> None:
+    again, other = (trials_of(run(seed=seed)) for seed in (0, 1))
+    assert trials_of(serial) == again
+    assert trials_of(serial) != other
 
 
 def plain_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
@@ -186,7 +194,7 @@ def test_a_trial_that_was_told_but_not_saved_is_not_repeated(
     assert len(trials_of(result)) == 7
 
 
-def test_a_killed_worker_costs_a_retry(tmp_path: Path) -> None:
+def test_a_killed_worker_costs_a_retry(tmp_path: Path, serial: SearchResult) -> None:
     driver, marker = os.getpid(), tmp_path / "killed"
 
     def fragile(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
@@ -197,7 +205,7 @@ def test_a_killed_worker_costs_a_retry(tmp_path: Path) -> None:
 
     result = run(model=fragile, engine="processes:2")
     assert marker.exists()
-    assert trials_of(result) == trials_of(run())
+    check_same(serial, result)
 
 
 def test_failures_are_told_and_do_not_end_the_search(tmp_path: Path) -> None:
@@ -265,8 +273,9 @@ def test_nothing_is_printed_and_no_log_level_changed(
     assert logging.getLogger("optuna").level == level
 
 
-def test_time_can_run_out() -> None:
-    result = run(budget=1000, max_seconds=0.5, engine="processes:2")
+@pytest.mark.parametrize("engine", ["serial", pytest.param("processes:2", marks=pytest.mark.slow)])
+def test_time_can_run_out(engine: str) -> None:
+    result = run(budget=1000, max_seconds=0.5, engine=engine)
     assert 1 <= len(result.history) < 1000
 
 
@@ -305,9 +314,12 @@ def test_the_start_says_what_is_counted() -> None:
     def note(event: object) -> None:
         if isinstance(event, SearchStart):
             started.append(event)
+            raise Killed
 
-    run(budget=1, on_event=note, engine="processes:2", trials_at_once=1)
-    run("randaugment", budget=1, on_event=note, classwise=True)
+    with pytest.raises(Killed):
+        run(on_event=note, engine="processes:2", trials_at_once=1)
+    with pytest.raises(Killed):
+        run("randaugment", on_event=note, classwise=True)
     assert started[0].unit == "trial"
     assert started[0].log10_policies == pytest.approx(10 * 2.5185, abs=1e-3)
     assert started[0].warnings[0].startswith("2 workers, but `trials_at_once`=1")
