@@ -16,7 +16,7 @@ import torch
 
 from cadda import Windows
 from cadda.cli.app import main
-from cadda.cli.experiment_display import print_table
+from cadda.cli.studies import print_table
 from cadda.experiments.registry import STUDIES
 from cadda.experiments.tables import ResultTable
 

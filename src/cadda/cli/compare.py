@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,7 @@ from cadda.cli.options import (
     Seed,
     parse_names,
 )
-from cadda.cli.study_runs import run_and_print
+from cadda.cli.studies import run_and_print
 
 __all__ = ["compare"]
 
@@ -56,10 +56,10 @@ def compare(
 
     Example: cadda compare night-epo.fif.gz --methods none,adda,cadda,autoaugment --folds 5
     """
-    settings: dict[str, Any] = {
+    settings: dict[str, object] = {
         "methods": methods,
         "n_folds": n_folds,
-        "stops": (seconds,),
+        "stops": [seconds],
         "model": model,
         "operations": parse_names(operations),
         "max_epochs": training.max_epochs,
@@ -74,6 +74,6 @@ def compare(
         out=out,
         engine=engine,
         formats=["png"],
-        reading=read_options.reading(data),
+        read=read_options.read,
         as_json=as_json,
     )

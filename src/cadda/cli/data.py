@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -46,11 +47,13 @@ def info(
             on_progress=on_progress,
         )
         windows, quality = read_with_quality(data, options)
-    report = _report(windows, quality)
+    summary = _summarise(windows, quality)
     if as_json:
-        typer.echo(json.dumps({"data": str(data), **report}, indent=1, ensure_ascii=False))
+        typer.echo(
+            json.dumps({"data": str(data), **asdict(summary)}, indent=1, ensure_ascii=False)
+        )
     else:
-        _print_report(windows, report, drop_bad=select.drop_bad)
+        _print_summary(windows, summary, drop_bad=select.drop_bad)
 
 
 def fetch(
@@ -139,34 +142,49 @@ def _numbers(argument: str, text: str) -> list[int]:
     return numbers
 
 
-def _report(windows: Windows, quality: Quality) -> dict[str, Any]:
+@dataclass(frozen=True)
+class DataSummary:
+    """What `cadda data info` shows; counts are by class."""
+
+    n_windows: int
+    seconds: float  # of a window
+    sfreq: float
+    channels: list[str]
+    classes: dict[str, int]
+    subjects: dict[str, dict[str, int]]
+    n_recordings: int
+    n_bad: int
+    n_clipped: int
+    amplitude: dict[str, float]  # standard deviation within a window, by channel
+    operations: list[str]
+    left_out: dict[str, str]  # reasons by operation
+
+
+def _summarise(windows: Windows, quality: Quality) -> DataSummary:
     from cadda import operation_pool
 
     pool = operation_pool(windows)
-    by_subject = {
-        subject: windows.of_subjects([subject]).class_counts().tolist()
-        for subject in windows.subjects
-    }
-    return {
-        "n_windows": len(windows),
-        "seconds": windows.n_times / windows.sfreq,
-        "sfreq": windows.sfreq,
-        "channels": list(windows.ch_names),
-        "classes": dict(zip(windows.class_names, windows.class_counts().tolist(), strict=True)),
-        "subjects": {
-            subject: dict(zip(windows.class_names, counts, strict=True))
-            for subject, counts in by_subject.items()
-        },
-        "n_recordings": len(set(zip(windows.subject, windows.recording, strict=True))),
-        "n_bad": quality.n_bad,
-        "n_clipped": quality.n_clipped,
-        "amplitude": dict(zip(windows.ch_names, quality.amplitude, strict=True)),
-        "operations": list(pool.names),
-        "left_out": dict(pool.left_out),
-    }
+
+    def count(part: Windows) -> dict[str, int]:
+        return dict(zip(windows.class_names, part.class_counts().tolist(), strict=True))
+
+    return DataSummary(
+        n_windows=len(windows),
+        seconds=windows.n_times / windows.sfreq,
+        sfreq=windows.sfreq,
+        channels=list(windows.ch_names),
+        classes=count(windows),
+        subjects={name: count(windows.of_subjects([name])) for name in windows.subjects},
+        n_recordings=len(set(zip(windows.subject, windows.recording, strict=True))),
+        n_bad=quality.n_bad,
+        n_clipped=quality.n_clipped,
+        amplitude=dict(zip(windows.ch_names, quality.amplitude, strict=True)),
+        operations=list(pool.names),
+        left_out=dict(pool.left_out),
+    )
 
 
-def _print_report(windows: Windows, report: dict[str, Any], *, drop_bad: bool) -> None:
+def _print_summary(windows: Windows, summary: DataSummary, *, drop_bad: bool) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -176,27 +194,27 @@ def _print_report(windows: Windows, report: dict[str, Any], *, drop_bad: bool) -
     table = Table("subject", *map(escape, windows.class_names), "all")
     for column in table.columns[1:]:
         column.justify = "right"
-    subjects = list(report["subjects"].items())
+    subjects = list(summary.subjects.items())
     for subject, counts in subjects[:MAX_SUBJECTS]:
         table.add_row(escape(subject), *map(str, counts.values()), str(sum(counts.values())))
     if len(subjects) > MAX_SUBJECTS:
         table.add_row(f"and {len(subjects) - MAX_SUBJECTS} more")
     table.add_section()
-    counts = report["classes"].values()
-    table.add_row("all", *map(str, counts), str(sum(counts)))
+    totals = summary.classes.values()
+    table.add_row("all", *map(str, totals), str(sum(totals)))
     console.print(table)
-    for line in _lines(report, drop_bad=drop_bad):
+    for line in _lines(summary, drop_bad=drop_bad):
         console.print(line, markup=False)
 
 
-def _lines(report: dict[str, Any], *, drop_bad: bool) -> Iterator[str]:
-    amplitudes = (f"{name} {_amplitude(value)}" for name, value in report["amplitude"].items())
+def _lines(summary: DataSummary, *, drop_bad: bool) -> Iterator[str]:
+    amplitudes = (f"{name} {_amplitude(value)}" for name, value in summary.amplitude.items())
     yield f"amplitude (standard deviation within a window): {', '.join(amplitudes)}"
     hint = ", dropped" if drop_bad else ", not counted above; drop them with --drop-bad"
-    yield f"windows with NaN or a flat channel: {report['n_bad']}{hint if report['n_bad'] else ''}"
-    yield f"windows with a clipped channel: {report['n_clipped']}"
-    yield f"operations ({len(report['operations'])}): {', '.join(report['operations'])}"
-    for name, reason in report["left_out"].items():
+    yield f"windows with NaN or a flat channel: {summary.n_bad}{hint if summary.n_bad else ''}"
+    yield f"windows with a clipped channel: {summary.n_clipped}"
+    yield f"operations ({len(summary.operations)}): {', '.join(summary.operations)}"
+    for name, reason in summary.left_out.items():
         yield f"not applicable: {name}, {reason}"
 
 

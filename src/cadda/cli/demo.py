@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cadda.cli.commands import command_line
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 __all__ = ["demo"]
 
@@ -45,8 +48,8 @@ def demo(
         f"Simulating the sleep of {n_subjects} subjects: two channels, five stages, individual "
         "rhythms and noise …"
     )
-    arguments: dict[str, Any] = {"n_subjects": n_subjects, "n_windows": N_WINDOWS, "seed": 0}
-    windows = simulate_sleep(**arguments)
+    arguments: dict[str, JsonValue] = {"n_subjects": n_subjects, "n_windows": N_WINDOWS, "seed": 0}
+    windows = simulate_sleep(n_subjects, N_WINDOWS, seed=0)
     typer.echo(
         "Searching with CADDA for the augmentation of each sleep stage with which a small network "
         "generalises best to other subjects …"

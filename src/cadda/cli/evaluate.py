@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cadda.cli.options import AsJson, Data, ReadingOptions, read
+from cadda.cli.options import AsJson, Data, ReadingOptions
 
 __all__ = ["evaluate"]
 
@@ -37,7 +37,7 @@ def evaluate(
     from cadda.api.evaluate import evaluate_run
     from cadda.cli.display import print_scores
 
-    windows = read(read_options.reading(data))
+    windows = read_options.read(data)
     scores, n_subjects = evaluate_run(
         run, windows, skip_seen=skip_seen, different_subjects=different_subjects
     )

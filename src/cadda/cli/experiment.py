@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cadda.cli.commands import add_command
-from cadda.cli.experiment_display import print_plan, print_progress, print_studies
 from cadda.cli.options import AsJson, Engine, ReadingOptions, parse_settings
-from cadda.cli.study_runs import (
+from cadda.cli.studies import (
     counts,
-    make_reader,
+    print_plan,
+    print_progress,
     print_result,
+    print_studies,
     run_and_print,
     simulation_bar,
 )
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 __all__ = ["app"]
 
@@ -103,7 +107,7 @@ def plan(
             scale=scale,
             settings=_settings(config, settings, model),
             out=out,
-            read=make_reader(read_options.reading(Path(data))),
+            read=read_options.read,
             on_progress=simulation_bar(data, stack),
         )
     made, progress = planned.plan, planned.progress
@@ -145,7 +149,7 @@ def run(
         out=out,
         engine=engine,
         formats=formats or ["png"],
-        reading=read_options.reading(Path(data)),
+        read=read_options.read,
         as_json=as_json,
     )
 
@@ -177,7 +181,7 @@ def figure(name: Name, out: Out = None, formats: Formats = None, as_json: AsJson
 # Settings as users give them, which the study checks.
 def _settings(
     config: Path | None, settings: list[str] | None, model: str | None
-) -> dict[str, Any]:
+) -> dict[str, JsonValue]:
     """Return the settings that differ from the scale's."""
     from cadda.experiments.config import read_toml
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,10 @@ import typer
 from cadda.cli.display import progress_bar
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from cadda.data.windows import Windows
+    from cadda.reporting.records import Reading
 
 __all__ = [
     "AsJson",
@@ -32,7 +34,6 @@ __all__ = [
     "SplitOptions",
     "parse_names",
     "parse_settings",
-    "read",
 ]
 
 Data = Annotated[
@@ -115,20 +116,35 @@ class ReadingOptions(SelectionOptions):
         ),
     ] = "auto"
 
-    def reading(self, source: Path) -> dict[str, Any]:
-        """Return the call that reads the windows, as plain data for the run folder."""
-        given = {
-            "source": str(source),
+    def arguments(self) -> dict[str, JsonValue]:
+        """Return the arguments of `cadda.read_windows` beside the source."""
+        given: dict[str, JsonValue] = {
             "subject": self.subject,
-            "channels": parse_names(self.channels),
-            "classes": parse_names(self.classes),
+            "channels": _json_list(parse_names(self.channels)),
+            "classes": _json_list(parse_names(self.classes)),
             "min_windows": self.min_windows,
         }
-        arguments = {name: value for name, value in given.items() if value is not None} | {
+        return {name: value for name, value in given.items() if value is not None} | {
             "standardise": None if self.standardise == "none" else self.standardise,
             "on_bad": "drop" if self.drop_bad else "raise",
         }
-        return {"function": "cadda.read_windows", "arguments": arguments}
+
+    def reading(self, source: Path) -> Reading:
+        """Return the call that reads the windows, as the run folder records it."""
+        from cadda.reporting.records import Reading
+
+        return Reading("cadda.read_windows", {"source": str(source), **self.arguments()})
+
+    def read(self, source: str | Path | Windows) -> Windows:
+        """Read windows, with a progress bar, or select from windows."""
+        from cadda.data.io.read import read_windows
+
+        # Windows in memory take no time, and a terminal cannot show two bars at once.
+        in_memory = not isinstance(source, str | Path)
+        # Values that typer has checked, for arguments of several types.
+        arguments: dict[str, Any] = self.arguments()
+        with nullcontext() if in_memory else progress_bar("Reading") as on_progress:
+            return read_windows(source, **arguments, on_progress=on_progress)
 
 
 @dataclass(frozen=True)
@@ -161,24 +177,18 @@ class EarlyStopping:
     ] = 30
 
 
-def read(reading: Mapping[str, Any]) -> Windows:
-    """Read windows as `ReadingOptions.reading` describes, with a progress bar."""
-    from cadda.data.io.read import read_windows
-
-    # Windows in memory take no time, and a terminal cannot show two bars at once.
-    in_memory = not isinstance(reading["arguments"]["source"], str)
-    with nullcontext() if in_memory else progress_bar("Reading") as on_progress:
-        return read_windows(**reading["arguments"], on_progress=on_progress)
-
-
 def parse_names(text: str | None) -> list[str] | None:
     """Return the names in a list separated by commas; None stays None."""
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def parse_settings(texts: list[str]) -> dict[str, Any]:
+def _json_list(names: list[str] | None) -> list[JsonValue] | None:
+    return None if names is None else [*names]
+
+
+def parse_settings(texts: list[str]) -> dict[str, JsonValue]:
     """Return the settings given as ``--set name=value``; values are JSON, or else text."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, JsonValue] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:

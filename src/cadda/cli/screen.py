@@ -22,7 +22,6 @@ from cadda.cli.options import (
     Seed,
     SplitOptions,
     parse_names,
-    read,
 )
 from cadda.exceptions import RunError
 
@@ -80,7 +79,7 @@ def screen(
     from cadda.tracking import ScreeningDisplay
 
     _check_out(out)
-    windows = read(read_options.reading(data))
+    windows = read_options.read(data)
     train_part, valid_part, _ = windows.split(valid=split.valid, test=split.test, seed=seed)
     folder = make_folder(out)
     if not as_json:

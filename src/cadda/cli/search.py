@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,6 @@ from cadda.cli.options import (
     SplitOptions,
     parse_names,
     parse_settings,
-    read,
 )
 
 if TYPE_CHECKING:
@@ -94,17 +93,15 @@ def search(
     Example: cadda search night-epo.fif.gz --method cadda --out run
     """
     from cadda.api.search_run import run_search
-    from cadda.reporting.records import Reading
     from cadda.runs.report import write_report
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, tee
     from cadda.training import TrainingSettings
 
     chosen = parse_settings(settings or [])
-    reading = read_options.reading(data)
     try:
         with recorded_session(out, command_line()) as session:
-            windows = read(reading)
+            windows = read_options.read(data)
             with SearchDisplay(repr(windows)) as display:
                 outcome = run_search(
                     windows,
@@ -128,7 +125,7 @@ def search(
                     engine=engine,
                     resume=resume,
                     data=str(data),
-                    reading=Reading(**reading),
+                    reading=read_options.reading(data),
                     on_event=tee(session, display),
                     **chosen,
                 )
@@ -148,7 +145,7 @@ def search(
         typer.echo(f"Open the report in a browser: {report.path}")
 
 
-def summary_of(outcome: SearchRun) -> dict[str, Any]:
+def summary_of(outcome: SearchRun) -> dict[str, object]:
     """Return policy, scores with and without it, and time for ``--json``."""
     baseline = outcome.scores.without_augmentation
     return {

@@ -20,7 +20,6 @@ from cadda.cli.options import (
     ReadingOptions,
     Seed,
     SplitOptions,
-    read,
 )
 
 __all__ = ["train"]
@@ -68,16 +67,14 @@ def train(
     from cadda.api.training_run import run_training
     from cadda.cli.display import count_test_subjects, print_scores
     from cadda.policies.schedule import load_policy
-    from cadda.reporting.records import Reading
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
     from cadda.training import TrainingSettings
 
     spec = None if policy is None else load_policy(policy)
-    reading = read_options.reading(data)
     try:
         with recorded_session(out, command_line()):
-            windows = read(reading)
+            windows = read_options.read(data)
             if not as_json:
                 typer.echo(repr(windows))
             with TrainingDisplay(training.patience) as display:
@@ -101,7 +98,7 @@ def train(
                     ),
                     device=device,
                     on_event=display,
-                    reading=Reading(**reading),
+                    reading=read_options.reading(data),
                 )
     except KeyboardInterrupt:
         typer.echo(
