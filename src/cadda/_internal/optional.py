@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import packages_distributions, version
 
 __all__ = ["Probe", "probe"]
@@ -33,5 +35,11 @@ def probe(name: str) -> Probe:
         first_line = str(error).strip().partition("\n")[0]
         return Probe(name, None, f"{type(error).__name__}: {first_line}")
     # What is imported as sklearn is installed as scikit-learn.
-    distributions = packages_distributions().get(name, [name])
+    distributions = _distributions().get(name, [name])
     return Probe(name, version(distributions[0]), None)
+
+
+@cache
+def _distributions() -> Mapping[str, Sequence[str]]:
+    """Return distributions by import name; finding them reads the metadata of all packages."""
+    return packages_distributions()

@@ -21,7 +21,7 @@ from cadda.cli.studies import (
 )
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    pass
 
 __all__ = ["app"]
 
@@ -181,11 +181,11 @@ def figure(name: Name, out: Out = None, formats: Formats = None, as_json: AsJson
 # Settings as users give them, which the study checks.
 def _settings(
     config: Path | None, settings: list[str] | None, model: str | None
-) -> dict[str, JsonValue]:
+) -> dict[str, object]:
     """Return the settings that differ from the scale's."""
     from cadda.experiments.config import read_toml
 
-    given = {} if config is None else read_toml(config)
+    given: dict[str, object] = {} if config is None else {**read_toml(config)}
     given |= {} if model is None else {"model": model}
     return given | parse_settings(settings or [])
 
