@@ -283,7 +283,7 @@ def test_a_model_that_gives_nan_is_not_said_to_diverge() -> None:
 
 
 def test_diverging_training_says_so() -> None:
-    with pytest.raises(TrainingError, match="the training itself diverged; try a smaller `lr`"):
+    with pytest.raises(TrainingError, match="training diverged; try a smaller `lr`"):
         train(problem(), settings(lr=1e30))
 
 

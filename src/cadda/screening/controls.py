@@ -1,6 +1,6 @@
-"""Operations that destroy a window: what a helpful operation must be better than.
+"""Operations that destroy a window: a helpful operation must be better.
 
-A model that begins to overfit is too sure of itself, and whatever makes it less sure lowers its
+A model that begins to overfit is over-confident, and whatever makes it less so lowers its
 validation loss, noise included. These controls show how much of a reward comes from that alone.
 They are no augmentations, so neither the catalogue nor any pool has them.
 """
@@ -19,12 +19,12 @@ from cadda.operations.base import Draw, Operation
 __all__ = ["BlockShuffle", "WhiteNoise", "destructive_controls"]
 
 BLOCK_SECONDS = 0.1
-FEWEST_BLOCKS = 4
-"""Blocks that a window is cut into, however short it is."""
+MIN_BLOCKS = 4
+"""Smallest number of blocks that a window is split into."""
 
 
 class WhiteNoise(Operation):
-    """Put white noise in the place of the signal, with the power that each channel has."""
+    """Replace the signal by white noise of the power of each channel."""
 
     name = "white_noise"
     has_magnitude = False
@@ -40,7 +40,7 @@ class WhiteNoise(Operation):
 
 @dataclass(frozen=True)
 class BlockShuffle(Operation):
-    """Cut the window into short blocks and put them together in random order.
+    """Split the window into short blocks and join them in random order.
 
     All channels share the order. What is left over at the end, shorter than a block, stays there.
 
@@ -70,11 +70,11 @@ class BlockShuffle(Operation):
         return x.gather(-1, index[:, None].expand_as(x))
 
     def _length(self, x: Tensor) -> int:
-        return max(1, min(round(self.seconds * self.sfreq), x.shape[-1] // FEWEST_BLOCKS))
+        return max(1, min(round(self.seconds * self.sfreq), x.shape[-1] // MIN_BLOCKS))
 
 
 def destructive_controls(sfreq: float) -> tuple[Operation, ...]:
-    """Make the controls that every screening runs beside the operations.
+    """Make the controls of a screening.
 
     Parameters
     ----------

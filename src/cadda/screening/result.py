@@ -50,7 +50,7 @@ class Screening:
     independent: tuple[str, str]
     accuracy: float
     left_out: dict[str, str]
-    settings: dict[str, Any]
+    settings: JsonObject
 
     @property
     def class_names(self) -> tuple[str, ...]:

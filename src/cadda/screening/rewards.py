@@ -17,8 +17,8 @@ at random.
   swing around it, each batch agrees with validation on the way back, and a window that looks
   unlike the others takes no part in that: whatever is unfamiliar would seem harmful.
 - Validation logits are divided by their best **temperature** if it is above 1, found on all
-  validation windows at the beginning of each turn through the parts. A model that overfits is too
-  sure of itself, and without this an operation that contradicts what the model believes, right or
+  validation windows at the beginning of each turn through the parts. A model that overfits is
+  over-confident, and without this an operation that contradicts what the model believes, right or
   wrong, was rewarded even for validation labels that had been dealt out at random.
 """
 
@@ -199,7 +199,7 @@ class _Screener:
         )
 
     def _train(self, x: Tensor, y: Tensor) -> int:
-        """Do one step of Adam, update the mean weights, and return the number of right windows."""
+        """Run one step of Adam, update the mean weights, and count the right windows."""
         self.step += 1
         self.model.train()
         with seeded(self.seeds.integer("dropout", step=self.step), x.device):

@@ -46,7 +46,7 @@ TABLES = ("applied", "share", "probability", "magnitude")
 
 
 def _ignore(event: object) -> None:
-    """Do nothing with an event."""
+    """Ignore an event."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class SearchRunner(ABC):
 
     @abstractmethod
     def advance(self) -> SearchEpoch | TrialEnd:
-        """Do the next epoch or trial; adds to `epoch` and `seconds`."""
+        """Run the next epoch or trial; adds to `epoch` and `seconds`."""
 
     def best_epoch(self) -> int:
         """Return the epoch or trial of the best policy so far."""

@@ -1,4 +1,4 @@
-"""Windows whose right augmentation is known, class by class, because it was planted."""
+"""Windows whose right augmentation is known, class by class."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class SearcherContract(ABC):
         assert "seed" in method.setting_names, "the settings must have a field `seed`."
 
     def test_settings_are_validated(self) -> None:
-        """Unknown settings are refused by name, and resolved ones can be written as JSON."""
+        """Unknown settings are refused by name, and resolved settings can be written as JSON."""
         method = find_method(self.method)
         settings = method.resolve_settings(self.settings, seed=3)
         assert is_dataclass(settings), "`settings_class` must be a dataclass."

@@ -1,4 +1,4 @@
-"""How a training step uses a policy, and what to say when it goes wrong."""
+"""How a training step applies a policy, and explains a failure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scheduled(Protocol):
     """A policy that changes from epoch to epoch."""
 
     def at_epoch(self, epoch: int) -> Replayable:
-        """Give what to apply in an epoch, counted from 1."""
+        """Return the policy of an epoch, counted from 1."""
 
 
 @runtime_checkable
@@ -49,15 +49,10 @@ Augmentation: TypeAlias = (
 
 
 class Augmenter:
-    """Augments batches, and can say what was done to the last one if it went wrong.
+    """Augments batches, and remembers the last draw to explain a failure.
 
-    Parameters
-    ----------
-    policy : Policy | callable | None
-        What to apply; None leaves windows as they are.
-    copies : int | None
-        0 replaces each window by an augmented one; k keeps it and adds k augmented copies; None
-        adds one for a class-wise policy only.
+    With `copies` = 0 each window is replaced by an augmented window; with k, it is kept and k
+    augmented copies are added; None adds one copy for a class-wise policy only.
     """
 
     def __init__(self, policy: Augmentation | None, copies: int | None = None) -> None:
@@ -69,33 +64,12 @@ class Augmenter:
         self._last_draw: Any = None
 
     def start_epoch(self, epoch: int) -> None:
-        """Take the policy of an epoch, if it changes from one to the next.
-
-        Parameters
-        ----------
-        epoch : int
-            Number of the epoch, from 1.
-        """
+        """Switch to the policy of an epoch, if the policy changes between epochs."""
         if isinstance(self.source, Scheduled):
             self.policy = self.source.at_epoch(epoch)
 
     def __call__(self, x: Tensor, y: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
-        """Augment one batch.
-
-        Parameters
-        ----------
-        x : Tensor
-            Windows.
-        y : Tensor
-            Labels.
-        generator : torch.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        x, y : Tensor
-            What to train on.
-        """
+        """Augment one batch."""
         if self.policy is None:
             return x, y
         if not self.copies:
@@ -105,25 +79,12 @@ class Augmenter:
         return torch.cat([x, augmented]), torch.cat([y, labels])
 
     def explain(self, x: Tensor, *, untrained: bool) -> str:
-        """Say why the loss of the last batch is not finite, as far as its windows tell.
-
-        Parameters
-        ----------
-        x : Tensor
-            The last batch, as augmented.
-        untrained : bool
-            Whether it was the first batch that the model ever saw.
-
-        Returns
-        -------
-        str
-            The end of a sentence.
-        """
+        """Explain why the loss of the last batch, as augmented, is not finite; ends a sentence."""
         broken = (~x.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
         if not broken and untrained:
             return "the model gives NaN or infinite logits for finite windows before any training"
         if not broken:
-            return "the windows are finite, so the training itself diverged; try a smaller `lr`"
+            return "the windows are finite, so training diverged; try a smaller `lr`"
         window, names = broken[0], []
         n_unchanged = len(x) // (self.copies + 1) if self.copies else 0
         if isinstance(self.policy, Replayable) and window >= n_unchanged:

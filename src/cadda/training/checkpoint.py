@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch import nn
@@ -19,6 +19,7 @@ from cadda.training.augmenter import Augmentation
 __all__ = [
     "Fingerprint",
     "State",
+    "Stateful",
     "load_checkpoint",
     "model_digest",
     "policy_digest",
@@ -28,6 +29,17 @@ __all__ = [
 # State dicts of torch's modules and optimizers nest tensors and plain values of any type.
 State: TypeAlias = dict[str, Any]
 """Tensors and plain values that `torch.save` writes and ``weights_only`` loading reads."""
+
+
+class Stateful(Protocol):
+    """A module, an optimizer, or whatever else has a state."""
+
+    def state_dict(self) -> State:
+        """Return the state."""
+
+    def load_state_dict(self, state: State, /) -> object:
+        """Restore a state."""
+
 
 Fingerprint: TypeAlias = Mapping[str, object]
 """What a checkpoint belongs to, by name: plain values, or digests of more."""

@@ -38,7 +38,7 @@ class Scores:
     confusion: NDArray[np.int64]
 
     def to_dict(self) -> dict[str, object]:
-        """Give the scores as plain data.
+        """Return the scores as plain data.
 
         Returns
         -------
@@ -56,22 +56,7 @@ class Scores:
 
 
 def score(y_true: ArrayLike, y_pred: ArrayLike, class_names: tuple[str, ...]) -> Scores:
-    """Score predicted labels.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_windows,)
-        True labels.
-    y_pred : array-like of shape (n_windows,)
-        Predicted labels.
-    class_names : tuple of str
-        Names of the classes, in the order of the labels.
-
-    Returns
-    -------
-    Scores
-        The scores.
-    """
+    """Score predicted labels."""
     n_classes = len(class_names)
     pairs = np.asarray(y_true, dtype=np.int64) * n_classes + np.asarray(y_pred, dtype=np.int64)
     confusion = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
@@ -85,18 +70,9 @@ def score(y_true: ArrayLike, y_pred: ArrayLike, class_names: tuple[str, ...]) ->
 
 
 def scores_of(confusion: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
-    """Compute scores of many confusion matrices at once.
+    """Compute scores of confusion matrices (..., n_classes, n_classes), rows being the truth.
 
-    Parameters
-    ----------
-    confusion : array of shape (..., n_classes, n_classes)
-        Counts; rows are the truth, columns the predictions. None may be without any window.
-
-    Returns
-    -------
-    dict of str to array
-        Scores by their names in `Scores`, of shape (...); ``f1_per_class`` has a last axis of
-        classes.
+    The scores have the names of `Scores` and shape (...); ``f1_per_class`` has an axis more.
     """
     hits = np.diagonal(confusion, axis1=-2, axis2=-1)
     true, predicted = confusion.sum(-1), confusion.sum(-2)
@@ -116,6 +92,6 @@ def scores_of(confusion: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
 
 
 def _mean_where(counts: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the mean over the classes that count."""
+    """Return the mean over the classes that count."""
     mean: NDArray[np.float64] = np.where(counts, values, 0.0).sum(-1) / counts.sum(-1)
     return mean

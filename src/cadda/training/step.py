@@ -29,7 +29,7 @@ def descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
 def class_weights(
     y: Tensor, n_classes: int, settings: TrainingSettings, device: torch.device
 ) -> Tensor | None:
-    """Return the inverse frequency of each class, 0 for absent ones; None if all count alike."""
+    """Return the inverse frequency of classes, 0 for absent classes; None if all count alike."""
     if not settings.class_weights:
         return None
     counts = torch.bincount(y, minlength=n_classes)

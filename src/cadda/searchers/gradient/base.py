@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 from torch import Tensor, nn
 
 from cadda.policies.relaxed.base import RelaxedPolicy
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import SearchStep
-from cadda.training.checkpoint import State
+from cadda.training.checkpoint import State, Stateful
 from cadda.training.problem import Problem
 
 __all__ = ["Searcher"]
@@ -42,7 +41,7 @@ class Searcher(ABC):
 
     @abstractmethod
     def step(self) -> SearchStep:
-        """Do one step.
+        """Run one step.
 
         Returns
         -------
@@ -50,13 +49,12 @@ class Searcher(ABC):
             Losses and reward.
         """
 
-    # Modules and optimizers share no type that has a state.
     @abstractmethod
-    def _parts(self) -> dict[str, Any]:
+    def _parts(self) -> dict[str, Stateful]:
         """Return what has a state of its own, by name."""
 
     def run(self) -> Iterator[SearchStep]:
-        """Do steps without end.
+        """Run steps without end.
 
         Yields
         ------

@@ -25,7 +25,7 @@ from cadda.searchers.gradient.reward import (
     window_rewards,
 )
 from cadda.searchers.gradient.settings import BilevelSettings
-from cadda.training.checkpoint import State
+from cadda.training.checkpoint import State, Stateful
 from cadda.training.problem import Problem
 from cadda.training.step import descend
 
@@ -49,6 +49,7 @@ def make_policy(problem: Problem, settings: BilevelSettings, *, classwise: bool)
     RelaxedPolicy
         All operations equally likely, p = µ = 1/2.
     """
+    # Keyword arguments, of types of their own, that the kinds of policies share.
     common: dict[str, Any] = {
         "class_names": problem.class_names if classwise else None,
         "n_stages": settings.n_stages,
@@ -95,7 +96,7 @@ class BilevelSearcher(Searcher):
         self.mean_weights = {name: value.clone() for name, value in weights_of(self.model).items()}
 
     def step(self) -> SearchStep:
-        """Do one step: augment, train the model, compute rewards, update the policy.
+        """Run one step: augment, train the model, compute rewards, update the policy.
 
         Returns
         -------
@@ -130,7 +131,7 @@ class BilevelSearcher(Searcher):
             for name in ("direction", "mean_weights")
         )
 
-    def _parts(self) -> dict[str, Any]:
+    def _parts(self) -> dict[str, Stateful]:
         return {
             "model": self.model,
             "policy": self.policy,

@@ -1,4 +1,4 @@
-r"""Faster AutoAugment: a policy whose windows a critic cannot distinguish from real ones.
+r"""Faster AutoAugment: a policy whose windows a critic cannot distinguish from real windows.
 
 The critic D is that of a Wasserstein GAN with gradient penalty, and classifies besides. With x
 real, :math:`\tilde x = T_\alpha(x')` augmented and :math:`\hat x` between the two,
@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -47,6 +47,7 @@ from cadda.policies.dispatch import Granularity, per_window
 from cadda.policies.relaxed.staged import MixturePolicy
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher
+from cadda.training.checkpoint import Stateful
 from cadda.training.problem import Problem
 from cadda.training.step import descend
 
@@ -63,7 +64,7 @@ class FasterSettings:
     Parameters
     ----------
     batch_size : int
-        Windows to augment per step, and as many real ones.
+        Windows to augment per step, and as many real windows.
     policy_lr : float
         Learning rate of Adam on the policy.
     critic_lr : float
@@ -109,8 +110,8 @@ class FasterSearcher(Searcher):
     """Learns a policy and a critic together, a step at a time.
 
     In each `SearchStep`, ``reward`` is the mean criticism of augmented windows minus that of real
-    ones, 0 if the critic cannot distinguish them;
-    ``train_loss`` is its cross entropy on real ones.
+    windows, 0 if the critic cannot distinguish them;
+    ``train_loss`` is its cross entropy on real windows.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ class FasterSearcher(Searcher):
         )
 
     def step(self) -> SearchStep:
-        """Do one step: train the critic, once or more often, and then update the policy.
+        """Run one step: train the critic, once or more often, and then update the policy.
 
         Returns
         -------
@@ -169,7 +170,7 @@ class FasterSearcher(Searcher):
     def _weights(self) -> Tensor:
         return super()._weights() / self.settings.choice_temperature
 
-    def _parts(self) -> dict[str, Any]:
+    def _parts(self) -> dict[str, Stateful]:
         return {
             "policy": self.policy,
             "critic": self.critic,

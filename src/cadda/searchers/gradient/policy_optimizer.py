@@ -14,7 +14,7 @@ from cadda.policies.relaxed.base import RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
 from cadda.searchers.gradient.settings import Estimator
-from cadda.training.checkpoint import State
+from cadda.training.checkpoint import State, Stateful
 
 __all__ = ["ChoiceAdam", "PolicyAscent"]
 
@@ -53,7 +53,7 @@ class ChoiceAdam(Optimizer):
     # torch overloads this for optimisers that evaluate the loss again, which has no place here.
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Do one step.
+        """Run one step.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class PolicyAscent:
     def ascend(
         self, rewards: Tensor, baseline: Tensor, draw: RelaxedDraw, generator: Generator
     ) -> None:
-        """Do one step.
+        """Run one step.
 
         Parameters
         ----------
@@ -187,8 +187,7 @@ class PolicyAscent:
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
 
-    # Modules and optimizers share no type that has a state.
-    def _parts(self) -> dict[str, Any]:
+    def _parts(self) -> dict[str, Stateful]:
         return {
             "optimizer": self.optimizer,
             "choice_optimizer": self.choice_optimizer,

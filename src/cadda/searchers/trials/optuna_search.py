@@ -31,7 +31,7 @@ class StudySearch(TrialSearch):
     """Proposes policies by a sampler or from a grid; an Optuna study keeps the trials.
 
     The proposal of a trial is a function of the seed and of the outcomes told before it was asked
-    for, and these are always the same ones.
+    for, and these are always the same.
     """
 
     def __init__(self, problem: Problem, settings: TrialSettings, context: SearchContext) -> None:
@@ -95,7 +95,7 @@ class StudySearch(TrialSearch):
 
     def policy(self, number: int) -> PolicySpec:
         # The study keeps numbers to their last digit, 0.30000000000000004 and the like: the
-        # estimator must find the same ones again after an interruption.
+        # estimator must find the same numbers again after an interruption.
         values = self._values[number].items()
         return self.encoding.decode(
             {key: round(value, 6) if isinstance(value, float) else value for key, value in values}

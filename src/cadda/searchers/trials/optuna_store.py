@@ -63,7 +63,7 @@ def quiet_optuna() -> Iterator[None]:
 
 
 class StudyMemory:
-    """An Optuna study in which trials are written down, so that another process can go on."""
+    """An Optuna study that keeps the trials, so that another process can resume."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class StudyMemory:
         return self._trials
 
     def begin(self, values: Mapping[str, Value]) -> None:
-        """Write down that a trial runs; all of it in one step, so that none is ever half there."""
+        """Store a running trial, in one step so that it is never incomplete."""
         from optuna.trial import TrialState, create_trial
 
         with quiet_optuna():
@@ -118,7 +118,7 @@ class StudyMemory:
             )
 
     def finish(self, number: int, outcome: Outcome) -> None:
-        """Write down what came of a trial."""
+        """Store the outcome of a trial."""
         trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._study_id, number)
         with quiet_optuna():
             self._storage.set_trial_user_attr(trial_id, "seconds", outcome.seconds)
@@ -159,7 +159,7 @@ class Sampling:
             return self._study.ask(self._memory.distributions).params
 
     def tell(self, number: int, outcome: Outcome) -> None:
-        """Learn what came of a trial."""
+        """Learn from the outcome of a trial."""
         with quiet_optuna():
             _tell(self._study, number, outcome)
 
@@ -183,7 +183,7 @@ def _tell(study: Study, number: int, outcome: Outcome) -> None:
 
 
 def _distribution(choice: Choice) -> BaseDistribution | None:
-    """Give the distribution of numbers in equal steps; None if the values are no such numbers."""
+    """Return the distribution of numbers in equal steps; None for other values."""
     from optuna.distributions import FloatDistribution, IntDistribution
 
     if all(isinstance(value, int) for value in choice):
@@ -194,7 +194,7 @@ def _distribution(choice: Choice) -> BaseDistribution | None:
 
 
 def _open_storage(storage: Path | str | None, name: str, *, resume: bool) -> BaseStorage:
-    """Open what keeps a study, and refuse one that is there already."""
+    """Open the storage of a study; raise if the study exists and `resume` is False."""
     opened = _open(storage)
     if not resume and name in [study.study_name for study in opened.get_all_studies()]:
         raise RunError(
