@@ -57,7 +57,7 @@ class Problem:
         )
 
 
-def trained(problem: Problem, reward: torch.Tensor, n_steps: int = 150) -> ControlVariate:
+def trained(problem: Problem, reward: torch.Tensor, n_steps: int = 120) -> ControlVariate:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         control = ControlVariate(N_CHOICES, N_OPTIONS, len(problem.weights)).double()
@@ -87,7 +87,7 @@ def test_relax_is_unbiased_trained_or_not(contexts: int) -> None:
     fresh = ControlVariate(N_CHOICES, N_OPTIONS, contexts).double()
     with torch.no_grad():
         fresh.scale.fill_(1.0)
-    few = Problem(2000, seed=1, contexts=contexts)
+    few = Problem(900, seed=1, contexts=contexts)
     for control in (fresh, trained(few, few.reward, 60)):
         estimates = problem.relax(control, problem.reward).detach()
         for row in range(contexts):
@@ -108,7 +108,7 @@ def variance(estimates: torch.Tensor) -> float:
 
 def test_variance_falls_with_relax_and_with_pairing() -> None:
     """A part of the reward that belongs to the window and not to the choice is only noise."""
-    few, many = Problem(2000, seed=1), Problem()
+    few, many = Problem(800, seed=1), Problem()
     noisy = variance(reinforce_gradient(many.weight, many.choice, many.reward + many.window))
     paired = variance(reinforce_gradient(many.weight, many.choice, many.reward))
     relaxed = variance(many.relax(trained(few, few.reward), many.reward))
