@@ -115,7 +115,7 @@ def test_searches_for_a_policy_first() -> None:
     ).fit(x, y, groups=subject)
     assert clf.policy_.is_classwise
     assert clf.policy_.provenance.method == "cadda"
-    with pytest.raises(ValueError, match="give `policy` or `method`, not both"):
+    with pytest.raises(ValueError, match="pass `policy` or `method`, not both"):
         clf.set_params(policy="policy.json").fit(x, y, groups=subject)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
@@ -171,7 +172,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model=self.model,
             policy=self.policy_,
             device=self.device,
-            **self._training(seed),
+            **asdict(self._training_settings(seed)),
         )
         self.model_, self.history_ = fitted.model, fitted.history
         self.n_iter_ = len(self.history_)
@@ -183,8 +184,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.method is None:
             return self.policy
         if self.policy is not None:
-            raise ValueError("give `policy` or `method`, not both.")
-        own: dict[str, Any] = {}
+            raise ValueError("pass `policy` or `method`, not both.")
+        own: dict[str, Any] = {}  # each method has its own settings
         if "batch_size" in find_method(self.method).setting_names:
             own["batch_size"] = self.batch_size
         result = search(
@@ -193,16 +194,22 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             method=self.method,
             model=self.model,
             budget=self.search_budget,
-            training=TrainingSettings(**self._training(seed)),
+            training=self._training_settings(seed),
             seed=seed,
             device=self.device,
             **own,
         )
         return result.policy if result.schedule is None else result.schedule
 
-    def _training(self, seed: int) -> dict[str, Any]:
-        names = ("max_epochs", "patience", "batch_size", "lr", "class_weights")
-        return {name: getattr(self, name) for name in names} | {"seed": seed}
+    def _training_settings(self, seed: int) -> TrainingSettings:
+        return TrainingSettings(
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            class_weights=self.class_weights,
+            seed=seed,
+        )
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Predict the probability of each class.

@@ -76,7 +76,9 @@ def _signal_chart(
     part = _most_changed(before, after, round(SHOWN_SECONDS * sfreq))
     time = np.arange(before.shape[1])[part] / sfreq
     places = -SPACING * np.arange(len(ch_names))
-    x_span, y_span = (time[0], time[-1]), (places[-1] - 0.7 * SPACING, 0.7 * SPACING)
+    shown = np.stack([before, after])[..., part] + places[:, None]
+    low, high = places[-1] - 0.7 * SPACING, 0.7 * SPACING
+    x_span, y_span = (time[0], time[-1]), (min(low, shown.min()), max(high, shown.max()))
     lines = [
         Line(draw_line(time, signal[part] + place, x_span, y_span), style)
         for signals, style in ((before, "before"), (after, "after"))
