@@ -152,7 +152,7 @@ def test_picture_without_magnitudes_or_standard_errors() -> None:
 
 
 def test_a_model_that_does_not_overfit_is_mentioned() -> None:
-    with pytest.warns(UserWarning, match=r"less than 101% \(in Python `min_accuracy`\)"):
+    with pytest.warns(UserWarning, match="less than `min_accuracy`=101%"):
         quick(windows(60, "a"), windows(30, "b"), operations=["sign_flip"], min_accuracy=1.01)
 
 

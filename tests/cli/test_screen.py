@@ -68,7 +68,7 @@ def test_progress_and_notes_go_to_standard_error(shown: commands.Finished) -> No
     assert "Training until the model overfits" in shown.stderr
     assert "Trying operations" in shown.stderr
     assert re.search(r"^100%: epoch 3, .*, at most 0 s left$", shown.stderr, re.MULTILINE)
-    assert "Note: the model knew" in shown.stderr
+    assert "Note: the model reached an accuracy of" in shown.stderr
     assert "Warning" not in shown.stderr
 
 

@@ -1,4 +1,4 @@
-"""Stacked trainings give what trainings one by one give."""
+"""Models trained as a stack equal models trained one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows in, out comes which operations help, hurt, or cannot be told, before any search."""
+"""Windows in, verdicts on single operations out."""
 
 from __future__ import annotations
 
@@ -44,31 +44,32 @@ def screen(
     on_event: Callable[[ScreeningProgress], None] | None = None,
     **settings: Any,
 ) -> Screening:
-    """Say which operations help, hurt, or cannot be told, class by class, from one training.
+    """Test which operations help and which hurt, class by class, while training one model.
 
     A model is trained without augmentation until it begins to overfit. From then on operations are
     tried on training windows, and their rewards compared with those of the same windows unchanged,
     and with those of two controls that destroy the window: see `cadda.screening.rewards` for
-    rewards and `cadda.screening.verdicts.reach_verdicts` for what follows from them.
+    rewards and `cadda.screening.verdicts.reach_verdicts` for the tests.
 
     Parameters
     ----------
     train : Windows
-        What the model learns from, and what operations are tried on.
+        Windows to train the model on, and to try the operations on.
     valid : Windows
-        What they are judged by: other subjects.
+        Windows of other subjects, whose loss decides.
     model : str | nn.Module | callable
-        The model that augmentation shall help; see `cadda.fit`.
+        The model to train; see `cadda.fit`.
     operations : sequence of str | OperationPool | None
-        What to try: names or a pool; None takes all that mean something on the montage.
+        Operations to try, by name or as a pool; None takes all that are applicable to the
+        montage.
     level : float
         Probability of any wrong verdict over all operations.
     by : 'auto' | 'subject' | 'window'
         What counts as independent. With subjects, verdicts hold for other subjects too; with
-        windows only for those here. Auto takes subjects where there are at least eight, in
+        windows only for these. Auto takes subjects where there are at least eight, in
         training and in validation each by itself.
     seed : int
-        Decides everything that is random: same seed, same bytes.
+        Seed of everything random: same seed, same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Where to compute.
     on_event : callable | None
@@ -89,28 +90,27 @@ def screen(
         raise ValueError(f"`by` must be 'auto', 'subject' or 'window', got {by!r}.")
     problem = make_problem(train, valid, model=model, operations=operations, device=device)
     _check_classes(train, valid)
-    learned_from, learned_name = _clusters(train, by)
-    judged_by, judged_name = _clusters(valid, by)
+    train_cluster, train_name = _clusters(train, by)
+    valid_cluster, valid_name = _clusters(valid, by)
     controls = destructive_controls(train.sfreq)
     trials, accuracy = collect_trials(
-        problem, controls, chosen, valid_cluster=judged_by, on_event=on_event
+        problem, controls, chosen, valid_cluster=valid_cluster, on_event=on_event
     )
     if accuracy < chosen.min_accuracy:
         warnings.warn(
-            f"the model knew {accuracy:.0%} of its training windows after {chosen.max_warmup} "
-            f"epochs, less than {chosen.min_accuracy:.0%} (in Python `min_accuracy`): before it "
-            "overfits, little can help. Train longer with a higher `max_warmup`, "
-            "or faster with a higher `lr`.",
+            f"the model reached an accuracy of {accuracy:.0%} on its training windows after "
+            f"{chosen.max_warmup} epochs, less than `min_accuracy`={chosen.min_accuracy:.0%}: "
+            "before it overfits, few operations can help. Increase `max_warmup` or `lr`.",
             stacklevel=2,
         )
     share = torch.bincount(train.y, minlength=train.n_classes) / len(train)
     return Screening(
-        table=reach_verdicts(trials, train.class_names, share, learned_from, level=level),
-        independent=(learned_name, judged_name),
+        table=reach_verdicts(trials, train.class_names, share, train_cluster, level=level),
+        independent=(train_name, valid_name),
         accuracy=accuracy,
         left_out=dict(problem.pool.left_out),
         settings={
-            "model": model if isinstance(model, str) else "custom",
+            "model": problem.description.model,
             "level": level,
             **asdict(chosen),
             "package_version": __version__,
@@ -119,18 +119,18 @@ def screen(
 
 
 def _check_classes(train: Windows, valid: Windows) -> None:
-    """Refuse classes that cannot be judged because validation has none of them."""
+    """Raise if validation lacks a class of the training windows."""
     missing = (train.class_counts() > 0) & (valid.class_counts() == 0)
     if missing.any():
         name = train.class_names[int(missing.argmax())]
         raise ValueError(
             f"`valid` must have windows of every class of `train`, but has none of {name!r}; "
-            "leave the class out, or split the subjects by another seed."
+            "leave the class out, or split the subjects with another seed."
         )
 
 
 def _clusters(windows: Windows, by: Independent) -> tuple[Tensor, str]:
-    """Give the number of what each window shares with others, and how many of what there are."""
+    """Return the cluster of each window, and the number of clusters in words."""
     n_subjects = len(windows.subjects)
     if by == "window" or (by == "auto" and n_subjects < MIN_SUBJECTS):
         return torch.arange(len(windows)), f"{len(windows)} windows"

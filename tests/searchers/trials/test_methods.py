@@ -1,4 +1,4 @@
-"""Where proposals come from and what they are judged by, against known answers."""
+"""Proposals and evaluators of trials, against known answers."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_population_beats_its_first_generation() -> None:
         search = make_search("population", 8 * 12, n_members=8, seed=seed, **SHAPE)
         values = np.array(drive(search)).reshape(12, 8)
         gains.append(values[0].min() - values[-1].min())
-        # What nobody worse replaces goes on as it was, so the best is never lost.
+        # Only the worst members are replaced, so the best is never lost.
         assert (np.diff(values.min(1)) <= 1e-12).all()
     assert sum(gain > 0 for gain in gains) >= 11
     assert np.mean(gains) > 0.4
