@@ -7,7 +7,7 @@ What one training can say about operations, and what it cannot.
 
 # %%
 # Six subjects for training, four for validation
-# ------------------------------------------
+# ----------------------------------------------
 #
 # Splits are by subject, always.
 
