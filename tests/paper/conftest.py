@@ -81,12 +81,12 @@ class ConvexProblem:
     @property
     def training(self) -> dict[str, Any]:
         """How to train: whole batches and no momentum, so that nothing overshoots the minimum."""
-        n_epochs, betas = 150, (0.0, 0.999)
+        n_epochs, betas = 100, (0.0, 0.999)
         return {
             "max_epochs": n_epochs,
             "patience": n_epochs,
             "batch_size": len(self.train),
-            "lr": 0.02,
+            "lr": 0.03,
             "betas": betas,
         }
 

@@ -18,7 +18,7 @@ from cadda.policies.relaxed.gates import gate
 
 EEG_OPERATIONS = [name for name, row in CATALOGUE.items() if row.domain != "image"]
 WITH_MAGNITUDE = [name for name in EEG_OPERATIONS if CATALOGUE[name].has_magnitude]
-STEPS, STRAIGHT_THROUGH_STEPS = (180, 0.1), (400, 0.05)
+STEPS, STRAIGHT_THROUGH_STEPS = (110, 0.2), (400, 0.05)
 """Numbers of steps and learning rates of Adam; what must not arrive gets more time."""
 
 REACHED = 0.05
