@@ -36,6 +36,7 @@ N_RESAMPLES = 10_000
 PERCENT = 95
 
 Numbers: TypeAlias = NDArray[np.float64]
+# NumPy's functions have overloads that no simpler type describes.
 Statistic: TypeAlias = Callable[..., Any]
 """Such as `numpy.median`: takes an array and an ``axis``."""
 

@@ -38,7 +38,7 @@ from cadda.experiments.training import (
 )
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.figures.classwise import plot_classwise
+from cadda.reporting.figures.gains import plot_classwise
 
 __all__ = ["ClasswiseGainConfig", "ClasswiseGainStudy"]
 

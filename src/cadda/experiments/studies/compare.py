@@ -23,7 +23,7 @@ from cadda.experiments.studies.search_race import RaceConfig, RaceStudy, race_sc
 from cadda.experiments.study import Names, PlanOnly, Record, Several
 from cadda.experiments.tables import Cell, ResultTable
 from cadda.experiments.training import Fold
-from cadda.reporting.figures.comparison import plot_comparison
+from cadda.reporting.figures.gains import plot_comparison
 
 __all__ = ["Compare", "CompareConfig"]
 

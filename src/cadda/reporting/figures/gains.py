@@ -1,22 +1,44 @@
-"""Figures of the gain from augmentation: a panel per operation, all on the same scale."""
+"""Figures of the gain from augmentation, over folds: by operation, by class, and by method."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator, PercentFormatter
 
 from cadda._internal.statistics import FOLD_COVERAGE
 from cadda.reporting.figures.panels import empty_figure, panel_grid
 
-__all__ = ["Curve", "plot_gain_curves"]
+__all__ = ["Curve", "plot_classwise", "plot_comparison", "plot_gain_curves"]
+
+# Any: keyword arguments of matplotlib.
+Style: TypeAlias = dict[str, Any]
 
 COLOUR = "#0b63b0"
 OTHERS = "#cccccc"
+COLOURS = ("#5ab4ac", "#d8b365", "#7b3294")
+WIDTH = 0.25
+FOLD: Style = {"color": "0.6", "marker": "o", "markersize": 5}
+MEAN: Style = {
+    "color": "C0",
+    "marker": "_",
+    "markersize": 24,
+    "markeredgewidth": 3,
+    "linestyle": "",
+}
+INTERVAL: Style = {"color": "C0", "marker": "_", "markersize": 10}
+ASIDE = 0.12
+"""Offset of the gains in folds to the left of means and intervals."""
+
+Scores = Mapping[str, Mapping[int, float]]
 
 
 @dataclass(frozen=True)
@@ -62,3 +84,119 @@ def _draw(axes: Axes, curve: Curve) -> None:
     axes.fill_between(curve.x, curve.low, curve.high, color=COLOUR, alpha=0.2, linewidth=0)
     axes.plot(curve.x, curve.middle, color=COLOUR, marker="o", markersize=3)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
+
+
+def plot_classwise(
+    f1: Mapping[str, Mapping[str, Sequence[float]]],
+    accuracy: Mapping[str, Sequence[float]],
+    *,
+    note: str,
+) -> Figure:
+    """Draw box plots over folds of gains in F1 by class, and of relative gains in accuracy.
+
+    Keys are up to three policies; ``note`` describes the last.
+    """
+    if not f1:
+        return empty_figure()
+    classes = list(next(iter(f1.values())))
+    figure = Figure(figsize=(5 + 1.2 * len(classes), 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.2 * len(classes), 2))
+    for i, (by_class, colour) in enumerate(zip(f1.values(), COLOURS, strict=False)):
+        places = [k + (i - (len(f1) - 1) / 2) * WIDTH for k in range(len(classes))]
+        _boxes(left, places, [by_class[name] for name in classes], colour)
+    for i, (values, colour) in enumerate(zip(accuracy.values(), COLOURS, strict=False)):
+        _boxes(right, [i * WIDTH], [values], colour)
+    left.set_xticks(range(len(classes)), classes)
+    left.set_xlabel(f"class-wise: {note}", fontsize=9)
+    left.set_ylabel("gain in F1 (difference)")
+    places = [i * WIDTH for i in range(len(accuracy))]
+    right.set_xticks(places, [name.replace(" ", "\n") for name in accuracy], fontsize=8)
+    right.set_xlabel("all classes together", fontsize=9)
+    right.set_ylabel("relative gain in balanced accuracy")
+    right.yaxis.set_major_formatter(PercentFormatter(1))
+    for axes in (left, right):
+        axes.axhline(0, color="black", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    handles = [Patch(color=c, label=name) for name, c in zip(f1, COLOURS, strict=False)]
+    points = Line2D([], [], color="0.3", marker=".", linestyle="", label="a fold")
+    box = Patch(facecolor="0.8", edgecolor="0.5", label="quartiles and median over folds")
+    figure.legend(
+        handles=[*handles, points, box],
+        loc="outside lower center",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+    )
+    return figure
+
+
+def _boxes(
+    axes: Axes, places: Sequence[float], values: Sequence[Sequence[float]], colour: str
+) -> None:
+    axes.boxplot(
+        values,
+        positions=places,
+        widths=0.8 * WIDTH,
+        manage_ticks=False,
+        patch_artist=True,
+        showfliers=False,
+        boxprops={"facecolor": colour, "edgecolor": colour, "alpha": 0.5},
+        medianprops={"color": "black"},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
+    )
+    for place, some in zip(places, values, strict=True):
+        axes.plot([place] * len(some), some, ".", color=colour, markersize=4)
+
+
+def plot_comparison(
+    scores: Scores,
+    plain: str,
+    label: str,
+    intervals: Mapping[str, tuple[float, float]],
+) -> Figure:
+    """Draw scores, a line per fold, and gains over ``plain``, with means and 95 % intervals."""
+    figure = Figure(figsize=(4 + 1.5 * len(scores), 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw_scores(left, scores)
+    left.set_ylabel(label)
+    _draw_gains(right, scores, plain, intervals)
+    right.set_ylabel(f"gain over {plain}")
+    for axes in (left, right):
+        axes.margins(x=0.12)
+        axes.grid(alpha=0.3, axis="y")
+        axes.spines[["top", "right"]].set_visible(False)
+    lines = [Line2D([], [], **FOLD, label="a fold"), Line2D([], [], **MEAN, label="mean")]
+    if intervals:
+        lines.append(Line2D([], [], **INTERVAL, label="95 % interval of the mean gain"))
+    figure.legend(handles=lines, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _draw_scores(axes: Axes, scores: Scores) -> None:
+    names = list(scores)
+    for fold in sorted({fold for by_fold in scores.values() for fold in by_fold}):
+        places = [i for i, name in enumerate(names) if fold in scores[name]]
+        axes.plot(places, [scores[names[i]][fold] for i in places], **FOLD)
+    means = [float(np.mean(list(by_fold.values()))) for by_fold in scores.values()]
+    axes.plot(range(len(names)), means, **MEAN)
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+
+
+def _draw_gains(
+    axes: Axes, scores: Scores, plain: str, intervals: Mapping[str, tuple[float, float]]
+) -> None:
+    others = [name for name in scores if name != plain] if plain in scores else []
+    axes.axhline(0, color="0.4", linestyle="--")
+    for i, name in enumerate(others):
+        gains = [
+            value - scores[plain][fold]
+            for fold, value in scores[name].items()
+            if fold in scores[plain]
+        ]
+        axes.plot([i - ASIDE] * len(gains), gains, **FOLD, linestyle="")
+        if gains:
+            axes.plot(i, float(np.mean(gains)), **MEAN)
+        if name in intervals:
+            axes.plot([i] * 2, intervals[name], **INTERVAL)
+    axes.set_xticks(range(len(others)), others, rotation=30, ha="right")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -40,6 +41,7 @@ ENTRY_WIDTH = 2.1
 LINE_WIDTH, WIDER = 1.2, 0.25
 
 Numbers = NDArray[np.float64]
+Colour = str | NDArray[np.float64]
 RaceCurve = Sequence[tuple[float, float]]
 """Points (seconds, value) of one search, one for each stop, in order of time."""
 
@@ -74,7 +76,7 @@ def plot_race(rows: Sequence[Sequence[RacePanel]]) -> Figure:
     return figure
 
 
-def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, Any]) -> None:
+def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, Colour]) -> None:
     """Draw the curves of a panel."""
     axes.set_title(panel.title, fontsize=10)
     axes.set_xscale("log")
@@ -138,7 +140,7 @@ def at_stops(runs: Sequence[RaceCurve]) -> tuple[Numbers, Numbers]:
 
 def add_race_legend(figure: Figure, panels: Sequence[RacePanel]) -> None:
     """Add a legend below a figure whose panels `draw_race` has drawn."""
-    entries: dict[str, Any] = {}
+    entries: dict[str, Artist] = {}
     for axes in figure.axes:
         entries |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     title = "median over folds at each stop"
