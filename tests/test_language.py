@@ -14,19 +14,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CODE, TEXT = {".py"}, {".py", ".md", ".rst", ".html", ".j2"}
-UNCHECKED = (
-    "src/cadda/api",
-    "src/cadda/searchers",
-    "src/cadda/training",
-)
-"""Where the rules do not hold yet."""
-
 GENERATED = ("docs/_build", "docs/api/", "docs/gallery")
 
 
 def is_checked(path: Path) -> bool:
     name = path.relative_to(ROOT).as_posix()
-    return path.suffix in TEXT and not name.startswith(UNCHECKED + GENERATED)
+    return path.suffix in TEXT and not name.startswith(GENERATED)
 
 
 FILES = sorted(
@@ -85,8 +78,9 @@ RULES = [
         "describe_…, result_key, should_continue, READ_ERRORS, short_reason, run_search, …",
         CODE,
     ),
-    Rule("training as a countable noun", r"\b(re)?trainings\b", "training runs, models"),
-    Rule("judging", r"(?<!many-)\bjudg(e|es|ed|ing)\b", "evaluate, evaluator, test"),
+    Rule("training as a countable noun", r"\btrainings\b", "training runs, models"),
+    # Not the name of a random stream, which numbers depend on, nor that of a benchmark.
+    Rule("judging", r"(?<!many-)(?<!\")\bjudg(e|es|ed|ing)\b", "evaluate, evaluator, test"),
     Rule("drawings", r"\bdrawings\b", "resamples, draws"),
     Rule("flaws", r"\bflaws?\b", "bad windows, quality"),
 ]
@@ -107,5 +101,5 @@ def test_words(rule: Rule) -> None:
 
 
 def test_there_is_something_to_check() -> None:
-    assert len(FILES) > 100
+    assert len(FILES) > 200
     assert ROOT / "README.md" in FILES
