@@ -121,7 +121,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
 
 @pytest.fixture(scope="session")
 def report_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Give the report of one of the small runs, which is made when it is first asked for."""
+    """Return a function that makes the report of a small run, once."""
     made: dict[str, Path] = {}
 
     def find(name: str) -> Path:

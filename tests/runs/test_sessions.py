@@ -70,7 +70,10 @@ def test_a_killed_command_leaves_a_record(tmp_path: Path) -> None:
     assert (left["command"], left["finished"]) == (COMMAND, False)
     with recorded_session(run.folder, f"{COMMAND} --resume") as session:
         session(start())
-    assert [one["finished"] for one in json.loads(run.sessions.read_text())] == [False, True]
+    assert [session["finished"] for session in json.loads(run.sessions.read_text())] == [
+        False,
+        True,
+    ]
 
 
 def test_what_is_refused_leaves_no_record(tmp_path: Path) -> None:

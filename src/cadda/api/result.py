@@ -13,7 +13,7 @@ from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.reporting.evolution import plot_evolution
 from cadda.reporting.figures.policy import plot_operation_use
 from cadda.reporting.records import SearchCurves
-from cadda.runs.curves import search_curves
+from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder
 from cadda.searchers.events import HistoryEvent
 from cadda.searchers.retraining import Retraining

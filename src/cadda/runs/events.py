@@ -1,21 +1,23 @@
-"""The file of events of a run."""
+"""The events of a run: their file, and the curves of a search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from cadda._internal.jsonlines import JsonLines, JsonObject
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
+from cadda.reporting.records import SearchCurves
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, TrialEnd
 from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
 
-__all__ = ["EventLog", "RunEvent"]
+__all__ = ["EventLog", "RunEvent", "search_curves"]
 
 RunEvent: TypeAlias = SearchEvent | TrainingEvent
 
@@ -60,3 +62,34 @@ class EventLog:
 
 def _to_json(event: RunEvent) -> dict[str, object]:
     return {"event": type(event).__name__, **asdict(event)}
+
+
+def search_curves(events: Sequence[RunEvent]) -> SearchCurves | None:
+    """Return the curves of a search; None if it has done no epoch and no trial."""
+    epochs = [event for event in events if isinstance(event, SearchEpoch)]
+    trials = [event for event in events if isinstance(event, TrialEnd)]
+    steps = epochs or trials
+    if not steps:
+        return None
+    tables = {
+        name: np.array([getattr(event, name) for event in steps], dtype=float)
+        for name in ("applied", "share", "probability", "magnitude")
+    }
+    numbers = [event.epoch for event in epochs] or [event.number for event in trials]
+    losses: list[float | None] = [event.valid_loss for event in epochs]
+    losses = losses or [event.value for event in trials]
+    return SearchCurves(
+        unit="epoch" if epochs else "trial",
+        number=np.array(numbers, dtype=float),
+        # The value of a trial that failed is None, which becomes NaN.
+        valid_loss=np.array(losses, dtype=float),
+        entropy=np.array([event.entropy for event in epochs]) if epochs else None,
+        **tables,
+        retrained=tuple(
+            (event.epoch, event.valid_loss)
+            for event in events
+            if isinstance(event, Retrained) and event.epoch
+        ),
+        # Rewards are computed once the warm-up is over.
+        left_warmup=not epochs or any(event.reward is not None for event in epochs),
+    )

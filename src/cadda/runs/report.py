@@ -26,8 +26,7 @@ from cadda.reporting.records import (
     SearchFacts,
 )
 from cadda.runs.config import RunConfig, SearchConfig
-from cadda.runs.curves import search_curves
-from cadda.runs.events import EventLog, RunEvent
+from cadda.runs.events import EventLog, RunEvent, search_curves
 from cadda.runs.folder import RunFolder
 from cadda.runs.sessions import load_sessions
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd

@@ -19,7 +19,7 @@ def corners(path: str) -> list[list[tuple[int, int]]]:
         here = np.array(list(map(int, first.split())))
         moves = np.array(list(map(int, steps.split())), dtype=int).reshape(-1, 2)
         places = np.vstack([here, here + moves.cumsum(0)]) if len(moves) else here[None]
-        pieces.append([tuple(one) for one in places.tolist()])
+        pieces.append([tuple(place) for place in places.tolist()])
     return pieces
 
 
@@ -35,12 +35,12 @@ def test_a_line_goes_where_the_numbers_are() -> None:
 def test_gaps_and_dots() -> None:
     y = np.array([np.nan, 1.0, 2.0, np.nan, 3.0, np.nan])
     pieces = corners(draw_line(np.arange(6.0), y, (0, 5), (0, 4)))
-    assert [len(one) for one in pieces] == [2, 1]
+    assert [len(piece) for piece in pieces] == [2, 1]
     assert pieces[1] == [(round(WIDTH * 4 / 5), HEIGHT // 4)]
     chart = line_chart(
         [Series([1, 2, 3], [1, 2, 3], "dot", dots=True)], title="", alt="", x_label=""
     )
-    assert [len(one) for one in corners(chart.lines[0].path)] == [1, 1, 1]
+    assert [len(piece) for piece in corners(chart.lines[0].path)] == [1, 1, 1]
 
 
 def test_long_lines_are_thinned_out_but_keep_their_ends() -> None:

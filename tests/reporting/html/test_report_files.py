@@ -132,14 +132,16 @@ def test_curves_are_those_of_the_events(
     folder = report_of(name).parent
     record = read_record(folder)
     lines = (folder / "events.jsonl").read_text().splitlines()
-    events = [one for one in map(json.loads, lines) if one["event"] in ("SearchEpoch", "TrialEnd")]
+    events = [
+        event for event in map(json.loads, lines) if event["event"] in ("SearchEpoch", "TrialEnd")
+    ]
     assert record.search is not None
     curves = record.search.curves
     assert curves is not None
     assert (curves.unit, len(events)) == (unit, 2)
-    losses = [one.get("value", one.get("valid_loss")) for one in events]
+    losses = [event.get("value", event.get("valid_loss")) for event in events]
     assert curves.valid_loss.tolist() == losses
-    assert curves.share.tolist() == [[list(row) for row in one["share"]] for one in events]
+    assert curves.share.tolist() == [[list(row) for row in event["share"]] for event in events]
     assert [curve.name for curve in record.learning] == ["with the policy", "without augmentation"]
 
 
@@ -165,11 +167,11 @@ def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: P
     shutil.copytree(report_of("class-wise").parent, folder)
     lines = (folder / "events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
-    for one in events:
-        if one["event"] == "SearchEpoch":
-            one["warnings"] = ["at its largest"]
+    for event in events:
+        if event["event"] == "SearchEpoch":
+            event["warnings"] = ["at its largest"]
     events.append(asdict(FAILED) | {"event": "TrialEnd"})
-    (folder / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     sessions = json.loads((folder / "sessions.json").read_text())
     sessions[0]["warnings"] = ["in volts"]
     (folder / "sessions.json").write_text(json.dumps(sessions))
@@ -292,7 +294,7 @@ def test_scarce_classes_are_named(
     record = read_record(report_of("training").parent)
     counts = [n_windows if name == "N3" else 20 for name in record.data.class_names]
     parts = {
-        name: replace(one, windows=tuple([20] * 5)) for name, one in record.data.parts.items()
+        name: replace(part, windows=tuple([20] * 5)) for name, part in record.data.parts.items()
     }
     parts["test"] = replace(parts["test"], windows=tuple(counts))
     text = render_report(replace(record, data=replace(record.data, parts=parts))).html

@@ -36,7 +36,7 @@ CONTRASTS = """() => {
   };
   const found = [];
   for (const element of document.body.querySelectorAll("*")) {
-    const own = [...element.childNodes].some((one) => one.nodeType === 3 && one.data.trim());
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
     if (!own || !element.checkVisibility() || element.closest("script")) continue;
     const below = background(element);
     const values = [light(over(rgba(getComputedStyle(element).color), below)), light(below)];
@@ -101,7 +101,7 @@ def test_what_is_there_for_which_run(
     assert sections["class-wise"] == sections["trials"] == sections["population"] == whole
     assert sections["training"] == whole
     assert sections["plain training"] == [
-        one for one in whole if one not in ("policy", "use", "examples")
+        name for name in whole if name not in ("policy", "use", "examples")
     ]
 
 
@@ -112,7 +112,9 @@ def test_copying(report_of: Callable[[str], Path], look: Callable[..., Page]) ->
     assert page.locator("button.copy").count() == 4
     for button in page.locator("button.copy").all():
         if not button.is_visible():
-            button.locator("xpath=ancestor::details").evaluate("one => { one.open = true; }")
+            button.locator("xpath=ancestor::details").evaluate(
+                "details => { details.open = true; }"
+            )
         button.click()
         button.get_by_text("Copied").wait_for()
         copied = page.evaluate("navigator.clipboard.readText()")
@@ -121,7 +123,7 @@ def test_copying(report_of: Callable[[str], Path], look: Callable[..., Page]) ->
         if button.get_attribute("data-copy") == "policy-json":
             assert PolicySpec.from_dict(json.loads(copied)) == kept
             assert HOSTILE in copied
-    assert [one for one in page.heard if one[0] != "request"] == []
+    assert [heard for heard in page.heard if heard[0] != "request"] == []
 
 
 def test_copying_where_the_clipboard_is_not_to_be_had(
@@ -154,7 +156,7 @@ def test_nothing_sticks_out_on_a_phone(
     name: str, report_of: Callable[[str], Path], look: Callable[..., Page]
 ) -> None:
     page = look(report_of(name), viewport=PHONE)
-    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    page.locator("details").evaluate_all("all => all.forEach(details => { details.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     hidden = page.evaluate("[...document.body.children].filter(x => x.scrollWidth > 380).length")
     assert hidden == 0
@@ -166,10 +168,10 @@ def test_contrast(
 ) -> None:
     """Every text is readable, by the rule of the WCAG (AA), on what is behind it."""
     page = look(report_of("class-wise"), color_scheme=scheme)
-    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    page.locator("details").evaluate_all("all => all.forEach(details => { details.open = true; })")
     found = page.evaluate(CONTRASTS)
     assert len(found) > 300
-    assert [one for one in found if one[0] < 4.5] == []
+    assert [ratio for ratio in found if ratio[0] < 4.5] == []
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", paper)))
     assert (brightness < 200) == (scheme == "dark")
@@ -182,7 +184,7 @@ def test_lines_are_seen_in_both_schemes(
     for scheme in ("light", "dark"):
         page = look(report_of("class-wise"), color_scheme=scheme)
         line = page.locator("#learning path.main").first
-        colours.append(line.evaluate("one => getComputedStyle(one).stroke"))
+        colours.append(line.evaluate("path => getComputedStyle(path).stroke"))
     assert len(set(colours)) == 2
     assert "none" not in colours
 
@@ -211,4 +213,4 @@ def test_hostile_names_are_shown_and_not_run(
         assert json.dumps(name) in page.locator("#policy-json").text_content()
         labels = page.locator("svg[role=img]").evaluate_all("all => all.map(x => x.ariaLabel)")
         assert any(name in label for label in labels)
-    assert [one for one in page.heard if one[0] != "request"] == []
+    assert [heard for heard in page.heard if heard[0] != "request"] == []

@@ -66,7 +66,7 @@ def test_intervals_are_those_of_drawing_subjects_one_by_one() -> None:
     data = make(8, better=0.1)
     found = score_predictions(data, NAMES).accuracy
     rng = np.random.default_rng(1)
-    places = [np.flatnonzero(data.subject == one) for one in np.unique(data.subject)]
+    places = [np.flatnonzero(data.subject == name) for name in np.unique(data.subject)]
     drawn = []
     for _ in range(400):
         chosen = np.concatenate([places[i] for i in rng.integers(0, len(places), len(places))])
