@@ -55,7 +55,7 @@ def test_operations_picture(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_demo_tells_the_whole_story(tmp_path: Path) -> None:
+def test_demo(tmp_path: Path) -> None:
     """In small: two epochs on five subjects. What it measures is what it has written down."""
     out = tmp_path / "demo"
     small = ("--subjects", "5", "--epochs", "2", "--training-epochs", "1")
@@ -79,7 +79,7 @@ def test_doctor() -> None:
     assert report["optional"]["edfio"]["install"] == "pip install 'cadda[edf-export]'"
 
 
-def test_doctor_says_what_is_missing_and_how_to_get_it(
+def test_doctor_shows_what_is_missing_and_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "edfio", None)

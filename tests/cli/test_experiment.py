@@ -55,7 +55,7 @@ def test_list(run: Any) -> None:
     assert all(name in text for name in STUDIES)
 
 
-def test_plan_tells_settings_jobs_and_time(run: Any, folder: Path) -> None:
+def test_plan_shows_settings_jobs_and_time(run: Any, folder: Path) -> None:
     text, _ = run("plan", NAME, "--scale", "quick", "--out", folder)
     assert "class_name" in text
     assert "2 of 2 jobs finished" in text
@@ -79,7 +79,7 @@ def test_no_table_is_cut(
     assert words.count("channel") == 1
 
 
-def test_a_plan_leaves_nothing_behind(run: Any, tmp_path: Path) -> None:
+def test_a_plan_writes_nothing(run: Any, tmp_path: Path) -> None:
     out = tmp_path / "nothing"
     content = json.loads(run("plan", NAME, "--scale", "quick", "--out", out, "--json")[0])
     assert content["n_jobs"] == content["n_missing"] == len(content["jobs"]) == 2

@@ -34,7 +34,7 @@ def results(folder: Path) -> dict[str, object]:
         "policy": (folder / "policy.json").read_bytes(),
         "model": (folder / "model.safetensors").read_bytes(),
         "scores": (folder / "scores.json").read_bytes(),
-        "events": [{k: v for k, v in one.items() if "seconds" not in k} for one in events],
+        "events": [{k: v for k, v in event.items() if "seconds" not in k} for event in events],
     }
 
 
@@ -85,7 +85,7 @@ def test_killed_at_random_moments(n_kills: int, data: Path, whole: Path, tmp_pat
     assert [name for name in expected if found[name] != expected[name]] == []
 
 
-def test_interrupt_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+def test_interrupt_prints_how_to_resume(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = list(map(str, ["search", data, *QUICK, "--budget", "500", "--out", out]))
     process = subprocess.Popen(
@@ -107,7 +107,7 @@ def test_interrupt_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
     assert "`--resume`" in refused.stderr
 
 
-def test_help_says_what_methods_are_by_themselves() -> None:
+def test_help_names_the_default_of_classwise() -> None:
     shown = " ".join(run("search", "--help").stdout.replace("│", " ").split())
     assert "default: only with the method cadda" in shown
     assert "default: no-classwise" not in shown

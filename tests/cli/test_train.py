@@ -147,7 +147,7 @@ def test_paths_through_a_file(data: Path, tmp_path: Path) -> None:
         assert said.endswith(".\n")
 
 
-def test_interrupted_training_goes_on(data: Path, tmp_path: Path) -> None:
+def test_interrupted_training_is_resumed(data: Path, tmp_path: Path) -> None:
     arguments = ["train", data / "sleep.npz", "--max-epochs", "6", *QUICK, "--json", "--out"]
     whole = run(*arguments, tmp_path / "whole").stdout
     out = tmp_path / "interrupted"
