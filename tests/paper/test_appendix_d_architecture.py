@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.functional import conv1d, max_pool1d, pad, relu
 
-from cadda.models.chambon2018 import Chambon2018
+from cadda.models.networks import Chambon2018
 
 
 @pytest.mark.parametrize(("n_channels", "n_times"), [(2, 3000), (6, 3840)])

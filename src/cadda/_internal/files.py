@@ -1,4 +1,7 @@
-"""Atomic writing: a reader finds the old file or the new one, never half of it."""
+"""Atomic writing, and dataclasses that save and load themselves.
+
+A reader finds the old file or the new one, never half of it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,23 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
+from typing import Self
+
+import numpy as np
+from pydantic import TypeAdapter
 
 from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError
 
-__all__ = ["make_folder", "replace_atomically", "write_text_atomically"]
+__all__ = [
+    "ArrayRecord",
+    "JsonRecord",
+    "make_folder",
+    "replace_atomically",
+    "write_text_atomically",
+]
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -58,6 +72,40 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file atomically."""
     with replace_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+class JsonRecord:
+    """Base of dataclasses of plain values, saved as JSON and validated when loaded."""
+
+    def to_json(self) -> str:
+        """Return the record as JSON."""
+        return TypeAdapter(type(self)).dump_json(self, indent=1).decode()
+
+    def save(self, path: Path) -> None:
+        """Write the record as JSON."""
+        write_text_atomically(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a record that was saved."""
+        return TypeAdapter(cls).validate_json(path.read_bytes())
+
+
+class ArrayRecord:
+    """Base of dataclasses of arrays, saved as npz; fields that are None are left out."""
+
+    def save(self, path: Path) -> None:
+        """Write the arrays."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        arrays = {name: value for name, value in values.items() if value is not None}
+        with replace_atomically(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read arrays that were saved."""
+        with np.load(path, allow_pickle=False) as file:
+            return cls(**file)
 
 
 def _obstacle(path: Path, error: OSError) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cadda.compute.base import Engine, SerialEngine
-from cadda.compute.engines import check_engine, open_engine
+from cadda.compute.base import Engine, SerialEngine, check_engine, open_engine
 
 __all__ = ["Engine", "SerialEngine", "check_engine", "open_engine"]

@@ -1,7 +1,8 @@
-"""What every engine offers, and the one that works here and now."""
+"""Engines by name, what every engine offers, and the one that works here and now."""
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
@@ -9,7 +10,9 @@ from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["Engine", "SerialEngine"]
+__all__ = ["Engine", "SerialEngine", "check_engine", "open_engine"]
+
+FORMS = "'serial', 'processes:N', 'dask:ADDRESS' or 'dask:local:N'"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,3 +87,28 @@ class SerialEngine(Engine):
         for future in futures:
             future.exception()
             yield future
+
+
+def check_engine(text: str) -> str:
+    """Check the name of an engine, and return it."""
+    counted = re.fullmatch(r"(processes|dask:local):(\d+)", text)
+    if counted and int(counted[2]):
+        return text
+    kind, _, rest = text.partition(":")
+    if text == "serial" or (kind == "dask" and rest and not rest.startswith("local")):
+        return text
+    raise ValueError(f"`engine` must be {FORMS} with N of at least 1, got {text!r}.")
+
+
+def open_engine(text: str) -> Engine:
+    """Start an engine; use it as a context manager, so that its workers end."""
+    kind, _, rest = check_engine(text).partition(":")
+    if kind == "serial":
+        return SerialEngine()
+    if kind == "processes":
+        from cadda.compute.processes import ProcessEngine
+
+        return ProcessEngine(int(rest))
+    from cadda.compute.cluster import open_dask
+
+    return open_dask(rest)

@@ -13,9 +13,7 @@ from torch import nn
 
 from cadda._internal.text import did_you_mean
 from cadda.exceptions import ModelError
-from cadda.models.chambon2018 import Chambon2018
-from cadda.models.lenet1 import LeNet1
-from cadda.models.shallow import Shallow
+from cadda.models.networks import Chambon2018, LeNet1, Shallow
 
 __all__ = ["MODELS", "ModelSource", "make_model"]
 

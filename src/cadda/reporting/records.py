@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from cadda._internal.records import ArrayRecord, JsonRecord
+from cadda._internal.files import ArrayRecord, JsonRecord
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.training.settings import TrainingSettings

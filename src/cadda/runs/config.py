@@ -12,8 +12,8 @@ from typing import Annotated, Literal, TypeAlias
 import torch
 from pydantic import Discriminator, JsonValue, TypeAdapter
 
+from cadda._internal.files import JsonRecord
 from cadda._internal.jsonlines import JsonObject
-from cadda._internal.records import JsonRecord
 from cadda._version import __version__
 from cadda.reporting.records import Reading, Versions
 from cadda.searchers.retraining import SearchBudget
