@@ -336,7 +336,7 @@ def test_the_start_says_what_is_counted() -> None:
 @pytest.mark.parametrize(
     ("method", "changes", "words"),
     [
-        ("cadda", {"engine": "processes:2"}, "`engine` must be 'serial' for cadda, which goes"),
+        ("cadda", {"engine": "processes:2"}, "`engine` must be 'serial' for cadda"),
         ("random", {"engine": "threads"}, "`engine` must be 'serial', 'processes:N'"),
         (
             "population",
