@@ -1,17 +1,23 @@
-"""Windows of one batch are sent to the operations that they drew, each operation called once."""
+"""What all policies share: windows are sent to the operations that they drew.
+
+Each operation is called once per batch and stage, with all windows that drew it.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
+from cadda._internal.validation import check_labels
 from cadda.operations.base import Draw
 from cadda.operations.pool import OperationPool
 
 __all__ = [
+    "BatchPolicy",
     "Granularity",
     "Group",
     "check_granularity",
@@ -21,6 +27,8 @@ __all__ = [
 ]
 
 Granularity = Literal["window", "batch"]
+Decisions = TypeVar("Decisions")
+"""What a policy draws for a batch, such as `PolicyDraw`."""
 
 
 @dataclass(frozen=True)
@@ -87,3 +95,83 @@ def transform_groups(
 def per_window(values: Tensor, x: Tensor) -> Tensor:
     """Reshape values, (n_windows,), to (n_windows, 1, …) with as many axes as ``x``."""
     return values.view(-1, *(1,) * (x.ndim - 1))
+
+
+class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
+    """Transforms batches of windows in two steps: first draw all decisions, then apply them."""
+
+    pool: OperationPool
+
+    @property
+    @abstractmethod
+    def is_classwise(self) -> bool:
+        """Whether each class has a policy of its own."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of policies: one per class, or one for all."""
+
+    @abstractmethod
+    def draw(
+        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
+    ) -> Decisions:
+        """Draw what happens to each window.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+        y : Tensor | None
+            Labels of shape (n_windows,); only a class-wise policy needs them.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+
+        Returns
+        -------
+        PolicyDraw | RelaxedDraw
+            To be passed to `transform`, once or as often as wanted.
+        """
+
+    @abstractmethod
+    def transform(self, x: Tensor, draw: Decisions) -> Tensor:
+        """Transform windows by a draw.
+
+        Parameters
+        ----------
+        x : Tensor
+            The windows that the draw was made for.
+        draw : PolicyDraw | RelaxedDraw
+            Result of `draw`.
+
+        Returns
+        -------
+        Tensor
+            A new tensor, differentiable in ``x`` and in parameters of the policy, if it has any.
+        """
+
+    def forward(
+        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Draw and transform.
+
+        Parameters
+        ----------
+        x, y, generator
+            As for `draw`.
+
+        Returns
+        -------
+        x : Tensor
+            Augmented windows.
+        y : Tensor | None
+            The labels, unchanged.
+        """
+        return self.transform(x, self.draw(x, y, generator=generator)), y
+
+    def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
+        """Check a batch, and return the row of the policy of each window."""
+        self.pool.check(x)
+        if not self.is_classwise:
+            return torch.zeros(len(x), dtype=torch.long, device=x.device)
+        return check_labels(y, x, self.n_rows)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from cadda._internal.random import uniform
-from cadda._internal.validation import check_labels
 from cadda.operations.base import Constant
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import (
+    BatchPolicy,
     Granularity,
     Group,
     check_granularity,
@@ -39,7 +39,7 @@ class PolicyDraw:
     magnitude: Tensor
 
 
-class Policy(nn.Module):
+class Policy(BatchPolicy[PolicyDraw]):
     """Apply a policy to batches of windows: ``policy(x, y) -> (x, y)``.
 
     Works in a training step, on any device, and as the ``transforms`` of braindecode's
@@ -80,32 +80,18 @@ class Policy(nn.Module):
 
     @property
     def is_classwise(self) -> bool:
-        """Whether each class has a policy of its own."""
         return self.spec.is_classwise
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.spec.rows)
 
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> PolicyDraw:
-        """Draw what happens to each window.
-
-        Parameters
-        ----------
-        x : Tensor
-            Windows of shape (n_windows, n_channels, n_times).
-        y : Tensor | None
-            Labels of shape (n_windows,); only a class-wise policy needs them.
-        generator : torch.Generator | None
-            Source of randomness; None takes torch's global one.
-
-        Returns
-        -------
-        PolicyDraw
-            To be passed to `transform`.
-        """
-        self.pool.check(x)
+        row = self._rows(x, y)
         tables = {name: table.like(x) for name, table in self._tables.items()}
         n_rows, _, n_stages, _ = tables["probability"].shape
-        row = self._rows(x, y)
         window = torch.arange(len(x), device=x.device)
         # With one choice per batch, windows of the same row read the same random numbers.
         reader, n_choices = (window, len(x)) if self.granularity == "window" else (row, n_rows)
@@ -120,20 +106,6 @@ class Policy(nn.Module):
         return PolicyDraw(groups, tables["magnitude"][place])
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
-        """Transform windows by a draw.
-
-        Parameters
-        ----------
-        x : Tensor
-            The windows that the draw was made for.
-        draw : PolicyDraw
-            Result of `draw`.
-
-        Returns
-        -------
-        Tensor
-            A new tensor.
-        """
         for groups, magnitude in zip(draw.groups, draw.magnitude.T, strict=True):
             x = transform_groups(self.pool, x, groups, magnitude)
         return x
@@ -160,37 +132,9 @@ class Policy(nn.Module):
             if bool((group.windows == window).any())
         ]
 
-    def forward(
-        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Draw and transform.
-
-        Parameters
-        ----------
-        x : Tensor
-            Windows of shape (n_windows, n_channels, n_times).
-        y : Tensor | None
-            Labels of shape (n_windows,); only a class-wise policy needs them.
-        generator : torch.Generator | None
-            Source of randomness; None takes torch's global one.
-
-        Returns
-        -------
-        x : Tensor
-            Augmented windows.
-        y : Tensor | None
-            The labels, unchanged.
-        """
-        return self.transform(x, self.draw(x, y, generator=generator)), y
-
     def extra_repr(self) -> str:
         """Return the policy in its short form."""
         return self.spec.to_text().rstrip()
-
-    def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
-        if not self.is_classwise:
-            return torch.zeros(len(x), dtype=torch.long, device=x.device)
-        return check_labels(y, x, len(self.spec.rows))
 
 
 def _check_fit(spec: PolicySpec, pool: OperationPool) -> None:

@@ -32,7 +32,7 @@ from cadda.experiments.study import (
 from cadda.experiments.tables import Cell, ResultTable
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.relaxed.gates import gate
+from cadda.policies.relaxed.base import gate
 from cadda.reporting.figures.identity import DescentCurve, plot_descents
 
 __all__ = ["IdentityFitConfig", "IdentityFitStudy"]

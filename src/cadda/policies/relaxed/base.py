@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,13 +10,20 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cadda._internal.random import uniform
-from cadda._internal.validation import check_labels, check_positive
+from cadda._internal.validation import check_positive
 from cadda.operations.pool import OperationPool
-from cadda.policies.dispatch import Granularity, Group, check_granularity
+from cadda.policies.dispatch import (
+    BatchPolicy,
+    Granularity,
+    Group,
+    check_granularity,
+    per_window,
+)
 from cadda.policies.spec.model import PolicySpec, Provenance, StageEntry, Subpolicy
 from cadda.policies.spec.text import ALL_CLASSES
+from cadda.signal.relaxation import relaxed_bernoulli
 
-__all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy"]
+__all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy", "attach", "gate"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Choices:
     gumbel: Tensor
 
 
-class RelaxedPolicy(nn.Module, ABC):
+class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
     """A policy with learnable weights w, probabilities p and magnitudes µ.
 
     Parameters are unconstrained, p = sigmoid(`probability_logit`) and µ =
@@ -117,12 +124,10 @@ class RelaxedPolicy(nn.Module, ABC):
 
     @property
     def is_classwise(self) -> bool:
-        """Whether each class has a policy of its own."""
         return self.class_names is not None
 
     @property
     def n_rows(self) -> int:
-        """Number of policies: one per class, or one for all."""
         return 1 if self.class_names is None else len(self.class_names)
 
     @property
@@ -134,44 +139,6 @@ class RelaxedPolicy(nn.Module, ABC):
     def magnitude(self) -> Tensor:
         """Magnitudes µ."""
         return torch.sigmoid(self.magnitude_logit)
-
-    @abstractmethod
-    def draw(
-        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
-    ) -> RelaxedDraw:
-        """Draw what happens to each window.
-
-        Parameters
-        ----------
-        x : Tensor
-            Windows of shape (n_windows, n_channels, n_times).
-        y : Tensor | None
-            Labels of shape (n_windows,); only a class-wise policy needs them.
-        generator : torch.Generator | None
-            Source of randomness; None takes torch's global one.
-
-        Returns
-        -------
-        RelaxedDraw
-            To be passed to `transform`, once or as often as wanted.
-        """
-
-    @abstractmethod
-    def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
-        """Transform windows by a draw.
-
-        Parameters
-        ----------
-        x : Tensor
-            The windows that the draw was made for.
-        draw : RelaxedDraw
-            Result of `draw`.
-
-        Returns
-        -------
-        Tensor
-            A new tensor, differentiable in ``x`` and in the parameters that were used.
-        """
 
     @abstractmethod
     def choices(self, draw: RelaxedDraw) -> Choices:
@@ -203,29 +170,6 @@ class RelaxedPolicy(nn.Module, ABC):
             The subpolicies.
         """
 
-    def forward(
-        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Draw and transform.
-
-        Parameters
-        ----------
-        x : Tensor
-            Windows of shape (n_windows, n_channels, n_times).
-        y : Tensor | None
-            Labels of shape (n_windows,); only a class-wise policy needs them.
-        generator : torch.Generator | None
-            Source of randomness; None takes torch's global one.
-
-        Returns
-        -------
-        x : Tensor
-            Augmented windows.
-        y : Tensor | None
-            The labels, unchanged.
-        """
-        return self.transform(x, self.draw(x, y, generator=generator)), y
-
     def to_spec(self, provenance: Provenance | None = None) -> PolicySpec:
         """Return the current policy as plain data.
 
@@ -250,12 +194,6 @@ class RelaxedPolicy(nn.Module, ABC):
             provenance=provenance or Provenance(),
         )
 
-    def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
-        self.pool.check(x)
-        if not self.is_classwise:
-            return torch.zeros(len(x), dtype=torch.long, device=x.device)
-        return check_labels(y, x, self.n_rows)
-
     def _choice_noise(
         self, shape: tuple[int, ...], x: Tensor, row: Tensor, generator: Generator | None
     ) -> Tensor:
@@ -275,3 +213,50 @@ class RelaxedPolicy(nn.Module, ABC):
             probability=probability.item(),
             magnitude=magnitude.item() if chosen.has_magnitude else None,
         )
+
+
+def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: float) -> Tensor:
+    """Choose the changed window with probability p, else the original.
+
+    Parameters
+    ----------
+    x : Tensor
+        Windows before the operation.
+    changed : Tensor
+        Windows after the operation.
+    probability : Tensor
+        p of each window, shape (n_windows,).
+    noise : Tensor
+        Uniform numbers of shape (n_windows,).
+    tau : float
+        Temperature of the relaxed Bernoulli variable.
+
+    Returns
+    -------
+    Tensor
+        Hard in the forward pass; in the backward pass m O(x) + (1 − m) x with m relaxed, as far as
+        p is concerned.
+    """
+    hard, soft = relaxed_bernoulli(probability, noise, tau)
+    taken = torch.where(per_window(hard, x).bool(), changed, x)
+    return attach(taken, soft, (changed - x).detach())
+
+
+def attach(value: Tensor, slope: Tensor, direction: Tensor) -> Tensor:
+    """Attach windows to the gradient of a number per window, without changing a value.
+
+    Parameters
+    ----------
+    value : Tensor
+        Windows, returned bit for bit.
+    slope : Tensor
+        Numbers s of shape (n_windows,) to which gradients flow.
+    direction : Tensor
+        Derivative of the windows in s.
+
+    Returns
+    -------
+    Tensor
+        ``value``, which in the backward pass is ``value + s * direction``.
+    """
+    return torch.addcmul(value, per_window(slope - slope.detach(), value), direction)

@@ -11,8 +11,7 @@ from cadda._internal.random import uniform
 from cadda._internal.validation import check_positive
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, draw_groups, per_window, transform_groups
-from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy
-from cadda.policies.relaxed.gates import attach, gate
+from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
 from cadda.policies.spec.model import Subpolicy
 from cadda.signal.relaxation import gumbel
 
