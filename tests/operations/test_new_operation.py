@@ -17,7 +17,7 @@ from cadda.experiments.config import make_config
 from cadda.experiments.registry import find_study
 from cadda.operations import CATALOGUE, uniform
 from cadda.operations.catalogue import OperationInfo, Sensors, paper_operations
-from cadda.policies.spec.describe import describe_stage
+from cadda.policies.spec.summary import describe_stage
 from cadda.reporting.html.policy_view import view_policy
 from cadda.testing import OperationContract
 

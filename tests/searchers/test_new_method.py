@@ -13,7 +13,7 @@ from cadda._internal.random import Seeds
 from cadda._internal.validation import validated_dataclass
 from cadda.data.windows import Windows
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.tables import summarise
+from cadda.policies.spec.summary import summarise
 from cadda.searchers.events import SearchEpoch
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.methods import METHODS

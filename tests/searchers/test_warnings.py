@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cadda import PolicySpec
-from cadda.policies.spec.tables import summarise
+from cadda.policies.spec.summary import summarise
 from cadda.searchers.events import SearchStep
 from cadda.searchers.warnings import epoch_warnings
 

@@ -76,7 +76,7 @@ def _print_policy(spec: PolicySpec) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from cadda.policies.spec.describe import describe_stage
+    from cadda.policies.spec.summary import describe_stage
 
     console = Console()
     found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""
@@ -164,7 +164,7 @@ def _print_difference(difference: PolicyDifference) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from cadda.policies.spec.describe import row_label
+    from cadda.policies.spec.summary import row_label
 
     console = Console(highlight=False)
     for row, distance in difference.distance.items():

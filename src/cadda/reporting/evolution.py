@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from cadda.policies.spec.describe import row_label
 from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import row_label
 from cadda.reporting.charts import Chart, Line, Series, line_chart
 from cadda.reporting.records import SearchCurves
 

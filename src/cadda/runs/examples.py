@@ -14,7 +14,7 @@ from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.tables import summarise
+from cadda.policies.spec.summary import summarise
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.operations import most_changed_draw
 from cadda.reporting.records import Examples

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 from cadda.compute import Engine
 from cadda.exceptions import RunError, TrainingError, WorkerError
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.tables import PolicySummary, summarise
+from cadda.policies.spec.summary import PolicySummary, summarise
 from cadda.searchers.events import (
     HISTORY_EVENTS,
     HistoryEvent,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from cadda.exceptions import ModelError
-from cadda.policies.spec.tables import PolicySummary, class_revealing_operations
+from cadda.policies.spec.summary import PolicySummary, class_revealing_operations
 from cadda.searchers.events import SearchStep
 from cadda.training.predict import check_logits
 from cadda.training.problem import Problem

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cadda._internal.text import warning_key
-from cadda.policies.spec.describe import short_magnitude
+from cadda.policies.spec.summary import short_magnitude
 from cadda.searchers.events import (
     Retrained,
     SearchEnd,

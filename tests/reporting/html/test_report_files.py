@@ -19,7 +19,7 @@ from sklearn.metrics import balanced_accuracy_score
 from cadda import PolicySpec, Windows, load_model
 from cadda._internal.statistics import Estimate, resample_counts
 from cadda.exceptions import RunError
-from cadda.policies.spec.tables import class_revealing_operations, summarise
+from cadda.policies.spec.summary import class_revealing_operations, summarise
 from cadda.reporting.html import render_report
 from cadda.reporting.html.formatting import number, with_interval
 from cadda.reporting.html.provenance import bibtex

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cadda import PolicySpec
-from cadda.policies.spec.tables import class_revealing_operations, summarise
+from cadda.policies.spec.summary import class_revealing_operations, summarise
 from cadda.reporting.html.formatting import count, duration
 from cadda.reporting.html.scores import score_predictions
 from cadda.reporting.html.verdict import MIN_SUBJECTS, Verdict, make_verdict

@@ -11,8 +11,7 @@ from cadda._internal.random import uniform
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, draw_groups, transform_groups
 from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
-from cadda.policies.spec.fields import MAX_SUBPOLICIES
-from cadda.policies.spec.model import Subpolicy
+from cadda.policies.spec.model import MAX_SUBPOLICIES, Subpolicy
 from cadda.signal.relaxation import gumbel
 
 __all__ = ["EnumeratedPolicy"]

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from cadda.policies.spec.describe import describe_magnitude
 from cadda.policies.spec.model import PolicySpec, Subpolicy
+from cadda.policies.spec.summary import OperationUse, describe_magnitude, mean_uses
 from cadda.policies.spec.text import ALL_CLASSES
 
-__all__ = ["OperationChange", "PolicyDifference", "compare_policies", "mean_uses"]
+__all__ = ["OperationChange", "PolicyDifference", "compare_policies"]
 
 MAX_SEQUENCES = 100_000
-
-
-@dataclass(frozen=True)
-class Use:
-    """How a policy uses an operation: probability of at least once, and the mean magnitude."""
-
-    probability: float = 0.0
-    magnitude: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,11 +38,8 @@ class OperationChange:
     @property
     def in_units(self) -> tuple[str, str]:
         """The two magnitudes in physical units, such as ``"shift < 2 Hz"``."""
-        before, after = self.magnitude
-        return (
-            describe_magnitude(self.operation, before),
-            describe_magnitude(self.operation, after),
-        )
+        before, after = (describe_magnitude(self.operation, level) for level in self.magnitude)
+        return before, after
 
     @property
     def is_change(self) -> bool:
@@ -117,7 +106,7 @@ def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
         before, after = _subpolicies(first, row), _subpolicies(second, row)
         uses = mean_uses(before), mean_uses(after)
         for name in dict.fromkeys([*uses[0], *uses[1]]):
-            old, new = (use.get(name, Use()) for use in uses)
+            old, new = (use.get(name, OperationUse()) for use in uses)
             changes.append(
                 OperationChange(
                     row,
@@ -129,33 +118,6 @@ def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
         distance[row] = _total_variation(before, after)
     changes.sort(key=lambda change: -abs(change.probability[1] - change.probability[0]))
     return PolicyDifference(tuple(changes), distance)
-
-
-def mean_uses(subpolicies: tuple[Subpolicy, ...]) -> dict[str, Use]:
-    """Return for each operation the probability of at least one use, and the mean magnitude."""
-    total = sum(subpolicy.weight for subpolicy in subpolicies)
-    missed: dict[str, float] = defaultdict(float)  # probability of a draw that does not use it
-    drawn: dict[str, float] = defaultdict(float)  # probability of the subpolicies that have it
-    strength: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for subpolicy in subpolicies:
-        share = subpolicy.weight / total
-        unused: dict[str, float] = {}
-        for stage in subpolicy.stages:
-            weights = sum(entry.weight for entry in stage)
-            for entry in stage:
-                applied = entry.weight / weights * entry.probability
-                unused[entry.operation] = unused.get(entry.operation, 1.0) * (1 - applied)
-                if entry.magnitude is not None:
-                    strength[entry.operation].append((share * applied, entry.magnitude))
-        for name, probability in unused.items():
-            missed[name] += share * probability
-            drawn[name] += share
-    uses = {}
-    for name in drawn:
-        weight = sum(part for part, _ in strength[name])
-        mean = sum(part * value for part, value in strength[name]) / weight if weight else None
-        uses[name] = Use(drawn[name] - missed[name], mean)
-    return uses
 
 
 def _subpolicies(spec: PolicySpec, row: str) -> tuple[Subpolicy, ...]:

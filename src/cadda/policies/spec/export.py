@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.compare import mean_uses
 from cadda.policies.spec.model import PolicySpec, Subpolicy
+from cadda.policies.spec.summary import mean_uses
 from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = ["to_braindecode"]
@@ -160,10 +160,9 @@ def _steps(subpolicies: tuple[Subpolicy, ...]) -> tuple[list[Step], str]:
     if len(subpolicies) == 1 and all(len(stage) == 1 for stage in subpolicies[0].stages):
         entries = [stage[0] for stage in subpolicies[0].stages]
         return [Step(e.operation, e.probability, e.magnitude) for e in entries], ""
-    uses = mean_uses(subpolicies)
     steps = [
-        Step(name, round(use.probability, 4), None if use.magnitude is None else use.magnitude)
-        for name, use in uses.items()
+        Step(name, round(use.probability, 4), use.magnitude)
+        for name, use in mean_uses(subpolicies).items()
         if use.probability > 0
     ]
     return steps, (

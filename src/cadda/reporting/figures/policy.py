@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from cadda.policies.spec.describe import row_label, short_magnitude
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.tables import summarise
+from cadda.policies.spec.summary import row_label, short_magnitude, summarise
 from cadda.reporting.figures.heatmap import draw_heatmap
 
 __all__ = ["plot_operation_use"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.describe import describe_magnitude
+from cadda.policies.spec.summary import describe_magnitude
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.charts import (
     Chart,

@@ -8,14 +8,15 @@ import numpy as np
 
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.schedule import PolicySchedule
-from cadda.policies.spec.describe import (
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import (
+    PolicySummary,
     describe_magnitude,
     describe_stage,
     row_label,
     short_magnitude,
+    summarise,
 )
-from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.tables import PolicySummary, summarise
 from cadda.reporting.html.formatting import percent
 
 __all__ = ["Card", "HeatRow", "OperationUse", "PolicyView", "SubpolicyList", "view_policy"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cadda._internal.text import warning_key
-from cadda.policies.spec.tables import class_revealing_operations, summarise
+from cadda.policies.spec.summary import class_revealing_operations, summarise
 from cadda.reporting.html.scores import TestScores
 from cadda.reporting.records import EventWarning, RunRecord
 

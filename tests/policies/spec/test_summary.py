@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cadda import EnumeratedPolicy, OperationPool, PolicySpec, StagedPolicy
-from cadda.policies.spec.tables import summarise
+from cadda.policies.spec.summary import summarise
 
 
 def test_by_hand() -> None:
