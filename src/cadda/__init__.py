@@ -1,4 +1,4 @@
-"""cadda finds the right data augmentation for a data set by itself.
+"""Search for data augmentation policies for EEG.
 
 Operations transform windows of EEG, policies say which operation is applied to which class, how
 often and how strongly, and search finds the policy that makes a model generalise.

@@ -85,8 +85,8 @@ def test_saved_and_read_again(found: Screening, tmp_path: Path) -> None:
         ("{", "cannot be read"),
         ("[]", "is not the result of a screening"),
         ('{"format": "cadda-screening", "version": 7}', "is of version 7"),
-        ('{"format": "cadda-screening", "version": 1}', "is not whole"),
-        ('{"format": "cadda-screening", "version": 1, "table": [{}]}', "is not whole"),
+        ('{"format": "cadda-screening", "version": 1}', "is incomplete"),
+        ('{"format": "cadda-screening", "version": 1, "table": [{}]}', "is incomplete"),
     ],
 )
 def test_other_files_are_refused(text: str, message: str, tmp_path: Path) -> None:

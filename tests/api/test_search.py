@@ -327,6 +327,15 @@ def test_size_of_the_space_is_the_papers_formula() -> None:
     assert PolicySpace(3, 1, 1).log10_size == pytest.approx(2.4771, abs=1e-4)
 
 
+def test_dada_counts_sequences_and_has_no_number_of_subpolicies() -> None:
+    started = []
+    settings = {"method": "dada", "operations": ["sign_flip", "time_mask"], "budget": 1}
+    run(**settings, on_event=started.append)
+    assert started[0].log10_policies == PolicySpace(2, n_subpolicies=1, n_stages=2).log10_size
+    with pytest.raises(ValueError, match="unknown setting `n_subpolicies`"):
+        run(**settings, n_subpolicies=2)
+
+
 def test_presets_and_the_papers_operations() -> None:
     paper = asdict(METHODS["cadda"].resolve_settings({}, preset="paper"))
     assert paper["batch_size"] == 32

@@ -68,12 +68,12 @@ def test_progress_and_notes_go_to_standard_error(shown: commands.Finished) -> No
     assert "Training until the model overfits" in shown.stderr
     assert "Trying operations" in shown.stderr
     assert re.search(r"^100%: epoch 3, .*, at most 0 s left$", shown.stderr, re.MULTILINE)
-    assert "Note: the model reached an accuracy of" in shown.stderr
-    assert "Warning" not in shown.stderr
+    assert "Warning: the model reached an accuracy of" in shown.stderr
+    assert "UserWarning" not in shown.stderr
 
 
 def test_notes_name_options_that_there_are(shown: commands.Finished) -> None:
-    note = next(line for line in shown.stderr.splitlines() if line.startswith("Note:"))
+    note = next(line for line in shown.stderr.splitlines() if line.startswith("Warning:"))
     options = re.findall(r"--[a-z-]+", note)
     assert options == ["--max-warmup", "--lr"]
     parameters = inspect.signature(screen).parameters

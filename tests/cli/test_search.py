@@ -16,6 +16,7 @@ from commands import CADDA, run
 from cadda import read_windows, simulate_sleep
 
 QUICK = [
+    *("--method", "cadda"),
     *("--model", "shallow", "--budget", "4", "--set", "warmup_epochs=1", "--retrain-every", "2"),
     *("--no-baseline", "--set", "batch_size=32", "--max-epochs", "4"),
 ]
@@ -140,7 +141,7 @@ def test_rare_classes_can_be_left_out(data: Path, tmp_path: Path) -> None:
         (["--set", "n_stages"], "`--set` must be name=value, got 'n_stages'"),
         (["--set", "estimater=relax"], "did you mean `estimator`?"),
         (["--preset", "cvpr"], "`--preset` must be 'paper' or None, got 'cvpr'"),
-        (["--no-classwise"], "for cadda, which has a policy for each class"),
+        (["--method", "cadda", "--no-classwise"], "for cadda, which has a policy for each class"),
         (["--set", "batch_size=abc"], "`batch_size` must be a valid integer, got 'abc'."),
         (["--set", "betas=0.9"], "`betas` must be two numbers with a comma between, got 0.9."),
     ],

@@ -10,10 +10,10 @@ from cadda.models.critic import Critic, make_critic
 
 
 def opinionated(shape: tuple[int, ...], n_classes: int = 3) -> Critic:
-    """Make a critic whose criticism is not 0 any more."""
+    """Make a critic whose critic score is not 0 any more."""
     critic = make_critic(shape, n_classes, seed=0)
     with torch.no_grad():
-        critic.criticism[2].weight.fill_(0.1)
+        critic.score[2].weight.fill_(0.1)
     return critic
 
 
@@ -33,9 +33,9 @@ def test_shapes(shape: tuple[int, ...], images: bool) -> None:
     critic = make_critic(shape, 5, seed=0, images=images)
     x, y = torch.randn(4, *shape), torch.arange(4)
     for labels in (None, y):
-        logits, criticism = critic(x, labels)
+        logits, score = critic(x, labels)
         assert logits.shape == (4, 5)
-        assert criticism.shape == (4,)
+        assert score.shape == (4,)
     kinds = {type(layer) for layer in critic.modules()}
     assert (nn.Conv2d in kinds) == (images or len(shape) == 3)
     assert (nn.Conv1d in kinds) != (nn.Conv2d in kinds)
@@ -74,8 +74,8 @@ def test_only_the_seed_decides() -> None:
     assert not torch.equal(first(x)[0], other(x)[0])
 
 
-def test_criticism_by_class() -> None:
-    """Labels make no difference at first, and only to the criticism later."""
+def test_critic_score_by_class() -> None:
+    """Labels make no difference at first, and only to the critic score later."""
     critic = opinionated((2, 100))
     x, y = torch.randn(4, 2, 100), torch.tensor([0, 1, 0, 1])
     assert torch.equal(critic(x)[1], critic(x, y)[1])
@@ -90,12 +90,12 @@ def test_criticism_by_class() -> None:
     assert torch.equal(critic(x)[0], critic(x, y)[0])
 
 
-def test_criticism_starts_from_nothing_and_learns() -> None:
+def test_critic_score_starts_from_nothing_and_learns() -> None:
     critic = make_critic((2, 100), 3, seed=0)
     x = torch.randn(4, 2, 100)
     for labels in (None, torch.arange(4) % 3):
         assert (critic(x, labels)[1] == 0).all()
-    (slope,) = torch.autograd.grad(critic(x)[1][0], critic.criticism[2].weight)
+    (slope,) = torch.autograd.grad(critic(x)[1][0], critic.score[2].weight)
     assert slope.abs().max() > 0
 
 

@@ -161,7 +161,7 @@ def search_problem(
     on_event: Callable[[RunEvent], None] | None = None,
     **settings: Any,
 ) -> SearchResult:
-    """Search like `search`, for a problem that is made already."""
+    """Run `search` on an existing problem."""
     report = on_event or (lambda event: None)
     chosen = find_method(method)
     classwise = _is_classwise(classwise, chosen, method)

@@ -65,7 +65,7 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Find data augmentation for EEG, class by class."""
+    """Search for data augmentation policies for EEG."""
 
 
 def main() -> None:

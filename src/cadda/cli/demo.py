@@ -76,5 +76,5 @@ def demo(
     typer.echo(f"{report.sentence} This is one split of simulated data, not a benchmark.")
     picture = save_operations_picture(out / "operations.png")
     typer.echo(f"Picture of all operations: {picture}")
-    typer.echo("Your own recordings: `cadda search night-epo.fif.gz --out run`")
+    typer.echo("Your own recordings: `cadda search night-epo.fif.gz --method cadda --out run`")
     typer.echo(f"Open the report in a browser: {report.path}")

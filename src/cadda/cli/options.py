@@ -56,7 +56,7 @@ Device = Annotated[
 ]
 Engine = Annotated[
     str,
-    typer.Option(help="Where to run jobs in parallel: serial, processes:N or dask:ADDRESS."),
+    typer.Option(help="Where to run jobs: serial, processes:N, dask:ADDRESS or dask:local:N."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -76,7 +76,8 @@ class SelectionOptions:
         str | None,
         typer.Option(
             rich_help_panel="Recordings",
-            help="Channels to use, separated by commas; default: all.",
+            help="Channels to use, separated by commas; default: all EEG channels of epochs; for "
+            "recordings, those of the paper or of the mapping file.",
         ),
     ] = None
     classes: Annotated[

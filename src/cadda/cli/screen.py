@@ -105,7 +105,7 @@ def screen(
             lr=lr,
         )
     for note in notes:
-        typer.echo(f"Note: {name_options(str(note.message))}", err=True)
+        typer.echo(f"Warning: {name_options(str(note.message))}", err=True)
     screening.save(folder / TABLE)
     with replace_atomically(folder / PICTURE) as temporary:
         plot_screening(screening.table).savefig(temporary, format="png", dpi=150)

@@ -1,4 +1,4 @@
-"""`cadda search`: the right augmentation for recordings."""
+"""`cadda search`: search for the best augmentation policy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def search(
     out: Annotated[
         Path, typer.Option(help="Run folder for policy, model, scores and report.html.")
     ],
-    method: Annotated[str, typer.Option(help="Search method: {methods}.")] = "cadda",
+    method: Annotated[str, typer.Option(help="Search method: {methods}.")] = "adda",
     classwise: Annotated[
         bool | None,
         typer.Option(

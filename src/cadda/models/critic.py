@@ -17,15 +17,16 @@ SLOPE = 0.2
 
 
 class Critic(nn.Module):
-    """Strided convolutions with two heads: logits of the classes, and one criticism per window.
+    """Strided convolutions with two heads: logits of the classes, one critic score per window.
 
     Nothing connects the windows of a batch, so no normalisation by batch: the gradient penalty is
-    about the gradient of each criticism in its own window. Windows may have any length of at least
-    one sample.
+    about the gradient of each critic score in its own window. Windows may have any length of at
+    least one sample.
 
     Given labels, the critic also scores whether a window is a real window *of its class*, by a
-    projection of the features on a vector of that class. Criticism starts at 0 for all windows and
-    classes, so that its slope is what was learned, not how the weights were initialised.
+    projection of the features on a vector of that class. The critic score starts at 0 for all
+    windows and classes, so that its slope is what was learned, not how the weights were
+    initialised.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ class Critic(nn.Module):
 
     Examples
     --------
-    >>> logits, criticism = Critic((2, 3000), n_classes=5)(torch.zeros(16, 2, 3000))
-    >>> tuple(logits.shape), tuple(criticism.shape)
+    >>> logits, score = Critic((2, 3000), n_classes=5)(torch.zeros(16, 2, 3000))
+    >>> tuple(logits.shape), tuple(score.shape)
     ((16, 5), (16,))
     """
 
@@ -61,13 +62,13 @@ class Critic(nn.Module):
         n_features = N_FILTERS[-1] * N_BINS ** (2 if self.images else 1)
         self.classes = nn.Linear(n_features, n_classes)
         last = nn.Linear(N_HIDDEN, 1)
-        self.criticism = nn.Sequential(nn.Linear(n_features, N_HIDDEN), nn.ReLU(), last)
+        self.score = nn.Sequential(nn.Linear(n_features, N_HIDDEN), nn.ReLU(), last)
         self.projection = nn.Embedding(n_classes, n_features)
         for start in (last.weight, last.bias, self.projection.weight):
             nn.init.zeros_(start)
 
     def forward(self, x: Tensor, y: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Classify and criticise windows.
+        """Compute logits and critic scores of windows.
 
         Parameters
         ----------
@@ -75,21 +76,21 @@ class Critic(nn.Module):
             Windows of shape (n_windows, n_channels, n_times); images of shape (n_images, height,
             width) or (n_images, n_planes, height, width).
         y : Tensor | None
-            Labels for criticism by class; None criticises without regard to classes.
+            Labels for critic scores by class; None ignores classes.
 
         Returns
         -------
         logits : Tensor
             Shape (n_windows, n_classes).
-        criticism : Tensor
+        score : Tensor
             How real each window looks, shape (n_windows,).
         """
         planes = x.unsqueeze(1) if self.images and x.ndim == 3 else x
         features = self.features(planes)
-        criticism: Tensor = self.criticism(features).squeeze(-1)
+        score: Tensor = self.score(features).squeeze(-1)
         if y is not None:
-            criticism = criticism + (self.projection(y) * features).sum(-1)
-        return self.classes(features), criticism
+            score = score + (self.projection(y) * features).sum(-1)
+        return self.classes(features), score
 
 
 def make_critic(

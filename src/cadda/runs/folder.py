@@ -82,12 +82,12 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """State of an unfinished training run or search."""
+        """State from which the run is resumed."""
         return self.folder / "checkpoint.pt"
 
     @property
     def search_files(self) -> SearchFiles:
-        """State of an unfinished search."""
+        """Files from which a search is resumed."""
         return SearchFiles(
             checkpoint=self.checkpoint,
             retraining=lambda epoch: self.folder / f"retraining-{epoch}.pt",

@@ -169,7 +169,7 @@ class Screening:
             rest = {field.name: content[field.name] for field in fields(cls)[1:]}
             rest["independent"] = tuple(rest["independent"])
         except (KeyError, TypeError) as error:
-            raise DataError(f"{path} is not whole: {short_reason(error)}.") from error
+            raise DataError(f"{path} is incomplete: {short_reason(error)}.") from error
         return cls(table, **rest)
 
 

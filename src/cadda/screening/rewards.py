@@ -1,25 +1,24 @@
 r"""Rewards of single operations, computed while one model is trained without augmentation.
 
 The model is trained until it begins to overfit, because before that nothing is better than the
-window itself. From then on, every few steps, training stands still for a round: v, the gradient
-of the loss on some validation windows, is computed, and the paired reward
+window itself. From then on, every few steps, training pauses for a round: v, the gradient of
+the loss on some validation windows, is computed, and the paired reward
 
 .. math:: \rho_i(O) - \rho_i(\text{identity}) = \langle \nabla_\theta \ell(O(x_i), y_i)
           - \nabla_\theta \ell(x_i, y_i), v \rangle
 
 is how much more the window does for them after an operation than before (see
-`cadda.searchers.gradient.reward`). Beside it stands what the window would do with a label drawn
-at random.
+`cadda.searchers.gradient.reward`). The same is computed with a label drawn at random.
 
 - Each round takes another **part of the validation windows**, in turn. Of a model that generalises
   well, v is mostly noise; with the parts kept apart, standard errors know how much.
 - Rounds look at the **running mean of the weights** over a few epochs. The weights themselves
-  swing around it, each batch agrees with validation on the way back, and a window that looks
-  unlike the others takes no part in that: whatever is unfamiliar would seem harmful.
+  oscillate around it. On the way back every batch agrees with validation, except windows that look
+  unlike the others, so any unfamiliar window would seem harmful.
 - Validation logits are divided by their best **temperature** if it is above 1, found on all
   validation windows at the beginning of each turn through the parts. A model that overfits is
   over-confident, and without this an operation that contradicts what the model believes, right or
-  wrong, was rewarded even for validation labels that had been dealt out at random.
+  wrong, was rewarded even for permuted validation labels.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Table = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class SearchStep:
-    """One step of a search is done."""
+    """A step of a search has ended."""
 
     step: int  # from 1
     train_loss: float
@@ -49,14 +49,14 @@ class SearchStart:
 
 @dataclass(frozen=True)
 class SearchEpoch:
-    """One pass through the training windows is done.
+    """An epoch of a search has ended.
 
     Parameters
     ----------
     epoch : int
         Number of the epoch, from 1.
     n_epochs : int
-        Number of trials of the whole search.
+        Number of epochs of the whole search.
     train_loss : float
         Mean loss of the training batches, as augmented.
     valid_loss : float
@@ -66,7 +66,7 @@ class SearchEpoch:
     reward : float | None
         Mean reward of augmentation over the epoch; None during warm-up.
     entropy : float
-        How undecided the choices are: 1 is uniform, 0 is certain.
+        Mean entropy of the choices relative to uniform: 1 is uniform, 0 is certain.
     applied : tuple of tuple of float
         Probability that an operation changes a window at all, by class and operation.
     share : tuple of tuple of float
@@ -98,7 +98,7 @@ class SearchEpoch:
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """One policy was tried.
+    """A trial has ended.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Retrained:
 
 @dataclass(frozen=True)
 class SearchEnd:
-    """The search is over."""
+    """The search has ended."""
 
     epoch: int  # epochs or trials done
     best_epoch: int  # epoch or trial of the policy that was kept

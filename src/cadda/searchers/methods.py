@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from cadda._internal.text import did_you_mean
@@ -78,6 +78,14 @@ class BilevelMethod(GradientMethod[BilevelSettings]):
         self, problem: Problem, settings: BilevelSettings, *, classwise: bool
     ) -> Searcher:
         return BilevelSearcher(problem, settings, classwise=classwise)
+
+    def log10_policies(
+        self, problem: Problem, settings: BilevelSettings, *, classwise: bool
+    ) -> float:
+        # Whole sequences are weighted, whatever the number of subpolicies.
+        if settings.sampling == "subpolicy":
+            settings = replace(settings, n_subpolicies=1)
+        return super().log10_policies(problem, settings, classwise=classwise)
 
 
 @dataclass(frozen=True)
@@ -194,7 +202,7 @@ METHODS: dict[str, SearchMethod[Any]] = {
     ),
     "dada": BilevelMethod(
         "bilevel gradient, whole sequences of operations drawn",
-        fixed={"sampling": "subpolicy"},
+        fixed={"sampling": "subpolicy", "n_subpolicies": 1},
         paper=PAPER,
     ),
     "faster_autoaugment": FasterMethod("match augmented to real windows with a WGAN critic"),

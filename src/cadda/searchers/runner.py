@@ -217,10 +217,10 @@ class TrialRunner(SearchRunner):
         n_known = len(search.outcomes)
         if self.epoch > n_known:
             raise RunError(
-                f"the study has {n_known} finished trials, but the run folder has {self.epoch}; "
-                "it must be the study that the search was started with."
+                f"the Optuna study has {n_known} finished trials, but the run folder has "
+                f"{self.epoch}; use the study that the search was started with."
             )
-        # What the engine returns in place of the evaluator is its own affair.
+        # What the engine returns in place of the evaluator depends on the engine.
         self._evaluator: Any = None
         # A stack is always trained as a whole, so that its numbers do not depend on interruptions.
         self._asked = n_known // search.stack * search.stack

@@ -1,4 +1,4 @@
-"""What a training reports while it runs."""
+"""Events of training, plain records."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["EpochEnd", "TrainingEnd", "TrainingEvent"]
 
 @dataclass(frozen=True)
 class EpochEnd:
-    """One epoch is done.
+    """An epoch has ended.
 
     Parameters
     ----------
     epoch : int
         Number of the epoch, from 1.
     max_epochs : int
-        Most epochs that there can be.
+        Maximum number of epochs.
     train_loss : float
         Mean loss of the training batches, as augmented.
     valid_loss : float
@@ -25,7 +25,7 @@ class EpochEnd:
     valid_balanced_accuracy : float
         Balanced accuracy on the validation windows.
     is_best : bool
-        Whether validation was better than ever before.
+        Whether this is the best epoch so far.
     """
 
     epoch: int
@@ -38,16 +38,16 @@ class EpochEnd:
 
 @dataclass(frozen=True)
 class TrainingEnd:
-    """The training is over.
+    """Training has ended.
 
     Parameters
     ----------
     epoch : int
-        Number of epochs that were done.
+        Number of epochs trained.
     best_epoch : int
         Epoch whose weights were kept.
     stopped_early : bool
-        Whether patience ran out before the epochs did.
+        Whether training stopped before `max_epochs`.
     """
 
     epoch: int

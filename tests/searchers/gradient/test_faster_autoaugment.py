@@ -120,10 +120,10 @@ def test_partners_are_others_of_the_same_class() -> None:
 @pytest.mark.parametrize(
     ("patterns", "critic"),
     [((BUMP, BUMP), KnownCritic(1.0, 0.0)), ((BUMP, -BUMP), KnownCritic(0.0, 1.0))],
-    ids=["criticism", "classification"],
+    ids=["critic score", "classification"],
 )
 def test_gradients_point_the_right_way(patterns: tuple[Tensor, ...], critic: nn.Module) -> None:
-    """Turning or masking the bump lowers criticism, or makes the other class likelier."""
+    """Turning or masking the bump lowers the critic score, or makes the other class likelier."""
     pool = OperationPool([SignFlip(), TimeReverse(), TimeMask(40.0)])
     search = searcher(problem(*patterns, noise=0.0, pool=pool), warmup_epochs=0, batch_size=64)
     search.critic = critic

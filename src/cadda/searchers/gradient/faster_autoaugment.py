@@ -13,15 +13,15 @@ real, :math:`\tilde x = T_\alpha(x')` augmented and :math:`\hat x` between the t
 The norm is over all d values of a window; public implementations of the method take it over
 channels only. With :math:`\sqrt d`, windows are as far apart as the root mean square of their
 difference, so that D is in the unit of the signal: without it, D grows with the length of the
-windows, and on 30 s of EEG drowns the classification.
+windows, and for 30 s of EEG it dominates the classification loss.
 
-**Like with like.** Each augmented window is compared with another real window of its class. What
-separates the two halves of a batch is then never that one of them happens to hold more windows of
-a class, and :math:`\hat x` has a class too. A class-wise policy gets a critic that knows it,
-:math:`D(x, y)`: the policy of a class must match the windows *of that class*. Without this, an
-operation that turns one class into another would look harmless, since the windows that it makes do
-exist. There is one critic for all classes, with a term for each: what a real window looks like is
-learned from all of them, even where a class has few.
+**Pairs of one class.** Each augmented window is compared with another real window of its class.
+The two halves of a batch then never differ in their numbers of windows per class, and :math:`\hat
+x` has a class too. A class-wise policy gets a critic that knows it, :math:`D(x, y)`: the policy of
+a class must match the windows *of that class*. Without this, an operation that turns one class
+into another would look harmless, since the windows that it makes do exist. There is one critic for
+all classes, with a term for each: what a real window looks like is learned from all of them, even
+where a class has few.
 
 **Blends.** At first a stage is the plain mean of all operations, and what the critic sees is that
 the mean of unlike windows is smaller than any of them. Operations that make windows unlike the
@@ -109,16 +109,16 @@ class FasterSettings:
 class FasterSearcher(Searcher):
     """Learns a policy and a critic together, a step at a time.
 
-    In each `SearchStep`, ``reward`` is the mean criticism of augmented windows minus that of real
-    windows, 0 if the critic cannot distinguish them;
-    ``train_loss`` is its cross entropy on real windows.
+    In each `SearchStep`, ``reward`` is the mean critic score of augmented windows minus that of
+    real windows, 0 if the critic cannot distinguish them; ``train_loss`` is its cross entropy on
+    real windows.
 
     Parameters
     ----------
     problem : Problem
         Windows and operations. Its ``make_critic`` makes, from a seed, a module without randomness
         of its own that maps windows, and labels if class-wise, to logits of the classes and one
-        criticism per window. Validation windows are not used.
+        critic score per window. Validation windows are not used.
     settings : FasterSettings
         How to search.
     classwise : bool
@@ -192,14 +192,14 @@ class FasterSearcher(Searcher):
         self, real: Tensor, augmented: Tensor, y: Tensor, turn: int
     ) -> tuple[float, float]:
         """Train the critic for one step; return its cross entropy and D(augmented) − D(real)."""
-        logits, criticism = self._criticise(torch.cat([real, augmented]), y.repeat(2))
+        logits, score = self._score(torch.cat([real, augmented]), y.repeat(2))
         n_real = len(real)
         loss = cross_entropy(logits[:n_real], y)
-        difference = criticism[n_real:].mean() - criticism[:n_real].mean()
+        difference = score[n_real:].mean() - score[:n_real].mean()
         share = per_window(uniform(y.shape, real, self._stream("segments", turn)), real)
         root = math.sqrt(real[0].numel())
         penalty = gradient_penalty(
-            lambda between: root * self._criticise(between, y)[1],
+            lambda between: root * self._score(between, y)[1],
             torch.lerp(real, augmented, share),
         )
         total = difference + self.settings.penalty * penalty + self.settings.classification * loss
@@ -213,8 +213,8 @@ class FasterSearcher(Searcher):
 
     def _update_policy(self, augmented: Tensor, y: Tensor) -> None:
         """Make augmented windows look more real, and more like their classes."""
-        logits, criticism = self._criticise(augmented, y)
-        loss = self.settings.classification * cross_entropy(logits, y) - criticism.mean()
+        logits, score = self._score(augmented, y)
+        loss = self.settings.classification * cross_entropy(logits, y) - score.mean()
         parameters = list(self.policy.parameters())
         gradients = torch.autograd.grad(
             loss, parameters, allow_unused=True, materialize_grads=True
@@ -223,10 +223,10 @@ class FasterSearcher(Searcher):
             parameter.grad = gradient
         self.policy_optimizer.step()
 
-    def _criticise(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits and criticism, the latter by class if the policy is class-wise."""
-        logits, criticism = self.critic(x, y) if self.classwise else self.critic(x)
-        return logits, criticism
+    def _score(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits and critic scores, the latter by class if the policy is class-wise."""
+        logits, score = self.critic(x, y) if self.classwise else self.critic(x)
+        return logits, score
 
     def _stream(self, name: str, turn: int, device: torch.device | str = "cpu") -> torch.Generator:
         return self.seeds.stream(name, device=device, step=self.step_number, turn=turn)
@@ -238,7 +238,7 @@ class Classifier(nn.Module):
     Parameters
     ----------
     critic : nn.Module
-        Maps windows to logits and criticism; it is shared, not copied.
+        Maps windows to logits and critic scores; it is shared, not copied.
     """
 
     def __init__(self, critic: nn.Module) -> None:
@@ -262,13 +262,13 @@ class Classifier(nn.Module):
         return logits
 
 
-def gradient_penalty(criticise: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def gradient_penalty(critic: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Measure how far the slope of a critic is from 1.
 
     Parameters
     ----------
-    criticise : callable
-        Maps windows to one criticism each, of which none may depend on another window.
+    critic : callable
+        Maps windows to one critic score each, which must not depend on other windows.
     x : Tensor
         Windows at which to measure.
 
@@ -279,7 +279,7 @@ def gradient_penalty(criticise: Callable[[Tensor], Tensor], x: Tensor) -> Tensor
         differentiable in the parameters of the critic.
     """
     point = x.detach().requires_grad_()
-    (slope,) = torch.autograd.grad(criticise(point).sum(), point, create_graph=True)
+    (slope,) = torch.autograd.grad(critic(point).sum(), point, create_graph=True)
     length: Tensor = torch.linalg.vector_norm(slope.flatten(1), dim=1)
     return (length - 1).square().mean()
 

@@ -46,8 +46,8 @@ class BilevelSettings:
         over recent steps is less noisy, and a little out of date.
     smoothing : float
         Epochs that the running mean of the weights goes back at which rewards are computed, in
-        evaluation mode. The weights themselves swing around it, which bends rewards more than
-        most operations do. 0 takes them as they are, with dropout, as the paper does.
+        evaluation mode. The weights themselves oscillate around the mean, which biases rewards
+        more than most operations do. 0 takes them as they are, with dropout, as the paper does.
     model_lr : float
         Learning rate of Adam on the model.
     betas : tuple of float
@@ -59,7 +59,7 @@ class BilevelSettings:
     unroll_lr : float
         Step size ξ of the unrolled training step.
     warmup_epochs : int
-        Epochs before the policy starts to move: augmentation pays once a model begins to overfit.
+        Epochs before the policy is updated: augmentation only helps once the model overfits.
     hypergradient : 'finite-difference' | 'exact'
         How rewards are computed.
     estimator : 'relax' | 'straight-through'
@@ -78,7 +78,7 @@ class BilevelSettings:
         What is drawn: an operation per stage (ADDA), one of all sequences of operations (DADA), or
         nothing, each stage being the weighted mean of all operations (Faster AutoAugment).
     n_subpolicies : int
-        Number L of subpolicies; the number of sequences if they are what is drawn.
+        Number L of subpolicies; without effect if sequences are drawn.
     n_stages : int
         Number K of stages of a subpolicy.
     granularity : 'window' | 'batch'
