@@ -36,8 +36,7 @@ from cadda.data.simulation.nights import (
     simulate_sleep,
     simulated_subject,
 )
-from cadda.data.simulation.recording import record
-from cadda.data.simulation.subject import draw_subject
+from cadda.data.simulation.recording import draw_subject, record
 from cadda.data.windows import Windows
 from cadda.reporting.figures.sleep import plot_sleep
 

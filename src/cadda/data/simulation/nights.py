@@ -16,9 +16,8 @@ from cadda.data.io.hypnogram import STAGES
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.simulation.head import sleep_montage
 from cadda.data.simulation.hypnogram import draw_stages, state_weights
-from cadda.data.simulation.recording import record
+from cadda.data.simulation.recording import Subject, draw_subject, record
 from cadda.data.simulation.sources import fast_length
-from cadda.data.simulation.subject import Subject, draw_subject
 from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
 

@@ -1,4 +1,4 @@
-"""Waveforms of the sleeping brain: noise, rhythms, and the events that sleep is scored by.
+"""Waveforms: noise and rhythms of the sleeping brain, events by which sleep is scored, artefacts.
 
 Functions that draw events return waves of amplitude about 1 and shape (n_events, n_times).
 """
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 __all__ = [
     "add_events",
-    "column",
+    "blink",
     "fast_length",
-    "hump",
     "k_complex",
+    "movement",
+    "muscle_burst",
     "noise",
     "one_over_f",
     "peak",
+    "saccade",
     "sawtooth",
+    "slow_eye_movement",
     "slow_wave",
     "spindle",
     "vertex_wave",
@@ -67,53 +70,92 @@ def add_events(
 
 def spindle(rng: np.random.Generator, time: Array, n_events: int, centre: float) -> Array:
     """Draw spindles: 0.6 to 1.8 s, waxing and waning, slowing down a little."""
-    seconds = column(rng.uniform(0.6, 1.8, n_events))
-    frequency = column(rng.normal(centre, 0.3, n_events))
-    phase = column(rng.uniform(0, 2 * np.pi, n_events))
-    slowing = column(rng.normal(-0.4, 0.3, n_events))
+    seconds = _column(rng.uniform(0.6, 1.8, n_events))
+    frequency = _column(rng.normal(centre, 0.3, n_events))
+    phase = _column(rng.uniform(0, 2 * np.pi, n_events))
+    slowing = _column(rng.normal(-0.4, 0.3, n_events))
     cycles = frequency * time + slowing * time * (time - seconds) / 2
-    return hump(time / seconds, 0.9) * np.sin(2 * np.pi * cycles + phase)
+    return _hump(time / seconds, 0.9) * np.sin(2 * np.pi * cycles + phase)
 
 
 def k_complex(rng: np.random.Generator, time: Array, n_events: int) -> Array:
     """Draw K-complexes: a steep negative wave, then a slower, smaller positive one."""
-    at = time / column(rng.uniform(0.8, 1.3, n_events))
-    slow = column(rng.uniform(0.4, 0.8, n_events))
+    at = time / _column(rng.uniform(0.8, 1.3, n_events))
+    slow = _column(rng.uniform(0.4, 0.8, n_events))
     sharp = np.where(at < 0.25, _bell(at, 0.25, 0.055), _bell(at, 0.25, 0.13))
     return np.asarray(slow * _bell(at, 0.72, 0.21) - sharp, dtype=np.float32)
 
 
 def vertex_wave(rng: np.random.Generator, time: Array, n_events: int) -> Array:
     """Draw vertex waves: a single sharp negative wave of about 0.2 s."""
-    at = time / column(rng.uniform(0.8, 1.3, n_events))
+    at = time / _column(rng.uniform(0.8, 1.3, n_events))
     return 0.35 * _bell(at, 0.36, 0.08) - _bell(at, 0.2, 0.05)
 
 
 def slow_wave(rng: np.random.Generator, time: Array, n_events: int) -> Array:
     """Draw slow waves of 0.5 to 2 Hz: a negative half and a longer, smaller positive half."""
-    period = column(1 / np.clip(rng.lognormal(np.log(0.95), 0.3, n_events), 0.5, 2.0))
-    turn = column(rng.uniform(0.36, 0.48, n_events))
+    period = _column(1 / np.clip(rng.lognormal(np.log(0.95), 0.3, n_events), 0.5, 2.0))
+    turn = _column(rng.uniform(0.36, 0.48, n_events))
     at = time / period
     down = np.sin(np.pi * np.clip(at / turn, 0, 1))
-    up = hump((at - turn) / (1 - turn), 1.2)
-    return np.asarray(column(rng.uniform(0.5, 0.9, n_events)) * up - down, dtype=np.float32)
+    up = _hump((at - turn) / (1 - turn), 1.2)
+    return np.asarray(_column(rng.uniform(0.5, 0.9, n_events)) * up - down, dtype=np.float32)
 
 
 def sawtooth(rng: np.random.Generator, time: Array, n_events: int) -> Array:
     """Draw trains of sawtooth waves of 2 to 5 Hz: slow rise, steep fall."""
-    seconds = column(rng.uniform(1.5, 5.0, n_events))
-    cycle = (time * column(rng.uniform(2.0, 5.0, n_events))) % 1
+    seconds = _column(rng.uniform(1.5, 5.0, n_events))
+    cycle = (time * _column(rng.uniform(2.0, 5.0, n_events))) % 1
     rise = 0.75
     tooth = np.where(cycle < rise, 2 * cycle / rise - 1, 1 - 2 * (cycle - rise) / (1 - rise))
-    return np.asarray(hump(time / seconds, 0.5) * tooth, dtype=np.float32)
+    return np.asarray(_hump(time / seconds, 0.5) * tooth, dtype=np.float32)
 
 
-def column(values: NDArray[np.float64]) -> Array:
+def blink(rng: np.random.Generator, time: Array, n_events: int) -> Array:
+    """Draw blinks: positive waves of 0.3 s, up faster than down."""
+    at = time / _column(rng.uniform(0.06, 0.1, n_events))
+    return np.asarray((at / 2 * np.exp(1 - at / 2)) ** 2, dtype=np.float32)
+
+
+def slow_eye_movement(rng: np.random.Generator, time: Array, n_events: int) -> Array:
+    """Draw rolling eyes: one or two slow swings to either side."""
+    seconds = _column(rng.uniform(2.5, 6.0, n_events))
+    swings = _column(rng.uniform(1.0, 2.0, n_events) * rng.choice([-1, 1], n_events))
+    swing = np.sin(2 * np.pi * swings * time / seconds)
+    return np.asarray(_hump(time / seconds, 0.8) * swing, dtype=np.float32)
+
+
+def saccade(rng: np.random.Generator, time: Array, n_events: int) -> Array:
+    """Draw rapid eye movements: a steep step to either side that decays."""
+    sign = _column(rng.choice([-1.0, 1.0], n_events))
+    decay = _column(rng.uniform(0.15, 0.6, n_events))
+    rise = 1 / (1 + np.exp(-(time - 0.12) / 0.018))
+    return np.asarray(sign * rise * np.exp(-np.maximum(time - 0.12, 0) / decay), dtype=np.float32)
+
+
+def muscle_burst(rng: np.random.Generator, time: Array, n_events: int) -> Array:
+    """Draw bursts of muscle activity: fast noise for up to four seconds."""
+    seconds = _column(rng.uniform(0.5, 4.0, n_events))
+    white = rng.standard_normal((n_events, len(time) + 1), dtype=np.float32)
+    # Differences of neighbours remove the slow part.
+    fast = np.diff(white, axis=1) / np.sqrt(2)
+    return np.asarray(_hump(time / seconds, 0.5) * fast, dtype=np.float32)
+
+
+def movement(rng: np.random.Generator, time: Array, n_events: int) -> Array:
+    """Draw movements: a few seconds of random drift at an electrode."""
+    seconds = _column(rng.uniform(0.8, 4.0, n_events))
+    path = np.cumsum(rng.standard_normal((n_events, len(time)), dtype=np.float32), axis=1)
+    wave = _hump(time / seconds, 1.0) * path
+    return np.asarray(wave / np.abs(wave).max(axis=1, keepdims=True), dtype=np.float32)
+
+
+def _column(values: NDArray[np.float64]) -> Array:
     """Reshape one number per event to a column, to broadcast with times."""
     return np.asarray(values, dtype=np.float32)[:, None]
 
 
-def hump(at: Array, power: float) -> Array:
+def _hump(at: Array, power: float) -> Array:
     """Rise from 0 at 0 to 1 at 1/2, and fall back to 0 at 1."""
     # Rounding may leave the sine of π a little below 0.
     half_wave = np.maximum(np.sin(np.pi * np.clip(at, 0, 1)), 0)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.simulation import artefacts, sources
+from cadda.data.simulation import sources
 
 __all__ = ["EVENTS", "EYES", "RHYTHMS", "SENSORS", "Event", "Rhythm"]
 
@@ -83,13 +83,7 @@ RHYTHMS = (
         width=0.9,
         shift=0.2,
     ),
-    Rhythm(
-        "sigma",
-        ("Fz", "Cz", "Pz"),
-        (0.8, 0.8, 0.8, 1.5, 1.2, 0.8),
-        frequency=13.0,
-        shift=0.6,
-    ),
+    Rhythm("sigma", ("Fz", "Cz", "Pz"), (0.8, 0.8, 0.8, 1.5, 1.2, 0.8), frequency=13.0, shift=0.6),
     Rhythm(
         "beta",
         ("F5", "F6", "Cz", "Pz"),
@@ -100,12 +94,7 @@ RHYTHMS = (
         shift=2.0,
     ),
     Rhythm(
-        "muscle",
-        _MUSCLES,
-        (2.2, 1.8, 1.4, 1.0, 0.8, 0.5),
-        depth=0.4,
-        frequency=50.0,
-        width=12.0,
+        "muscle", _MUSCLES, (2.2, 1.8, 1.4, 1.0, 0.8, 0.5), depth=0.4, frequency=50.0, width=12.0
     ),
 )
 
@@ -156,39 +145,25 @@ EVENTS = (
         (0.0, 0.0, 0.1, 2.0, 26.0, 0.1),
         depth=0.75,
     ),
-    Event(
-        "sawtooth",
-        sources.sawtooth,
-        5.0,
-        ("FCz", "Cz"),
-        25.0,
-        (0.0, 0.0, 0.0, 0.0, 0.0, 3.0),
-    ),
-    Event("blink", artefacts.blink, 1.0, ("eyes up",), 90.0, (12.0, 1.0, 0.3, 0.0, 0.0, 0.0)),
+    Event("sawtooth", sources.sawtooth, 5.0, ("FCz", "Cz"), 25.0, (0.0, 0.0, 0.0, 0.0, 0.0, 3.0)),
+    Event("blink", sources.blink, 1.0, ("eyes up",), 90.0, (12.0, 1.0, 0.3, 0.0, 0.0, 0.0)),
     Event(
         "slow eye movement",
-        artefacts.slow_eye_movement,
+        sources.slow_eye_movement,
         6.0,
         EYES,
         60.0,
         (0.0, 1.0, 6.0, 0.2, 0.0, 0.2),
     ),
-    Event("saccade", artefacts.saccade, 3.0, EYES, 75.0, (6.0, 1.0, 0.3, 0.0, 0.0, 14.0)),
+    Event("saccade", sources.saccade, 3.0, EYES, 75.0, (6.0, 1.0, 0.3, 0.0, 0.0, 14.0)),
     Event(
         "muscle burst",
-        artefacts.muscle_burst,
+        sources.muscle_burst,
         4.0,
         _MUSCLES,
         20.0,
         (2.5, 1.5, 0.6, 0.2, 0.1, 0.3),
         depth=0.4,
     ),
-    Event(
-        "movement",
-        artefacts.movement,
-        4.0,
-        SENSORS,
-        60.0,
-        (1.5, 0.8, 0.3, 0.1, 0.05, 0.1),
-    ),
+    Event("movement", sources.movement, 4.0, SENSORS, 60.0, (1.5, 0.8, 0.3, 0.1, 0.05, 0.1)),
 )
