@@ -35,7 +35,8 @@ def info(
 
     Examples: cadda data info sleep-epo.fif.gz · cadda data info ~/mne_data/physionet-sleep-data
     """
-    from cadda.data.io.read import ReadOptions, read_with_quality
+    from cadda.data.io.options import ReadOptions
+    from cadda.data.io.read import read_with_quality
 
     with progress_bar("Reading") as on_progress:
         options = ReadOptions(

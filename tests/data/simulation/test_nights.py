@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from cadda import CaddaError, operation_pool
 from cadda.cli.simulate import simulate
 from cadda.data.io.read import read_windows
-from cadda.data.simulation import artefacts, sources
+from cadda.data.simulation import sources
 from cadda.data.simulation.head import (
     ELECTRODES,
     SLEEP_MONTAGES,
@@ -339,7 +339,7 @@ def test_waveforms() -> None:
     spindles = sources.spindle(rng, time, 200, 13.2)
     peaks = np.abs(np.fft.rfft(spindles, n=1 << 16)).argmax(axis=1) * 400 / (1 << 16)
     assert peaks.mean() == pytest.approx(13.2, abs=0.1)
-    blinks = artefacts.blink(rng, time, 50)
+    blinks = sources.blink(rng, time, 50)
     np.testing.assert_allclose(blinks.max(axis=1), 1, atol=1e-2)
     assert (blinks.argmax(axis=1) / 400 < 0.25).all()
 

@@ -16,10 +16,10 @@ from cadda._internal.text import did_you_mean, short_reason
 from cadda.data.channels import find_channels
 from cadda.data.checks import chunks, count_missing
 from cadda.data.io.hypnogram import STAGES, are_stages, stage_of
+from cadda.data.io.options import ReadOptions, select_classes
 from cadda.data.montage import measured_positions
 from cadda.data.quality import Quality, assess_windows, raise_if_bad
-from cadda.data.selection import select_classes
-from cadda.data.standardise import Standardise, standardise_as
+from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -42,14 +42,7 @@ def open_epochs(path: Path) -> Any:
 
 
 def epochs_to_windows(
-    epochs: Any,
-    *,
-    subject: str | None = None,
-    channels: Sequence[str] | None = None,
-    classes: Sequence[str] | None = None,
-    min_windows: int | None = None,
-    standardise: Standardise = "window",
-    where: str = "epochs",
+    epochs: Any, options: ReadOptions, where: str = "epochs"
 ) -> tuple[Windows, Quality]:
     """Convert `mne.Epochs` to windows without the bad windows; return the quality of all as well.
 
@@ -62,12 +55,13 @@ def epochs_to_windows(
     if isinstance(epochs, mne.Epochs) and not epochs.preload:
         # Rejected epochs are known only after reading.
         epochs = epochs.copy().drop_bad(verbose="error")
-    picks = _picks(epochs, channels, where)
+    picks = _picks(epochs, options.channels, where)
     names, labels = _labels(epochs)
+    classes = options.classes
     if classes is not None and names and set(names) <= set(STAGES):
         classes = [stage_of(name) or name for name in classes]
-    class_names, labels = select_classes(names, labels, classes, min_windows)
-    subjects, recordings = _subjects(epochs, subject, where)
+    class_names, labels = select_classes(names, labels, classes, options.min_windows)
+    subjects, recordings = _subjects(epochs, options.subject, where)
     chosen = np.flatnonzero(labels >= 0)
     x = _signals(epochs, picks, chosen, where)
     assessed = assess_windows(x)
@@ -76,7 +70,8 @@ def epochs_to_windows(
         raise_if_bad(quality, where)
     if quality.n_bad:
         x, chosen = x[~assessed.bad], chosen[~assessed.bad]
-    standardise_as(standardise, x, np.stack([subjects, recordings], axis=1)[chosen])
+    groups = np.stack([subjects, recordings], axis=1)[chosen]
+    standardise_as(options.standardise_signals, x, groups)
     info = epochs.info
     windows = Windows(
         x,
@@ -84,7 +79,7 @@ def epochs_to_windows(
         subject=subjects[chosen],
         recording=recordings[chosen],
         sfreq=float(info["sfreq"]),
-        ch_names=channels or picks,
+        ch_names=options.channels or picks,
         class_names=class_names,
         positions=_positions(info, picks),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from cadda._internal.files import replace_atomically
 from cadda._internal.text import short_reason
+from cadda.data.io.options import ReadOptions, select
 from cadda.data.quality import Quality, assess_windows, raise_if_bad
-from cadda.data.selection import select
-from cadda.data.standardise import Standardise, standardise_as
+from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -72,15 +72,7 @@ def load_npz(path: Path) -> Windows | dict[str, NDArray[Any]]:
     return _make_windows(arrays.get("x"), arrays, str(path)) if is_ours else arrays
 
 
-def arrays_to_windows(
-    arrays: Arrays,
-    *,
-    channels: Sequence[str] | None = None,
-    classes: Sequence[str] | None = None,
-    min_windows: int | None = None,
-    standardise: Standardise = "window",
-    where: str = "arrays",
-) -> tuple[Windows, Quality]:
+def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
     """Make windows from arrays named like the arguments of `Windows`, without bad windows."""
     x = np.asarray(arrays.get("x"))
     if arrays.get("x") is None or x.ndim != 3 or x.dtype.kind not in "fiu" or not x.size:
@@ -88,15 +80,7 @@ def arrays_to_windows(
         return _make_windows(arrays.get("x"), arrays, where), Quality(0, 0, 0, ())
     # Everything but the signals is checked first, with a sample of zeros in place of them.
     outline = _make_windows(np.zeros((*x.shape[:2], 1), dtype=np.float32), arrays, where)
-    selection = select(
-        outline.ch_names,
-        outline.class_names,
-        outline.y.numpy(),
-        channels=channels,
-        classes=classes,
-        min_windows=min_windows,
-        where=where,
-    )
+    selection = select(outline.ch_names, outline.class_names, outline.y.numpy(), options, where)
     with np.errstate(over="ignore"):
         x = np.array(x[np.ix_(selection.kept, np.array(selection.rows))], dtype=np.float32)
     assessed = assess_windows(x)
@@ -107,7 +91,8 @@ def arrays_to_windows(
         x = x[~assessed.bad]
     good = np.flatnonzero(selection.kept)[~assessed.bad]
     subject, recording = outline.subject[good], outline.recording[good]
-    standardise_as(standardise, x, np.stack([subject, recording], axis=1))
+    groups = np.stack([subject, recording], axis=1)
+    standardise_as(options.standardise_signals, x, groups)
     windows = Windows(
         x,
         selection.labels[~assessed.bad],

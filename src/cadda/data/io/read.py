@@ -5,70 +5,26 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
-from cadda.compute import check_engine
 from cadda.data.io.annotated import plan_annotated
 from cadda.data.io.epochs import epochs_to_windows, open_epochs
-from cadda.data.io.npz import Arrays, arrays_to_windows, load_npz
+from cadda.data.io.npz import arrays_to_windows, load_npz
+from cadda.data.io.options import CacheUse, Progress, ReadOptions, select
 from cadda.data.io.preprocess import Preprocessing, ReadPlan
-from cadda.data.io.recordings import CacheUse, Progress, read_recordings
+from cadda.data.io.recordings import read_recordings
 from cadda.data.io.sleep_edf import plan_sleep
 from cadda.data.quality import Quality, quality_of_kept, raise_if_bad
-from cadda.data.selection import select
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["ReadOptions", "read_windows", "read_with_quality"]
+__all__ = ["read_windows", "read_with_quality"]
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """The options of `read_windows`, where they are documented."""
-
-    subject: str | None = None
-    channels: Sequence[str] | None = None
-    classes: Sequence[str] | None = None
-    min_windows: int | None = None
-    standardise: Standardise | Literal["auto"] = "auto"
-    preprocessing: Preprocessing | None = None
-    cache: CacheUse = True
-    engine: str = "serial"
-    on_progress: Progress | None = None
-
-    def __post_init__(self) -> None:
-        if self.standardise not in ("auto", "window", "recording", None):
-            raise ValueError(
-                "`standardise` must be 'auto', 'window', 'recording' or None, "
-                f"got {self.standardise!r}."
-            )
-        if self.min_windows is not None and self.min_windows < 0:
-            raise ValueError(f"`min_windows` must be 0 or more, or None, got {self.min_windows}.")
-        if self.cache not in (True, False, "verify"):
-            raise ValueError(f"`cache` must be True, False or 'verify', got {self.cache!r}.")
-        check_engine(self.engine)
-        for name in ("channels", "classes"):
-            if isinstance(getattr(self, name), str):
-                raise TypeError(f"`{name}` must be a list of names, got {getattr(self, name)!r}.")
-        if self.channels is not None and not len(self.channels):
-            raise ValueError("`channels` must name at least one channel, got none.")
-
-    @property
-    def standardise_signals(self) -> Standardise:
-        """How to standardise signals in their original unit."""
-        return "window" if self.standardise == "auto" else self.standardise
-
-    @property
-    def standardise_windows(self) -> Standardise:
-        """How to standardise `Windows`."""
-        return None if self.standardise == "auto" else self.standardise
 
 
 def read_windows(
@@ -156,11 +112,11 @@ def read_with_quality(source: Any, options: ReadOptions) -> tuple[Windows, Quali
     if isinstance(source, str | os.PathLike):
         windows, quality = _read_path(Path(source).expanduser(), options)
     elif hasattr(source, "event_id") and hasattr(source, "get_data"):
-        windows, quality = _read_epochs(source, options, "epochs")
+        windows, quality = epochs_to_windows(source, options)
     elif isinstance(source, Windows):
         windows, quality = _read_existing(source, options, "windows")
     elif isinstance(source, Mapping):
-        windows, quality = _read_arrays(source, options, "arrays")
+        windows, quality = arrays_to_windows(source, options, "arrays")
     else:
         raise TypeError(
             "`source` must be a path, MNE epochs, Windows or a mapping of arrays, "
@@ -184,53 +140,18 @@ def _read_path(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
     if not path.exists():
         raise DataError(f"{path} does not exist.")
     if path.name.endswith((".fif", ".fif.gz")):
-        return _read_epochs(open_epochs(path), options, path.name)
+        return epochs_to_windows(open_epochs(path), options, path.name)
     if path.suffix == ".npz":
-        return _read_npz(path, options)
+        content = load_npz(path)
+        if isinstance(content, Windows):
+            return _read_existing(content, options, path.name)
+        return arrays_to_windows(content, options, str(path))
     if path.is_dir() or path.suffix == ".toml":
-        return read_recordings(
-            _plan(path, options),
-            classes=options.classes,
-            min_windows=options.min_windows,
-            standardise=options.standardise_signals,
-            cache=options.cache,
-            engine=options.engine,
-            on_progress=options.on_progress,
-        )
+        return read_recordings(_plan(path, options), options)
     hint = "; pass the folder that contains it" if path.suffix.lower() == ".edf" else ""
     raise DataError(
         f"{path} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping file (.toml) "
         f"or a folder of recordings{hint}."
-    )
-
-
-def _read_epochs(epochs: Any, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
-    return epochs_to_windows(
-        epochs,
-        subject=options.subject,
-        channels=options.channels,
-        classes=options.classes,
-        min_windows=options.min_windows,
-        standardise=options.standardise_signals,
-        where=where,
-    )
-
-
-def _read_npz(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
-    content = load_npz(path)
-    if isinstance(content, Windows):
-        return _read_existing(content, options, path.name)
-    return _read_arrays(content, options, str(path))
-
-
-def _read_arrays(arrays: Arrays, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
-    return arrays_to_windows(
-        arrays,
-        channels=options.channels,
-        classes=options.classes,
-        min_windows=options.min_windows,
-        standardise=options.standardise_signals,
-        where=where,
     )
 
 
@@ -246,15 +167,7 @@ def _select(windows: Windows, options: ReadOptions, where: str) -> Windows:
     """Select channels and classes of windows; without options, return the same object."""
     if options.channels is None and options.classes is None and options.min_windows is None:
         return windows
-    selection = select(
-        windows.ch_names,
-        windows.class_names,
-        windows.y.numpy(),
-        channels=options.channels,
-        classes=options.classes,
-        min_windows=options.min_windows,
-        where=where,
-    )
+    selection = select(windows.ch_names, windows.class_names, windows.y.numpy(), options, where)
     return Windows(
         windows.x[torch.from_numpy(selection.kept)][:, selection.rows],
         selection.labels,

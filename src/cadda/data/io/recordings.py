@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadda.compute import Engine, open_engine
 from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
+from cadda.data.io.options import ReadOptions, select_classes
 from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording, cut_recording
 from cadda.data.io.window_store import WindowStore, warn_not_written, write_recording
 from cadda.data.quality import Quality, WindowQuality, raise_if_bad
-from cadda.data.selection import select_classes
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["CacheUse", "Progress", "read_recordings"]
+__all__ = ["read_recordings"]
 
 _logger = logging.getLogger(__name__)
-
-Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called with the number of recordings done, their total, and the name of the next one."""
-
-CacheUse: TypeAlias = bool | Literal["verify"]
-"""Whether to use the cache, and whether to compare the content of the files with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,26 +48,17 @@ class _Keys:
     verify: bool
 
 
-def read_recordings(
-    plan: ReadPlan,
-    *,
-    classes: Sequence[str] | None = None,
-    min_windows: int | None = None,
-    standardise: Standardise = "window",
-    cache: CacheUse = True,
-    engine: str = "serial",
-    on_progress: Progress | None = None,
-) -> tuple[Windows, Quality]:
+def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Quality]:
     """Read recordings as planned; return the good windows, and the quality of all of them."""
-    plan = _select_classes(plan, classes, min_windows)
+    plan = _select_classes(plan, options)
     _check_sampling_rates(plan)
-    keys = _keys(plan, standardise, verify=cache == "verify") if cache else None
+    keys = _keys(plan, options) if options.cache else None
     entry = None if keys is None else load_entry(keys.selection, verify=keys.verify)
     if entry is not None:
         x, y = entry.arrays["x"], entry.arrays["y"]
         qualities = [recording.quality for recording in entry.recordings]
     else:
-        x, y, qualities = _read(plan, standardise, keys, engine, on_progress or _no_progress)
+        x, y, qualities = _read(plan, options, keys)
     counts = [quality.n_good for quality in qualities]
     windows = Windows(
         x,
@@ -88,12 +72,12 @@ def read_recordings(
     return windows, Quality.of_all(qualities)
 
 
-def _select_classes(
-    plan: ReadPlan, classes: Sequence[str] | None, min_windows: int | None
-) -> ReadPlan:
+def _select_classes(plan: ReadPlan, options: ReadOptions) -> ReadPlan:
     """Label windows that are not selected with -1; leave out recordings without any other."""
     labels = np.concatenate([recording.labels for recording in plan.recordings])
-    class_names, labels = select_classes(plan.class_names, labels, classes, min_windows)
+    class_names, labels = select_classes(
+        plan.class_names, labels, options.classes, options.min_windows
+    )
     ends = np.cumsum([len(recording.labels) for recording in plan.recordings])[:-1]
     recordings = [
         replace(recording, labels=new)
@@ -113,7 +97,7 @@ def _check_sampling_rates(plan: ReadPlan) -> None:
         )
 
 
-def _keys(plan: ReadPlan, standardise: Standardise, *, verify: bool) -> _Keys:
+def _keys(plan: ReadPlan, options: ReadOptions) -> _Keys:
     files = [SourceFile.of(recording.path) for recording in plan.recordings]
     settings = [version("mne"), asdict(plan.preprocessing)]
     recordings = [
@@ -121,33 +105,31 @@ def _keys(plan: ReadPlan, standardise: Standardise, *, verify: bool) -> _Keys:
         for file, recording in zip(files, plan.recordings, strict=True)
     ]
     labels = [recording.labels.tolist() for recording in plan.recordings]
-    return _Keys(
-        files, recordings, cache_key("selection", recordings, labels, standardise), verify
-    )
+    selection = cache_key("selection", recordings, labels, options.standardise_signals)
+    return _Keys(files, recordings, selection, options.cache == "verify")
 
 
 def _read(
-    plan: ReadPlan,
-    standardise: Standardise,
-    keys: _Keys | None,
-    engine: str,
-    on_progress: Progress,
+    plan: ReadPlan, options: ReadOptions, keys: _Keys | None
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], list[Quality]]:
     """Collect the selected windows of all recordings."""
     total = len(plan.recordings)
+    on_progress = options.on_progress or (lambda _done, _total, _name: None)
     n_windows = sum(int((recording.labels >= 0).sum()) for recording in plan.recordings)
     n_times = round(plan.preprocessing.seconds * plan.preprocessing.rate(plan.recordings[0].sfreq))
     shape = (n_windows, len(plan.ch_names), n_times)
     qualities: list[Quality] = []
     with (
-        open_engine(engine) as workers,
+        open_engine(options.engine) as workers,
         WindowStore(None if keys is None else keys.selection, shape) as store,
     ):
         prepared = _prepare_all(plan, keys, workers)
         for done, recording in enumerate(plan.recordings):
             on_progress(done, total, recording.name)
             windows = next(prepared)
-            x, labels, quality = _select_windows(windows, recording.labels, standardise)
+            x, labels, quality = _select_windows(
+                windows, recording.labels, options.standardise_signals
+            )
             qualities.append(quality)
             store.append(x, labels, _cached(recording, windows, quality))
         on_progress(total, total, "")
@@ -222,7 +204,3 @@ def _select_windows(
     x = np.array(prepared.x[good])
     standardise_as(standardise, x)
     return x, labels[good], quality.summary()
-
-
-def _no_progress(_done: int, _total: int, _name: str) -> None:
-    """Report nothing."""

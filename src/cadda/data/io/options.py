@@ -1,19 +1,71 @@
-"""Selection of channels and classes by name."""
+"""What to read: the options of `read_windows`, and the channels and classes that they select."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.text import did_you_mean
+from cadda.compute import check_engine
 from cadda.data.channels import find_channels
 from cadda.data.checks import check_names
+from cadda.data.io.preprocess import Preprocessing
+from cadda.data.standardise import Standardise
 from cadda.exceptions import DataError
 
-__all__ = ["Selection", "select", "select_classes"]
+__all__ = ["CacheUse", "Progress", "ReadOptions", "Selection", "select", "select_classes"]
+
+Progress: TypeAlias = Callable[[int, int, str], None]
+"""Called with the number of recordings done, their total, and the name of the next one."""
+
+CacheUse: TypeAlias = bool | Literal["verify"]
+"""Whether to use the cache, and whether to compare the content of the files with it."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """The options of `read_windows`, where they are documented."""
+
+    subject: str | None = None
+    channels: Sequence[str] | None = None
+    classes: Sequence[str] | None = None
+    min_windows: int | None = None
+    standardise: Standardise | Literal["auto"] = "auto"
+    preprocessing: Preprocessing | None = None
+    cache: CacheUse = True
+    engine: str = "serial"
+    on_progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.standardise not in ("auto", "window", "recording", None):
+            raise ValueError(
+                "`standardise` must be 'auto', 'window', 'recording' or None, "
+                f"got {self.standardise!r}."
+            )
+        if self.min_windows is not None and self.min_windows < 0:
+            raise ValueError(f"`min_windows` must be 0 or more, or None, got {self.min_windows}.")
+        if self.cache not in (True, False, "verify"):
+            raise ValueError(f"`cache` must be True, False or 'verify', got {self.cache!r}.")
+        check_engine(self.engine)
+        for name in ("channels", "classes"):
+            if isinstance(getattr(self, name), str):
+                raise TypeError(f"`{name}` must be a list of names, got {getattr(self, name)!r}.")
+        if self.channels is not None and not len(self.channels):
+            raise ValueError("`channels` must name at least one channel, got none.")
+
+    @property
+    def standardise_signals(self) -> Standardise:
+        """How to standardise signals in their original unit."""
+        return "window" if self.standardise == "auto" else self.standardise
+
+    @property
+    def standardise_windows(self) -> Standardise:
+        """How to standardise `Windows`."""
+        return None if self.standardise == "auto" else self.standardise
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,19 +83,16 @@ def select(
     ch_names: Sequence[str],
     class_names: Sequence[str],
     labels: NDArray[np.int64],
-    *,
-    channels: Sequence[str] | None,
-    classes: Sequence[str] | None,
-    min_windows: int | None,
+    options: ReadOptions,
     where: str,
 ) -> Selection:
     """Select channels, classes and the windows of these classes; None selects all."""
-    wanted = tuple(ch_names if channels is None else channels)
+    wanted = tuple(ch_names if options.channels is None else options.channels)
     rows = [list(ch_names).index(name) for name in find_channels(wanted, ch_names, where)]
     chosen = tuple(class_names)
     # Without a selection, classes may have no windows.
-    if classes is not None or min_windows is not None:
-        chosen, labels = select_classes(class_names, labels, classes, min_windows)
+    if options.classes is not None or options.min_windows is not None:
+        chosen, labels = select_classes(class_names, labels, options.classes, options.min_windows)
     kept = labels >= 0
     return Selection(rows, wanted, kept, labels[kept], chosen)
 
