@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 
 from cadda import OperationPool, Policy, StagedPolicy, operation_pool
 from cadda._internal.random import Seeds
-from cadda.models import Chambon2018
+from cadda.models.networks import Chambon2018
 
 N_WINDOWS = 64
 N_CLASSES = 5

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds
-from cadda.models import Chambon2018
+from cadda.models.networks import Chambon2018
 
 N_CLASSES = 5
 SHAPES = {(2, 3000): 100.0, (6, 3840): 128.0}

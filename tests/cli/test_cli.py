@@ -14,21 +14,6 @@ from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
 
 
-def test_help_needs_no_torch() -> None:
-    """Nor anything else that takes long to import."""
-    script = (
-        "import sys; from cadda.cli.app import app\n"
-        "try: app(['--help'])\n"
-        "except SystemExit as e: assert e.code == 0\n"
-        "heavy = {'torch', 'mne', 'matplotlib', 'numpy', 'pydantic'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def test_the_command_is_installed() -> None:
     done = subprocess.run([CADDA, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("cadda 0.")

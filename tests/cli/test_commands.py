@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,7 +18,9 @@ from typer.testing import CliRunner
 from cadda.cli.app import app
 from cadda.cli.commands import add_command, name_options
 from cadda.exceptions import DataError
+from cadda.models import MODEL_NAMES
 from cadda.models.registry import MODELS
+from cadda.searchers import METHOD_NAMES
 from cadda.searchers.methods import METHODS
 
 
@@ -99,9 +103,26 @@ def test_every_command_has_an_example_of_itself(path: list[str]) -> None:
     assert re.search(rf"Examples?: cadda {' '.join(path)}\b", shown), shown
 
 
+def test_no_help_needs_torch() -> None:
+    """Nor anything else that takes long to import."""
+    script = (
+        "import sys; from cadda.cli.app import app\n"
+        f"for path in {[[], ['data'], *COMMANDS]}:\n"
+        "    try: app([*path, '--help'])\n"
+        "    except SystemExit as end: assert end.code == 0\n"
+        "    heavy = {'torch', 'mne', 'matplotlib', 'numpy'} & set(sys.modules)\n"
+        "    assert not heavy, (path, heavy)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_help_lists_what_the_registries_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     shown = run("search", "--help").stdout
     for name in (*METHODS, *MODELS, "braindecode:NAME"):
         assert name in shown
-    assert "{" not in run("compare", "--help").stdout.replace("{data}", "")
+    assert tuple(METHODS) == METHOD_NAMES
+    assert tuple(MODELS) == MODEL_NAMES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,22 +37,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return captured.out, captured.err
 
     return call
-
-
-@pytest.mark.parametrize("arguments", [[], ["info"], ["fetch"]])
-def test_help_has_an_example_and_needs_no_torch(arguments: list[str]) -> None:
-    script = (
-        "import sys; from cadda.cli.data import app as data_app\n"
-        f"try: data_app({[*arguments, '--help']!r})\n"
-        "except SystemExit as e: assert e.code == 0\n"
-        "heavy = {'torch', 'mne', 'matplotlib', 'numpy'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Example" in done.stdout
 
 
 def test_help_shows_every_way_to_data(run: Run) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cadda.models import Chambon2018
+from cadda.models.networks import Chambon2018
 
 
 @pytest.mark.parametrize(("n_channels", "n_times", "features"), [(2, 3000, 176), (6, 3840, 720)])

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, jvp, vmap
 
-from cadda.models import Chambon2018, _fused_convolution
+from cadda.models import _fused_convolution
 from cadda.models._fused_convolution import PooledConvolution
+from cadda.models.networks import Chambon2018
 
 SHAPES = [
     (1, 8, 64, 16, 3000),

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from cadda.exceptions import ModelError
-from cadda.models import LeNet1, Shallow, make_model
+from cadda.models.networks import LeNet1, Shallow
+from cadda.models.registry import make_model
 
 SIZES = {"n_channels": 2, "n_times": 3000, "n_classes": 5, "sfreq": 100.0}
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from cadda.exceptions import TrainingError
-from cadda.models import LeNet1
+from cadda.models.networks import LeNet1
 from cadda.operations.pool import image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.spec.model import PolicySpec

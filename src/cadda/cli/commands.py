@@ -40,15 +40,6 @@ class Command(TyperCommand):
         finally:
             _running.reset(token)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help; names of methods and models come from the registries."""
-        for parameter in self.params:
-            text = getattr(parameter, "help", None) or ""
-            for mark, names in REGISTRIES.items():
-                if mark in text:
-                    parameter.help = text.replace(mark, names())  # type: ignore[attr-defined]
-        super().format_help(ctx, formatter)
-
 
 _running: ContextVar[Command | None] = ContextVar("running", default=None)
 
@@ -83,27 +74,6 @@ def name_options(text: str) -> str:
 def command_line(*, without: str | None = None) -> str:
     """Return the command as it can be typed again, without an option."""
     return shlex.join(["cadda", *(word for word in sys.argv[1:] if word != without)])
-
-
-def _method_names() -> str:
-    from cadda.searchers.methods import METHODS
-
-    return _enumerate(METHODS)
-
-
-def _model_names() -> str:
-    from cadda.models.registry import MODELS
-
-    return _enumerate([*MODELS, "braindecode:NAME"])
-
-
-REGISTRIES = {"{methods}": _method_names, "{models}": _model_names}
-"""Marks in help texts; importing the registries takes seconds, so only help does."""
-
-
-def _enumerate(names: Any) -> str:
-    *first, last = names
-    return f"{', '.join(first)} or {last}"
 
 
 def _as_typed(parameter: Any, value: str | None) -> str:

@@ -19,6 +19,7 @@ from cadda.cli.options import (
     parse_names,
 )
 from cadda.cli.studies import run_and_print
+from cadda.searchers import METHOD_NAMES
 
 __all__ = ["compare"]
 
@@ -32,8 +33,8 @@ def compare(
     methods: Annotated[
         str,
         typer.Option(
-            help="Methods, separated by commas: {methods}; `none` is no augmentation, "
-            "`classwise:` before a name searches one policy per class."
+            help=f"Methods, separated by commas: {', '.join(METHOD_NAMES)}; `none` is no "
+            "augmentation, `classwise:` before a name searches one policy per class."
         ),
     ] = "none,adda,cadda",
     n_folds: Annotated[

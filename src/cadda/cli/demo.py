@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cadda.cli.commands import command_line
+from cadda.cli.commands import command_line, name_options
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -57,7 +57,7 @@ def demo(
     run = out / "run"
     with (
         recorded_session(run, command_line()) as session,
-        SearchDisplay(repr(windows)) as display,
+        SearchDisplay(repr(windows), format_warning=name_options) as display,
     ):
         outcome = run_search(
             windows,

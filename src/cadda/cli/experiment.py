@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from cadda.cli.commands import add_command
-from cadda.cli.options import AsJson, Engine, ReadingOptions, parse_settings
+from cadda.cli.options import MODEL_HELP, AsJson, Engine, ReadingOptions, parse_settings
 from cadda.cli.studies import (
     counts,
     print_plan,
@@ -19,9 +19,6 @@ from cadda.cli.studies import (
     run_and_print,
     simulation_bar,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["app"]
 
@@ -47,7 +44,7 @@ Settings = Annotated[
 Data = Annotated[
     str, typer.Option(help="simulated, simulated-mass, or a path as in the other commands.")
 ]
-Model = Annotated[str | None, typer.Option(help="Model to train: {models}.")]
+Model = Annotated[str | None, typer.Option(help=MODEL_HELP)]
 Out = Annotated[
     Path | None, typer.Option(help="Folder of the study.", show_default="experiments/NAME")
 ]

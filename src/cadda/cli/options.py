@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cadda.cli.display import progress_bar
+from cadda.models import MODEL_NAMES
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cadda.reporting.records import Reading
 
 __all__ = [
+    "MODEL_HELP",
     "AsJson",
     "BatchSize",
     "Data",
@@ -40,7 +42,8 @@ Data = Annotated[
     Path,
     typer.Argument(help="Epochs file, .npz file, mapping file, or folder of recordings."),
 ]
-Model = Annotated[str, typer.Option(help="Model to train: {models}.")]
+MODEL_HELP = f"Model to train: {', '.join(MODEL_NAMES)} or braindecode:NAME."
+Model = Annotated[str, typer.Option(help=MODEL_HELP)]
 Operations = Annotated[
     str | None,
     typer.Option(

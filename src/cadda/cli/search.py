@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cadda.cli.commands import command_line
+from cadda.cli.commands import command_line, name_options
 from cadda.cli.options import (
     AsJson,
     Data,
@@ -23,6 +23,7 @@ from cadda.cli.options import (
     parse_names,
     parse_settings,
 )
+from cadda.searchers import METHOD_NAMES
 
 if TYPE_CHECKING:
     from cadda.api.search_run import SearchRun
@@ -39,7 +40,9 @@ def search(
     out: Annotated[
         Path, typer.Option(help="Run folder for policy, model, scores and report.html.")
     ],
-    method: Annotated[str, typer.Option(help="Search method: {methods}.")] = "adda",
+    method: Annotated[
+        str, typer.Option(help=f"Search method: {', '.join(METHOD_NAMES)}.")
+    ] = "adda",
     classwise: Annotated[
         bool | None,
         typer.Option(
@@ -102,7 +105,7 @@ def search(
     try:
         with recorded_session(out, command_line()) as session:
             windows = read_options.read(data)
-            with SearchDisplay(repr(windows)) as display:
+            with SearchDisplay(repr(windows), format_warning=name_options) as display:
                 outcome = run_search(
                     windows,
                     out,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cadda.models.networks import Chambon2018, LeNet1, Shallow
-from cadda.models.registry import MODELS, ModelSource, make_model
+__all__ = ["MODEL_NAMES"]
 
-__all__ = ["MODELS", "Chambon2018", "LeNet1", "ModelSource", "Shallow", "make_model"]
+MODEL_NAMES = ("chambon2018", "shallow", "lenet1")
+"""Keys of `cadda.models.registry.MODELS`, for help texts: the models import torch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -43,11 +43,20 @@ NOTABLE_CHANGE = 1.2
 
 
 class SearchDisplay(Display):
-    """Shows the progress of a search; a context manager that receives events."""
+    """Shows the progress of a search; a context manager that receives events.
 
-    def __init__(self, title: str, console: Console | None = None) -> None:
+    `format_warning` returns a warning as it is shown, such as with options for arguments.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        console: Console | None = None,
+        *,
+        format_warning: Callable[[str], str] = str,
+    ) -> None:
         super().__init__(console)
-        self.title = title
+        self.title, self._format_warning = title, format_warning
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -133,7 +142,7 @@ class SearchDisplay(Display):
         for warning in warnings:
             if warning_key(warning) not in self._shown:
                 self._shown.add(warning_key(warning))
-                self._print(f"Warning: {warning}.")
+                self._print(f"Warning: {self._format_warning(warning)}.")
 
     def _seconds_per_epoch(self) -> float:
         """Return the time per epoch since the warm-up, whose epochs are faster."""
@@ -180,7 +189,10 @@ class SearchDisplay(Display):
                 Text(f"validation loss  {sparkline(losses)} {last.valid_loss:.3f}"),
                 Text(f"entropy          {sparkline(entropies)} {last.entropy:.0%}"),
                 policy_table(last, self._start),
-                *(Text(f"Warning: {warning}.", style="yellow") for warning in last.warnings),
+                *(
+                    Text(f"Warning: {self._format_warning(warning)}.", style="yellow")
+                    for warning in last.warnings
+                ),
             ]
         return Group(*parts)
 
