@@ -122,7 +122,8 @@ def test_rare_classes_can_be_left_out(data: Path, tmp_path: Path) -> None:
     few = [*QUICK, "--budget", "1", "--max-epochs", "1", "--set", "betas=0.9,0.99"]
     few += ["--operations", "sign_flip, time_mask"]
     command = ["search", data, *few, "--out", tmp_path, "--min-windows", str(fewest + 1)]
-    run(*command, "--standardise", "recording")
+    shown = run(*command, "--standardise", "recording").stderr
+    assert "increase `--budget`, or decrease `warmup_epochs`" in " ".join(shown.split())
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["settings"]["betas"] == [0.9, 0.99]
     assert config["reading"]["arguments"]["min_windows"] == fewest + 1

@@ -5,21 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from cadda._version import __version__
-from cadda.cli import (
-    compare,
-    demo,
-    doctor,
-    evaluate,
-    experiment,
-    operations,
-    policy,
-    report,
-    screen,
-    search,
-    train,
-)
+from cadda.cli import doctor, experiment, operations, policy, runs, screen, search, train
 from cadda.cli.commands import add_command
 from cadda.cli.data import app as data_app
 
@@ -33,16 +22,16 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-add_command(app, demo.demo)
+add_command(app, search.demo)
 app.add_typer(data_app, name="data")
 for command in (
     operations.operations,
     screen.screen,
     search.search,
     train.train,
-    compare.compare,
-    evaluate.evaluate,
-    report.report,
+    experiment.compare,
+    runs.evaluate,
+    runs.report,
     doctor.doctor,
 ):
     add_command(app, command)
@@ -59,10 +48,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Show the version.", callback=_print_version, is_eager=True
-        ),
+        bool, Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Search for data augmentation policies for EEG."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from cadda.cli.commands import add_command
 from cadda.cli.display import progress_bar
@@ -58,11 +59,11 @@ def info(
 
 
 def fetch(
-    dataset: Annotated[str, typer.Argument(help="Name of the data set: sleep-physionet.")],
-    subjects: Annotated[str, typer.Option(help="Numbers of the subjects, such as 0-4,7.")] = "0-4",
-    recordings: Annotated[str, typer.Option(help="Nights per subject, such as 1,2.")] = "1,2",
+    dataset: Annotated[str, Argument(help="Name of the data set: sleep-physionet.")],
+    subjects: Annotated[str, Option(help="Numbers of the subjects, such as 0-4,7.")] = "0-4",
+    recordings: Annotated[str, Option(help="Nights per subject, such as 1,2.")] = "1,2",
     folder: Annotated[
-        Path | None, typer.Option(help="Folder to download to; default: MNE's data folder.")
+        Path | None, Option(help="Folder to download to; default: MNE's data folder.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -88,15 +89,15 @@ def fetch(
 
 
 def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Delete all entries.")] = False,
+    clear: Annotated[bool, Option("--clear", help="Delete all entries.")] = False,
     verify: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--verify",
             help="Delete entries that are damaged or differ from the content of their recording.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the cache of preprocessed windows, verify it, or clear it.
 

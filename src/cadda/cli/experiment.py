@@ -1,15 +1,18 @@
-"""`cadda experiment`: the studies of the paper, plan, run, resume, draw."""
+"""`cadda experiment`: the studies of the paper; `cadda compare`: one on recordings of users."""
 
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
+from cadda.cli import options
 from cadda.cli.commands import add_command
-from cadda.cli.options import MODEL_HELP, AsJson, Engine, ReadingOptions, parse_settings
 from cadda.cli.studies import (
     counts,
     print_plan,
@@ -19,8 +22,9 @@ from cadda.cli.studies import (
     run_and_print,
     simulation_bar,
 )
+from cadda.searchers import METHOD_NAMES
 
-__all__ = ["app"]
+__all__ = ["app", "compare"]
 
 app = typer.Typer(
     help="Plan, run, resume and draw the studies of the paper.",
@@ -29,32 +33,43 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Name = Annotated[str, typer.Argument(help="Name of the study; see `cadda experiment list`.")]
-Scale = Annotated[
-    Literal["quick", "cpu", "paper"],
-    typer.Option(help="Size: a minute, half an hour on two cores, or the paper's."),
-]
-Config = Annotated[
-    Path | None, typer.Option(help="TOML file with settings, such as config.toml of another run.")
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A setting, such as n_folds=3; `plan` shows all. May be repeated."),
-]
-Data = Annotated[
-    str, typer.Option(help="simulated, simulated-mass, or a path as in the other commands.")
-]
-Model = Annotated[str | None, typer.Option(help=MODEL_HELP)]
-Out = Annotated[
-    Path | None, typer.Option(help="Folder of the study.", show_default="experiments/NAME")
-]
-
+Name = Annotated[str, Argument(help="Name of the study; see `cadda experiment list`.")]
+Out = Annotated[Path | None, Option(help="Folder of the study.", show_default="experiments/NAME")]
 Formats = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--format", help="Format of the figure: png, svg or pdf; may be repeated; default: png."
     ),
 ]
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What a study computes, and from which data."""
+
+    scale: Annotated[
+        Literal["quick", "cpu", "paper"],
+        Option(help="Size: a minute, half an hour on two cores, or the paper's."),
+    ] = "cpu"
+    config: Annotated[
+        Path | None, Option(help="TOML file with settings, such as config.toml of another run.")
+    ] = None
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", help="A setting, such as n_folds=3; `plan` shows all. May be repeated."),
+    ] = None
+    data: Annotated[
+        str, Option(help="simulated, simulated-mass, or a path as in the other commands.")
+    ] = "simulated"
+    model: Annotated[str | None, Option(help=options.MODEL_HELP)] = None
+
+    def all_settings(self) -> dict[str, object]:
+        """Return the settings that differ from the scale's, which the study checks."""
+        from cadda.experiments.config import read_toml
+
+        given: dict[str, object] = {} if self.config is None else {**read_toml(self.config)}
+        given |= {} if self.model is None else {"model": self.model}
+        return given | options.parse_settings(self.settings or [])
 
 
 @app.callback()
@@ -62,13 +77,11 @@ def root() -> None:
     """Plan, run, resume and draw the studies of the paper."""
 
 
-def list_studies(as_json: AsJson = False) -> None:
+def list_studies(as_json: options.AsJson = False) -> None:
     """List the studies.
 
     Example: cadda experiment list
     """
-    from dataclasses import asdict
-
     from cadda.experiments.registry import STUDIES
 
     if as_json:
@@ -79,33 +92,27 @@ def list_studies(as_json: AsJson = False) -> None:
 
 def plan(
     name: Name,
-    read_options: ReadingOptions,
+    read_options: options.ReadingOptions,
+    study: StudyOptions,
     *,
-    scale: Scale = "cpu",
-    config: Config = None,
-    settings: Settings = None,
-    data: Data = "simulated",
-    model: Model = None,
     out: Out = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show settings and jobs of a study, and the time that is left.
 
     Example: cadda experiment plan frequency-shift --set class_name=N3
     """
-    from contextlib import ExitStack
-
     from cadda.experiments import plan_study
 
     with ExitStack() as stack:
         planned = plan_study(
             name,
-            data=data,
-            scale=scale,
-            settings=_settings(config, settings, model),
+            data=study.data,
+            scale=study.scale,
+            settings=study.all_settings(),
             out=out,
             read=read_options.read,
-            on_progress=simulation_bar(data, stack),
+            on_progress=simulation_bar(study.data, stack),
         )
     made, progress = planned.plan, planned.progress
     if as_json:
@@ -119,17 +126,13 @@ def plan(
 
 def run(
     name: Name,
-    read_options: ReadingOptions,
+    read_options: options.ReadingOptions,
+    study: StudyOptions,
     *,
-    scale: Scale = "cpu",
-    config: Config = None,
-    settings: Settings = None,
-    data: Data = "simulated",
-    model: Model = None,
     out: Out = None,
-    engine: Engine = "serial",
+    engine: options.Engine = "serial",
     formats: Formats = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run the missing jobs of a study, then draw its figure.
 
@@ -140,9 +143,9 @@ def run(
     """
     run_and_print(
         name,
-        data=data,
-        scale=scale,
-        settings=_settings(config, settings, model),
+        data=study.data,
+        scale=study.scale,
+        settings=study.all_settings(),
         out=out,
         engine=engine,
         formats=formats or ["png"],
@@ -151,7 +154,7 @@ def run(
     )
 
 
-def status(name: Name, out: Out = None, as_json: AsJson = False) -> None:
+def status(name: Name, out: Out = None, as_json: options.AsJson = False) -> None:
     """Show the progress of a study from its folder, also while it runs.
 
     Example: cadda experiment status frequency-shift
@@ -165,7 +168,9 @@ def status(name: Name, out: Out = None, as_json: AsJson = False) -> None:
         print_progress(made, progress)
 
 
-def figure(name: Name, out: Out = None, formats: Formats = None, as_json: AsJson = False) -> None:
+def figure(
+    name: Name, out: Out = None, formats: Formats = None, as_json: options.AsJson = False
+) -> None:
     """Draw the figure of a study and print its results, from its folder.
 
     Example: cadda experiment figure frequency-shift
@@ -175,16 +180,58 @@ def figure(name: Name, out: Out = None, formats: Formats = None, as_json: AsJson
     print_result(draw_study(name, out, formats=formats or ["png"]), as_json=as_json)
 
 
-# Settings as users give them, which the study checks.
-def _settings(
-    config: Path | None, settings: list[str] | None, model: str | None
-) -> dict[str, object]:
-    """Return the settings that differ from the scale's."""
-    from cadda.experiments.config import read_toml
+def compare(
+    data: options.Data,
+    read_options: options.ReadingOptions,
+    training: options.EarlyStopping,
+    *,
+    out: Annotated[Path, Option(help="Folder for results and figure.")] = Path("compare"),
+    methods: Annotated[
+        str,
+        Option(
+            help=f"Methods, separated by commas: {', '.join(METHOD_NAMES)}; `none` is no "
+            "augmentation, `classwise:` before a name searches one policy per class."
+        ),
+    ] = "none,adda,cadda",
+    n_folds: Annotated[
+        int, Option("--folds", help="Folds of the cross-validation over subjects.", min=2)
+    ] = 5,
+    seconds: Annotated[float, Option(help="Computing time of each search.", min=0.001)] = 120.0,
+    model: options.Model = "chambon2018",
+    operations: options.Operations = None,
+    seed: options.Seed = 0,
+    engine: options.Engine = "serial",
+    as_json: options.AsJson = False,
+) -> None:
+    """Compare methods by cross-validation over subjects, and recommend one.
 
-    given: dict[str, object] = {} if config is None else {**read_toml(config)}
-    given |= {} if model is None else {"model": model}
-    return given | parse_settings(settings or [])
+    All searches get the same computing time. For each fold a model is trained with the policy and
+    tested on subjects not used by the search or the training. An interrupted comparison is resumed
+    by the same command.
+
+    Example: cadda compare night-epo.fif.gz --methods none,adda,cadda,autoaugment --folds 5
+    """
+    settings = {
+        "methods": methods,
+        "n_folds": n_folds,
+        "stops": [seconds],
+        "model": model,
+        "operations": options.parse_names(operations),
+        "max_epochs": training.max_epochs,
+        "patience": training.patience,
+        "seed": seed,
+    }
+    run_and_print(
+        "compare",
+        data=str(data),
+        scale="cpu",
+        settings=settings,
+        out=out,
+        engine=engine,
+        formats=["png"],
+        read=read_options.read,
+        as_json=as_json,
+    )
 
 
 add_command(app, list_studies, "list")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from cadda.cli.options import AsJson, parse_names
 
@@ -19,13 +20,10 @@ FACTS = ("domain", "summary", "references", "in_paper", "quantity", "full", "uni
 def operations(
     channels: Annotated[
         str | None,
-        typer.Option(
-            help="Channels of a montage, separated by commas, to see what applies to it."
-        ),
+        Option(help="Channels of a montage, separated by commas, to see what applies to it."),
     ] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(help="Picture of all operations, before and after (png, svg, pdf)."),
+        Path | None, Option(help="Picture of all operations, before and after (png, svg, pdf).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from cadda.cli.display import progress_bar
 from cadda.models import MODEL_NAMES
@@ -39,29 +40,30 @@ __all__ = [
 ]
 
 Data = Annotated[
-    Path,
-    typer.Argument(help="Epochs file, .npz file, mapping file, or folder of recordings."),
+    Path, Argument(help="Epochs file, .npz file, mapping file, or folder of recordings.")
 ]
 MODEL_HELP = f"Model to train: {', '.join(MODEL_NAMES)} or braindecode:NAME."
-Model = Annotated[str, typer.Option(help=MODEL_HELP)]
+Model = Annotated[str, Option(help=MODEL_HELP)]
 Operations = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Operations to use, separated by commas, or `paper` for the paper's; default: all "
         "that apply to the montage."
     ),
 ]
-BatchSize = Annotated[int, typer.Option(help="Windows per training step.", min=1)]
-LearningRate = Annotated[float, typer.Option(help="Learning rate of Adam.")]
-Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same result.")]
-Device = Annotated[
-    Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Device to compute on.")
-]
+BatchSize = Annotated[int, Option(help="Windows per training step.", min=1)]
+LearningRate = Annotated[float, Option(help="Learning rate of Adam.")]
+Seed = Annotated[int, Option(help="Random seed; the same seed gives the same result.")]
+Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], Option(help="Device to compute on.")]
 Engine = Annotated[
-    str,
-    typer.Option(help="Where to run jobs: serial, processes:N, dask:ADDRESS or dask:local:N."),
+    str, Option(help="Where to run jobs: serial, processes:N, dask:ADDRESS or dask:local:N.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+
+
+RecordingOption = partial(Option, rich_help_panel="Recordings")
+SubjectOption = partial(Option, rich_help_panel="Subjects")
+TrainingOption = partial(Option, rich_help_panel="Training")
 
 
 @dataclass(frozen=True)
@@ -69,41 +71,24 @@ class SelectionOptions:
     """What is read of the recordings."""
 
     subject: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel="Recordings",
-            help="Metadata column of the epochs that names the subject.",
-        ),
+        str | None, RecordingOption(help="Metadata column of the epochs that names the subject.")
     ] = None
     channels: Annotated[
         str | None,
-        typer.Option(
-            rich_help_panel="Recordings",
+        RecordingOption(
             help="Channels to use, separated by commas; default: all EEG channels of epochs; for "
-            "recordings, those of the paper or of the mapping file.",
+            "recordings, those of the paper or of the mapping file."
         ),
     ] = None
     classes: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel="Recordings", help="Classes to use, separated by commas; default: all."
-        ),
+        str | None, RecordingOption(help="Classes to use, separated by commas; default: all.")
     ] = None
     min_windows: Annotated[
         int | None,
-        typer.Option(
-            rich_help_panel="Recordings",
-            help="Drop classes with fewer windows; 0 keeps empty ones.",
-            min=0,
-        ),
+        RecordingOption(help="Drop classes with fewer windows; 0 keeps empty ones.", min=0),
     ] = None
     drop_bad: Annotated[
-        bool,
-        typer.Option(
-            "--drop-bad",
-            rich_help_panel="Recordings",
-            help="Drop windows with NaN or a flat channel.",
-        ),
+        bool, RecordingOption("--drop-bad", help="Drop windows with NaN or a flat channel.")
     ] = False
 
 
@@ -113,10 +98,9 @@ class ReadingOptions(SelectionOptions):
 
     standardise: Annotated[
         Literal["auto", "window", "recording", "none"],
-        typer.Option(
-            rich_help_panel="Recordings",
+        RecordingOption(
             help="Standardise each channel per window or per recording; auto: per window, except "
-            "windows saved by cadda.",
+            "windows saved by cadda."
         ),
     ] = "auto"
 
@@ -155,29 +139,18 @@ class ReadingOptions(SelectionOptions):
 class SplitOptions:
     """Which share of the subjects is for what."""
 
-    valid: Annotated[
-        float,
-        typer.Option(rich_help_panel="Subjects", help="Fraction of subjects for validation."),
-    ] = 0.2
-    test: Annotated[
-        float, typer.Option(rich_help_panel="Subjects", help="Fraction of subjects for testing.")
-    ] = 0.2
+    valid: Annotated[float, SubjectOption(help="Fraction of subjects for validation.")] = 0.2
+    test: Annotated[float, SubjectOption(help="Fraction of subjects for testing.")] = 0.2
 
 
 @dataclass(frozen=True)
 class EarlyStopping:
     """How long a model is trained."""
 
-    max_epochs: Annotated[
-        int, typer.Option(rich_help_panel="Training", help="Maximum number of epochs.", min=1)
-    ] = 300
+    max_epochs: Annotated[int, TrainingOption(help="Maximum number of epochs.", min=1)] = 300
     patience: Annotated[
         int,
-        typer.Option(
-            rich_help_panel="Training",
-            help="Stop training after this many epochs without improvement.",
-            min=1,
-        ),
+        TrainingOption(help="Stop training after this many epochs without improvement.", min=1),
     ] = 30
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from cadda.cli.commands import add_command
 from cadda.cli.options import AsJson, parse_names
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-File = Annotated[Path, typer.Argument(help="Policy file: JSON or the short text form (.txt).")]
+File = Annotated[Path, Argument(help="Policy file: JSON or the short text form (.txt).")]
 
 app = typer.Typer(
     help="Show, compare and export policy files.",
@@ -121,15 +122,14 @@ def export(
     *,
     file_format: Annotated[
         Literal["json", "text", "braindecode"],
-        typer.Option("--format", help="JSON, the short text form, or code for braindecode."),
+        Option("--format", help="JSON, the short text form, or code for braindecode."),
     ] = "braindecode",
     sfreq: Annotated[
-        float | None,
-        typer.Option(help="Sampling rate in Hz, if the policy file does not have it."),
+        float | None, Option(help="Sampling rate in Hz, if the policy file does not have it.")
     ] = None,
     ch_names: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--channels",
             help="Channel names, separated by commas, if the policy file does not have them.",
         ),

@@ -8,21 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Option
 
+from cadda.cli import options
 from cadda.cli.commands import name_options
-from cadda.cli.options import (
-    AsJson,
-    BatchSize,
-    Data,
-    Device,
-    LearningRate,
-    Model,
-    Operations,
-    ReadingOptions,
-    Seed,
-    SplitOptions,
-    parse_names,
-)
 from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
@@ -37,34 +26,32 @@ TABLE, PICTURE = "screening.json", "screening.png"
 
 
 def screen(
-    data: Data,
-    read_options: ReadingOptions,
-    split: SplitOptions,
+    data: options.Data,
+    read_options: options.ReadingOptions,
+    split: options.SplitOptions,
     *,
-    out: Annotated[Path, typer.Option(help="Folder for screening.json and screening.png.")],
-    model: Model = "chambon2018",
-    operations: Operations = None,
+    out: Annotated[Path, Option(help="Folder for screening.json and screening.png.")],
+    model: options.Model = "chambon2018",
+    operations: options.Operations = None,
     n_rounds: Annotated[
-        int, typer.Option("--rounds", help="How often rewards are computed.", min=2)
+        int, Option("--rounds", help="How often rewards are computed.", min=2)
     ] = 80,
     n_epochs: Annotated[
-        int, typer.Option("--epochs", help="Epochs over which the rounds are spread.", min=1)
+        int, Option("--epochs", help="Epochs over which the rounds are spread.", min=1)
     ] = 30,
     max_warmup: Annotated[
-        int, typer.Option(help="Maximum number of epochs before the first round.", min=0)
+        int, Option(help="Maximum number of epochs before the first round.", min=0)
     ] = 60,
-    batch_size: BatchSize = 16,
-    lr: LearningRate = 1e-3,
-    level: Annotated[
-        float, typer.Option(help="Family-wise error rate over all operations.")
-    ] = 0.05,
+    batch_size: options.BatchSize = 16,
+    lr: options.LearningRate = 1e-3,
+    level: Annotated[float, Option(help="Family-wise error rate over all operations.")] = 0.05,
     by: Annotated[
         Literal["auto", "subject", "window"],
-        typer.Option(help="Independent unit of the test; auto: subjects if at least eight."),
+        Option(help="Independent unit of the test; auto: subjects if at least eight."),
     ] = "auto",
-    seed: Seed = 0,
-    device: Device = "auto",
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Estimate which operations help or hurt, class by class, from one training run.
 
@@ -92,7 +79,7 @@ def screen(
             train_part,
             valid_part,
             model=model,
-            operations=parse_names(operations),
+            operations=options.parse_names(operations),
             level=level,
             by=by,
             seed=seed,

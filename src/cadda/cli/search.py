@@ -1,4 +1,4 @@
-"""`cadda search`: search for the best augmentation policy."""
+"""`cadda search`: search for the best augmentation policy; `cadda demo`: on simulated EEG."""
 
 from __future__ import annotations
 
@@ -7,85 +7,68 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
+from cadda.cli import options
 from cadda.cli.commands import command_line, name_options
-from cadda.cli.options import (
-    AsJson,
-    Data,
-    Device,
-    EarlyStopping,
-    Engine,
-    Model,
-    Operations,
-    ReadingOptions,
-    Seed,
-    SplitOptions,
-    parse_names,
-    parse_settings,
-)
 from cadda.searchers import METHOD_NAMES
 
 if TYPE_CHECKING:
     from cadda.api.search_run import SearchRun
 
-__all__ = ["search"]
+__all__ = ["demo", "search"]
+
+DEMO_WINDOWS = 60
+"""Windows of a simulated subject."""
+
+DEMO_PATIENCE = 30
 
 
 def search(
-    data: Data,
-    read_options: ReadingOptions,
-    split: SplitOptions,
-    stopping: EarlyStopping,
+    data: options.Data,
+    read_options: options.ReadingOptions,
+    split: options.SplitOptions,
+    stopping: options.EarlyStopping,
     *,
-    out: Annotated[
-        Path, typer.Option(help="Run folder for policy, model, scores and report.html.")
-    ],
-    method: Annotated[
-        str, typer.Option(help=f"Search method: {', '.join(METHOD_NAMES)}.")
-    ] = "adda",
+    out: Annotated[Path, Option(help="Run folder for policy, model, scores and report.html.")],
+    method: Annotated[str, Option(help=f"Search method: {', '.join(METHOD_NAMES)}.")] = "adda",
     classwise: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--classwise/--no-classwise",
             help="Search one policy per class; default: only with the method cadda.",
         ),
     ] = None,
-    model: Model = "chambon2018",
-    operations: Operations = None,
+    model: options.Model = "chambon2018",
+    operations: options.Operations = None,
     budget: Annotated[
-        int, typer.Option(help="Epochs of a search by gradients, or number of trials.", min=1)
+        int, Option(help="Epochs of a search by gradients, or number of trials.", min=1)
     ] = 50,
     max_seconds: Annotated[
-        float | None, typer.Option(help="Stop the search after this many seconds.")
+        float | None, Option(help="Stop the search after this many seconds.")
     ] = None,
     retrain_every: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Train a model from scratch every so many epochs or trials; default: only at "
             "the end.",
             min=1,
         ),
     ] = None,
-    baseline: Annotated[
-        bool, typer.Option(help="Also train a model without augmentation.")
-    ] = True,
-    preset: Annotated[
-        str | None, typer.Option(help="`paper` for the settings of the paper.")
-    ] = None,
+    baseline: Annotated[bool, Option(help="Also train a model without augmentation.")] = True,
+    preset: Annotated[str | None, Option(help="`paper` for the settings of the paper.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--set",
             help="A setting of the method, such as estimator=straight-through; may be repeated.",
         ),
     ] = None,
-    seed: Seed = 0,
-    device: Device = "auto",
-    engine: Engine = "serial",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume an interrupted search.")
-    ] = False,
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    engine: options.Engine = "serial",
+    resume: Annotated[bool, Option("--resume", help="Resume an interrupted search.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Find the augmentation with which a model generalises best to other subjects.
 
@@ -101,7 +84,7 @@ def search(
     from cadda.tracking import SearchDisplay, tee
     from cadda.training import TrainingSettings
 
-    chosen = parse_settings(settings or [])
+    chosen = options.parse_settings(settings or [])
     try:
         with recorded_session(out, command_line()) as session:
             windows = read_options.read(data)
@@ -116,7 +99,7 @@ def search(
                     method=method,
                     classwise=classwise,
                     model=model,
-                    operations=parse_names(operations),
+                    operations=options.parse_names(operations),
                     budget=budget,
                     training=TrainingSettings(
                         max_epochs=stopping.max_epochs, patience=stopping.patience, seed=seed
@@ -146,6 +129,69 @@ def search(
         print_outcome(outcome, out)
         typer.echo(report.sentence)
         typer.echo(f"Open the report in a browser: {report.path}")
+
+
+def demo(
+    out: Annotated[Path, Option(help="Folder for the results.")] = Path("demo"),
+    n_subjects: Annotated[
+        int, Option("--subjects", help="Number of simulated subjects.", min=5)
+    ] = 14,
+    epochs: Annotated[int, Option(help="Epochs of the search.", min=1)] = 20,
+    training_epochs: Annotated[
+        int, Option(help="Maximum number of epochs of each training run.", min=1)
+    ] = 200,
+) -> None:
+    """Find augmentation for simulated sleep: search, train with and without it, compare.
+
+    Takes two to four minutes on two cores.
+
+    Example: cadda demo --out demo
+    """
+    from cadda.api.search_run import run_search
+    from cadda.cli.display import save_operations_picture
+    from cadda.data.simulation.nights import simulate_sleep
+    from cadda.reporting.records import Reading
+    from cadda.runs.report import write_report
+    from cadda.runs.sessions import recorded_session
+    from cadda.tracking import SearchDisplay, tee
+    from cadda.training import TrainingSettings
+
+    typer.echo(
+        f"Simulating the sleep of {n_subjects} subjects: two channels, five stages, individual "
+        "rhythms and noise …"
+    )
+    windows = simulate_sleep(n_subjects, DEMO_WINDOWS, seed=0)
+    typer.echo(
+        "Searching with CADDA for the augmentation of each sleep stage with which a small network "
+        "generalises best to other subjects …"
+    )
+    run = out / "run"
+    with (
+        recorded_session(run, command_line()) as session,
+        SearchDisplay(repr(windows), format_warning=name_options) as display,
+    ):
+        outcome = run_search(
+            windows,
+            run,
+            test=0.3,
+            method="cadda",
+            budget=epochs,
+            training=TrainingSettings(max_epochs=training_epochs, patience=DEMO_PATIENCE),
+            resume=True,
+            data="simulated sleep",
+            reading=Reading(
+                "cadda.simulate_sleep",
+                {"n_subjects": n_subjects, "n_windows": DEMO_WINDOWS, "seed": 0},
+            ),
+            on_event=tee(session, display),
+        )
+    report = write_report(run)
+    print_outcome(outcome, run)
+    typer.echo(f"{report.sentence} This is one split of simulated data, not a benchmark.")
+    picture = save_operations_picture(out / "operations.png")
+    typer.echo(f"Picture of all operations: {picture}")
+    typer.echo("Your own recordings: `cadda search night-epo.fif.gz --method cadda --out run`")
+    typer.echo(f"Open the report in a browser: {report.path}")
 
 
 def summary_of(outcome: SearchRun) -> dict[str, object]:

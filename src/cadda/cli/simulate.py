@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from cadda.cli.display import progress_bar
 from cadda.cli.options import AsJson, Seed
@@ -19,26 +20,21 @@ __all__ = ["simulate"]
 
 
 def simulate(
-    out: Annotated[Path, typer.Argument(help="File ending in .npz; a folder with --format edf.")],
-    subjects: Annotated[int, typer.Option(help="Number of subjects.", min=1)] = 12,
+    out: Annotated[Path, Argument(help="File ending in .npz; a folder with --format edf.")],
+    subjects: Annotated[int, Option(help="Number of subjects.", min=1)] = 12,
     windows: Annotated[
-        int,
-        typer.Option(help="Windows of 30 s per subject; 40 or more have all stages.", min=10),
+        int, Option(help="Windows of 30 s per subject; 40 or more have all stages.", min=10)
     ] = 100,
     montage: Annotated[
         Literal["physionet", "mass"],
-        typer.Option(help="Fpz-Cz, Pz-Oz at 100 Hz; or C3, C4, F3, F4, O1, O2 at 128 Hz."),
+        Option(help="Fpz-Cz, Pz-Oz at 100 Hz; or C3, C4, F3, F4, O1, O2 at 128 Hz."),
     ] = "physionet",
     seed: Seed = 0,
     file_format: Annotated[
         Literal["npz", "edf"],
-        typer.Option(
-            "--format", help="npz: standardised windows; edf: nights in µV with hypnograms."
-        ),
+        Option("--format", help="npz: standardised windows; edf: nights in µV with hypnograms."),
     ] = "npz",
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Overwrite existing files.")
-    ] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Overwrite existing files.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Simulate the sleep EEG of several subjects, with five stages.

@@ -7,44 +7,33 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer import Option
 
+from cadda.cli import options
 from cadda.cli.commands import command_line
-from cadda.cli.options import (
-    AsJson,
-    BatchSize,
-    Data,
-    Device,
-    EarlyStopping,
-    LearningRate,
-    Model,
-    ReadingOptions,
-    Seed,
-    SplitOptions,
-)
 
 __all__ = ["train"]
 
 
 def train(
-    data: Data,
-    read_options: ReadingOptions,
-    split: SplitOptions,
-    training: EarlyStopping,
+    data: options.Data,
+    read_options: options.ReadingOptions,
+    split: options.SplitOptions,
+    training: options.EarlyStopping,
     *,
-    out: Annotated[Path, typer.Option(help="Folder for the model and its scores.")],
+    out: Annotated[Path, Option(help="Folder for the model and its scores.")],
     policy: Annotated[
-        Path | None,
-        typer.Option(help="Policy or schedule file; default: no augmentation."),
+        Path | None, Option(help="Policy or schedule file; default: no augmentation.")
     ] = None,
-    model: Model = "chambon2018",
-    batch_size: BatchSize = 16,
-    lr: LearningRate = 1e-3,
+    model: options.Model = "chambon2018",
+    batch_size: options.BatchSize = 16,
+    lr: options.LearningRate = 1e-3,
     class_weights: Annotated[
-        bool, typer.Option(help="Weight the loss by inverse class frequency.")
+        bool, Option(help="Weight the loss by inverse class frequency.")
     ] = False,
     copies: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Augmented copies added to each window; 0 replaces the window. Default: 1 for "
             "class-wise policies, 0 otherwise.",
             min=0,
@@ -52,11 +41,11 @@ def train(
     ] = None,
     monitor: Annotated[
         Literal["loss", "balanced_accuracy"],
-        typer.Option(help="Validation metric for early stopping and for the best weights."),
+        Option(help="Validation metric for early stopping and for the best weights."),
     ] = "loss",
-    seed: Seed = 0,
-    device: Device = "auto",
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Train a model on some subjects and test it on others.
 

@@ -1,0 +1,82 @@
+"""`cadda evaluate` and `cadda report`: the model and the results of a run folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from cadda.cli.options import AsJson, Data, ReadingOptions
+
+__all__ = ["evaluate", "report"]
+
+
+def evaluate(
+    run: Annotated[Path, Argument(help="Folder of a training run or a search.")],
+    data: Data,
+    read_options: ReadingOptions,
+    *,
+    skip_seen: Annotated[
+        bool, Option("--skip-seen", help="Skip subjects that the model was trained on.")
+    ] = False,
+    different_subjects: Annotated[
+        bool,
+        Option(
+            "--different-subjects",
+            help="Subjects with the same names as in training are different people.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Score a trained model on windows of unseen subjects.
+
+    Example: cadda evaluate run other-epo.fif.gz
+    """
+    from cadda.api.evaluate import evaluate_run
+    from cadda.cli.display import print_scores
+
+    windows = read_options.read(data)
+    scores, n_subjects = evaluate_run(
+        run, windows, skip_seen=skip_seen, different_subjects=different_subjects
+    )
+    if as_json:
+        typer.echo(json.dumps(scores.to_dict()))
+    else:
+        print_scores(scores, f"{n_subjects} subjects")
+
+
+def report(
+    run: Annotated[Path, Argument(help="Folder of a search or a training run.")],
+    open_it: Annotated[bool, Option("--open", help="Open the report in a browser.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of a run, report.html in its folder.
+
+    The page is self-contained: result, data, policy, curves, example windows, scores and
+    provenance. `cadda search` writes it automatically.
+
+    Example: cadda report run --open
+    """
+    from cadda.exceptions import RunError
+    from cadda.experiments.folder import StudyFolder
+    from cadda.runs.report import write_report
+
+    if StudyFolder(run).plan.exists():
+        raise RunError(
+            f"{run} contains a study, not a training run or a search; `cadda experiment figure "
+            f"NAME --out {run}` draws it."
+        )
+    path = write_report(run).path
+    typer.echo(json.dumps({"report": str(path)}) if as_json else str(path))
+    if open_it:
+        _open(path)
+
+
+def _open(path: Path) -> None:
+    import webbrowser
+
+    if not webbrowser.open(path.as_uri()):
+        typer.echo("No browser found; open the file manually.", err=True)
