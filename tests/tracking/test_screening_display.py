@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from cadda.screening.settings import ScreeningProgress
-from cadda.tracking import ScreeningDisplay, screening
+from cadda.tracking import ScreeningDisplay, displays
 
 # Twenty epochs of a warm-up that might have had sixty, then eighty rounds.
 EVENTS = [ScreeningProgress(10 * i, 1700, 0, i, 0.04 * i) for i in range(1, 21)]
@@ -28,7 +28,7 @@ def shown(*, terminal: bool) -> str:
 def test_a_line_for_every_tenth_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     # A clock that goes on by a second when it is looked at: at the start, and for each line.
     seconds = iter(range(100))
-    monkeypatch.setattr(screening, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(displays, "perf_counter", lambda: next(seconds))
     lines = shown(terminal=False).splitlines()
     assert lines[0] == "Training until the model overfits"
     assert lines[1] == "10%: epoch 17, training accuracy 0.68, at most 9 s left"

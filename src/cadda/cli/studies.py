@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cadda.experiments.runner import StudyEvent
     from cadda.experiments.study import StudyConfig
     from cadda.experiments.tables import ResultTable
-    from cadda.tracking.jobs import JobDisplay
+    from cadda.tracking.displays import JobDisplay
 
 __all__ = [
     "counts",
@@ -99,7 +99,7 @@ class _Reporter:
 
     def __call__(self, event: StudyEvent) -> None:
         from cadda.experiments import StudyStart
-        from cadda.tracking.jobs import JobDisplay
+        from cadda.tracking.displays import JobDisplay
 
         if not isinstance(event, StudyStart):
             if self._display is not None:
@@ -177,7 +177,7 @@ def print_progress(plan: AnyPlan, progress: AnyProgress) -> None:
     """Print what is done, what failed, and how long the rest takes."""
     from rich.console import Console
 
-    from cadda.tracking.jobs import format_duration
+    from cadda.tracking.displays import format_duration
 
     console = Console(highlight=False)
     n_left = len(progress.missing)

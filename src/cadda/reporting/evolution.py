@@ -36,21 +36,7 @@ class Evolution:
 
 
 def plot_evolution(curves: SearchCurves, policy: PolicySpec) -> Figure:
-    """Draw how a policy changed during the search.
-
-    Parameters
-    ----------
-    curves : SearchCurves
-        Progress of the search, such as `SearchResult.curves`.
-    policy : PolicySpec
-        The policy found, which has the names of rows and operations.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A row of panels per class: how often each operation is chosen, p and µ, over the epochs,
-        or those of the best policy so far over the trials.
-    """
+    """Draw how a policy changed during the search."""
     figure = Figure(figsize=(11, 1.3 + 2.2 * len(policy.rows)), layout="constrained")
     tables = _panels(curves)
     panels = figure.subplots(len(policy.rows), len(tables), sharex=True, squeeze=False)

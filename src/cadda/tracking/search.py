@@ -28,7 +28,7 @@ from cadda.searchers.events import (
     SearchStart,
     TrialEnd,
 )
-from cadda.tracking.display import Display
+from cadda.tracking.displays import Display
 from cadda.training.events import EpochEnd, TrainingEvent
 
 __all__ = ["SearchDisplay", "policy_table", "sparkline"]

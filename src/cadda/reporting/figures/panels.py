@@ -39,13 +39,7 @@ def panel_grid(
 
 
 def empty_figure() -> Figure:
-    """Make the figure of a study that has too few results to compare anything.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A figure that says so.
-    """
+    """Make the figure of a study that has too few results to compare anything."""
     figure = Figure(figsize=(4, 1))
     figure.text(0.5, 0.3, "nothing can be compared yet", ha="center")
     return figure

@@ -52,29 +52,7 @@ def plot_sleep(
     unit: str = "SD",
     example: int = 0,
 ) -> Figure:
-    """Draw two recordings of the same channels: a window and the median spectra of each stage.
-
-    Parameters
-    ----------
-    first : Windows
-        A recording.
-    second : Windows
-        Another, whose classes have the same names.
-    names : tuple of str
-        What the two are called.
-    seconds : float
-        How much of the window is drawn, from its beginning.
-    unit : str
-        What one unit of the signals is, such as ``"µV"``.
-    example : int
-        Which window is drawn: 0 is the one whose spectrum is most like the median of its stage, 1
-        the next, and so on.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per stage: both windows, then one spectrum per channel.
-    """
+    """Draw two recordings of the same channels: a window and the median spectra of each stage."""
     _check_alike(first, second, example)
     n_stages, n_channels = len(first.class_names), len(first.ch_names)
     figure = Figure(figsize=(15 + 2.4 * n_channels, 2.1 * n_stages), layout="constrained")
