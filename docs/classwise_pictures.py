@@ -9,7 +9,7 @@ from pictures import IMAGES, save
 
 import cadda
 from cadda.policies.spec.model import StageEntry, Subpolicy
-from cadda.reporting.figures.policy import plot_operation_use
+from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 from cadda.testing.planted import planted_network
 

@@ -16,7 +16,7 @@ One window of each sleep stage, before and after a policy that treats every stag
 import torch
 
 import cadda
-from cadda.reporting.figures.policy import plot_operation_use
+from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.reporting.figures.sleep import plot_sleep
 
 spec = cadda.PolicySpec.from_text("""

@@ -18,7 +18,7 @@ import pandas as pd
 
 import cadda
 from cadda.reporting.figures import plot_operation
-from cadda.reporting.figures.policy import plot_operation_use
+from cadda.reporting.figures.heatmap import plot_operation_use
 
 SFREQ = 100.0
 rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ CADDA looks for augmentation where the right answer is known.
 
 import cadda
 from cadda.reporting.evolution import plot_evolution
-from cadda.reporting.figures.policy import plot_operation_use
+from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.testing.planted import DESTROYS, HELPS, planted_network, planted_windows
 
 train = planted_windows(200, varied=False, seed=0)

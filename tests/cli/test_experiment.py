@@ -18,7 +18,7 @@ from cadda import Windows
 from cadda.cli.app import main
 from cadda.cli.studies import print_table
 from cadda.experiments.registry import STUDIES
-from cadda.experiments.tables import ResultTable
+from cadda.experiments.study import ResultTable
 
 CADDA = str(Path(sys.executable).parent / "cadda")
 NAME = "frequency-shift"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cadda.exceptions import CaddaError
-from cadda.experiments.config import SCALES, make_config, read_toml, to_toml
 from cadda.experiments.registry import STUDIES, find_study
+from cadda.experiments.study import SCALES, make_config, read_toml, to_toml
 
 
 @pytest.mark.parametrize("scale", SCALES)

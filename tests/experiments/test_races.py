@@ -20,7 +20,8 @@ from cadda.experiments.racing import (
 )
 from cadda.experiments.study import Record
 from cadda.experiments.training import TrainingConfig, make_fold
-from cadda.reporting.figures.race import at_stops, plot_race, plot_selected
+from cadda.reporting.figures.heatmap import plot_selected
+from cadda.reporting.figures.race import at_stops, plot_race
 
 CONFIG = TrainingConfig(model="shallow", max_epochs=1, n_folds=1, valid=0.25, test=0.25)
 
@@ -152,7 +153,7 @@ def test_operations_are_averaged_over_folds():
 
 
 def test_the_curve_of_a_race_is_drawn_with_its_level():
-    panel = race_panel("all", RECORDS, ["none", "adda"], "balanced_accuracy")
+    panel = race_panel("all", RECORDS, "balanced_accuracy")
     assert panel.level == [0.5, 0.6]
     axes = plot_race([[panel]]).axes[0]
     level, curve, marks = axes.lines
@@ -183,7 +184,7 @@ def test_fewer_than_three_folds_have_no_interval(n_folds):
     table = race_table("races", records)
     assert [(row[3], row[5]) for row in table.rows] == [(None, None)] * 3
     assert "interval" not in table.note
-    figure = plot_race([[race_panel("", records, ["adda", "dada"], "balanced_accuracy")]])
+    figure = plot_race([[race_panel("", records, "balanced_accuracy")]])
     assert not figure.axes[0].collections
     assert "interval" not in figure.legends[0].get_title().get_text()
     _, *lines = figure.axes[0].lines
@@ -195,7 +196,7 @@ def test_three_folds_have_intervals_that_do_not_lie_on_each_other():
     table = race_table("races", records)
     assert table.rows[1][3] == "0.600 to 0.800"
     assert "with bootstrap intervals" in table.note
-    figure = plot_race([[race_panel("", records, ["adda", "dada"], "balanced_accuracy")]])
+    figure = plot_race([[race_panel("", records, "balanced_accuracy")]])
     assert "interval of 75 %" in figure.legends[0].get_title().get_text()
     axes = figure.axes[0]
     bars = np.array([lines.get_segments() for lines in axes.collections])
@@ -207,7 +208,7 @@ def test_three_folds_have_intervals_that_do_not_lie_on_each_other():
 
 
 def test_times_of_usual_stops_are_labelled():
-    figure = plot_race([[race_panel("", made_up_races(3), ["adda"], "balanced_accuracy")]])
+    figure = plot_race([[race_panel("", made_up_races(3), "balanced_accuracy")]])
     figure.canvas.draw()
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert {"10", "20", "40"} <= set(labels)

@@ -13,19 +13,18 @@ from cadda import Windows, simulate_sleep
 from cadda.compute import open_engine
 from cadda.exceptions import RunError
 from cadda.experiments.folder import StudyFolder
-from cadda.experiments.plan import AnyProgress, StudyRun, make_plan
+from cadda.experiments.plan import AnyProgress, StudyRun, describe_data, make_plan
 from cadda.experiments.runner import JobEnd, run_missing, run_study
-from cadda.experiments.sources import describe_data
 from cadda.experiments.study import (
     AnyStudy,
     JobResult,
     PlanOnly,
     Record,
+    ResultTable,
     Study,
     StudyConfig,
     StudyJob,
 )
-from cadda.experiments.tables import ResultTable
 
 
 class PowerJob(StudyJob):

@@ -11,12 +11,11 @@ import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
 from cadda.data.windows import Windows as WindowsType
-from cadda.experiments.config import make_config
-from cadda.experiments.studies import magnitudes, manual
-from cadda.experiments.studies.manual import ManualJob
-from cadda.experiments.study import AnyStudy, Record
+from cadda.experiments.studies.single_operations import MagnitudesStudy, ManualJob, ManualStudy
+from cadda.experiments.study import AnyStudy, Record, make_config
 from cadda.experiments.training import OperationJob, TrainingScores, make_fold
 
+MANUAL, MAGNITUDES = ManualStudy(), MagnitudesStudy()
 FOLDS = (0.4, 0.5, 0.6)
 """Balanced accuracy without augmentation in three folds."""
 
@@ -58,7 +57,7 @@ def rows_of(study: AnyStudy, records: list[Record[Any, TrainingScores]]) -> list
     return list(rows)
 
 
-@pytest.mark.parametrize("study", [manual.STUDY, magnitudes.STUDY], ids=["manual", "magnitudes"])
+@pytest.mark.parametrize("study", [MANUAL, MAGNITUDES], ids=["manual", "magnitudes"])
 def test_a_job_trains_with_its_operation(study: AnyStudy, windows: Windows) -> None:
     """What the job gives is what `fit` and `evaluate` give with the same policy and windows."""
     config = make_config(study, "quick", {"max_epochs": 2})
@@ -81,8 +80,8 @@ def test_a_job_trains_with_its_operation(study: AnyStudy, windows: Windows) -> N
 
 
 def test_manual_jobs(windows: Windows) -> None:
-    config = make_config(manual.STUDY, "quick", {"n_fractions": 3})
-    jobs = manual.STUDY.jobs(config, windows)
+    config = make_config(MANUAL, "quick", {"n_fractions": 3})
+    jobs = MANUAL.jobs(config, windows)
     assert len(jobs) == 2 * 3 * 3
     assert {job.fraction for job in jobs} == {0.25, 0.5, 1.0}
     assert {(job.operation, job.magnitude) for job in jobs} == {
@@ -90,23 +89,23 @@ def test_manual_jobs(windows: Windows) -> None:
         ("sign_flip", None),
         ("time_mask", 1.0),
     }
-    sizes = [manual.STUDY.expected_seconds(config, windows, job) for job in jobs]
+    sizes = [MANUAL.expected_seconds(config, windows, job) for job in jobs]
     assert min(sizes) > 0
     assert sizes[-1] > sizes[0]
 
 
 def test_manual_magnitudes_may_be_given(windows: Windows) -> None:
-    config = make_config(manual.STUDY, "quick", {"magnitudes": {"time_mask": 0.25}})
-    jobs = manual.STUDY.jobs(config, windows)
+    config = make_config(MANUAL, "quick", {"magnitudes": {"time_mask": 0.25}})
+    jobs = MANUAL.jobs(config, windows)
     assert {job.magnitude for job in jobs if job.operation == "time_mask"} == {0.25}
-    config = make_config(manual.STUDY, "quick", {"magnitudes": {"bandstop": 0.25}})
+    config = make_config(MANUAL, "quick", {"magnitudes": {"bandstop": 0.25}})
     with pytest.raises(ValueError, match="`magnitudes` must have one for time_mask"):
-        manual.STUDY.jobs(config, windows)
+        MANUAL.jobs(config, windows)
 
 
 def test_manual_table_has_the_gains_that_were_put_in(windows: Windows) -> None:
-    records = made_up(manual.STUDY, windows, lambda job: 0.1 if "flip" in job.operation else 0)
-    rows = rows_of(manual.STUDY, records)
+    records = made_up(MANUAL, windows, lambda job: 0.1 if "flip" in job.operation else 0)
+    rows = rows_of(MANUAL, records)
     assert {row["windows"] for row in rows} == {50, 100}
     plain = [row["balanced accuracy"] for row in rows if row["operation"] == "none"]
     assert plain == [0.5, 0.5]
@@ -120,15 +119,15 @@ def test_manual_table_has_the_gains_that_were_put_in(windows: Windows) -> None:
 
 
 def test_manual_figure_has_the_gains_that_were_put_in(windows: Windows) -> None:
-    records = made_up(manual.STUDY, windows, lambda job: job.fraction / 10)
-    panels = manual.STUDY.figure(records).axes
+    records = made_up(MANUAL, windows, lambda job: job.fraction / 10)
+    panels = MANUAL.figure(records).axes
     assert [axes.get_title() for axes in panels[:2]] == ["sign flip", "time mask"]
     line = panels[0].lines[-1]
     assert line.get_xdata().tolist() == [50, 100]
     assert line.get_ydata().tolist() == pytest.approx([0.05, 0.1])
 
 
-@pytest.mark.parametrize("study", [manual.STUDY, magnitudes.STUDY], ids=["manual", "magnitudes"])
+@pytest.mark.parametrize("study", [MANUAL, MAGNITUDES], ids=["manual", "magnitudes"])
 @pytest.mark.parametrize("n_folds", [1, 2, 3])
 def test_intervals_need_three_folds(
     study: AnyStudy, windows: Windows, n_folds: int, tmp_path: Path
@@ -147,30 +146,30 @@ def test_intervals_need_three_folds(
 
 
 def test_magnitudes_jobs(windows: Windows) -> None:
-    config = make_config(magnitudes.STUDY, "quick", {"operations": None, "n_folds": 1})
-    jobs = magnitudes.STUDY.jobs(config, windows)
+    config = make_config(MAGNITUDES, "quick", {"operations": None, "n_folds": 1})
+    jobs = MAGNITUDES.jobs(config, windows)
     assert len(jobs) == 1 + 7 * 2
     assert "sign_flip" not in {job.operation for job in jobs}
     assert {job.magnitude for job in jobs} == {None, 0.2, 0.8}
-    config = make_config(magnitudes.STUDY, "quick", {"operations": "sign_flip"})
+    config = make_config(MAGNITUDES, "quick", {"operations": "sign_flip"})
     with pytest.raises(ValueError, match="must have a magnitude, but sign_flip has none"):
-        magnitudes.STUDY.jobs(config, windows)
+        MAGNITUDES.jobs(config, windows)
 
 
 def test_magnitudes_table_and_figure_have_the_gains_that_were_put_in(windows: Windows) -> None:
-    records = made_up(magnitudes.STUDY, windows, lambda job: job.magnitude / 10)
-    rows = rows_of(magnitudes.STUDY, records)
+    records = made_up(MAGNITUDES, windows, lambda job: job.magnitude / 10)
+    rows = rows_of(MAGNITUDES, records)
     assert [(row["operation"], row["that is"]) for row in rows[:2]] == [
         ("time_mask", "gap 0.2 s"),
         ("time_mask", "gap 0.8 s"),
     ]
     assert [row["gain (%)"] for row in rows] == pytest.approx([2, 8, 2, 8])
-    line = magnitudes.STUDY.figure(records).axes[0].lines[-1]
+    line = MAGNITUDES.figure(records).axes[0].lines[-1]
     assert np.asarray(line.get_xdata()).tolist() == [0.2, 0.8]
     assert line.get_ydata().tolist() == pytest.approx([0.02, 0.08])
 
 
-@pytest.mark.parametrize("study", [manual.STUDY, magnitudes.STUDY], ids=["manual", "magnitudes"])
+@pytest.mark.parametrize("study", [MANUAL, MAGNITUDES], ids=["manual", "magnitudes"])
 def test_some_results_are_enough(study: AnyStudy, windows: Windows) -> None:
     """Whatever is done so far can be drawn; what has no baseline yet is left out."""
     records = made_up(study, windows, lambda job: 0.1)

@@ -9,11 +9,13 @@ import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
 from cadda._internal.statistics import FOLD_COVERAGE, median_estimate
-from cadda.experiments.comparisons import gain_cells, interval_note, relative_gain
 from cadda.experiments.operations import (
     chosen_operations,
     classwise_policy,
+    gain_cells,
+    interval_note,
     magnitude_of,
+    relative_gain,
     single_policy,
 )
 from cadda.experiments.training import (

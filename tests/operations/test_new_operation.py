@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from cadda import Operation, PolicySpec, Windows, operation_pool
 from cadda.cli.app import app
-from cadda.experiments.config import make_config
 from cadda.experiments.registry import find_study
+from cadda.experiments.study import make_config
 from cadda.operations import CATALOGUE, uniform
 from cadda.operations.catalogue import OperationInfo, Sensors, paper_operations
 from cadda.policies.spec.summary import describe_stage

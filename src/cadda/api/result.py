@@ -11,7 +11,7 @@ from cadda._internal.files import make_folder, replace_atomically
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.reporting.evolution import plot_evolution
-from cadda.reporting.figures.policy import plot_operation_use
+from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.reporting.records import SearchCurves
 from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder

@@ -65,7 +65,7 @@ class StudyOptions:
 
     def all_settings(self) -> dict[str, object]:
         """Return the settings that differ from the scale's, which the study checks."""
-        from cadda.experiments.config import read_toml
+        from cadda.experiments.study import read_toml
 
         given: dict[str, object] = {} if self.config is None else {**read_toml(self.config)}
         given |= {} if self.model is None else {"model": self.model}

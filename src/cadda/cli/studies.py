@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from cadda.experiments.plan import AnyPlan, AnyProgress
     from cadda.experiments.registry import StudyInfo
     from cadda.experiments.runner import StudyEvent
-    from cadda.experiments.study import StudyConfig
-    from cadda.experiments.tables import ResultTable
+    from cadda.experiments.study import ResultTable, StudyConfig
     from cadda.tracking.displays import JobDisplay
 
 __all__ = [
@@ -42,7 +41,7 @@ MIN_WIDTH = 8
 
 def simulation_bar(data: str, stack: ExitStack) -> Callable[[int, int, str], None]:
     """Return a receiver of progress, with a bar if data are simulated."""
-    from cadda.experiments.sources import is_simulated
+    from cadda.experiments.study import is_simulated
 
     if not is_simulated(data):
         return lambda *_: None
@@ -204,7 +203,7 @@ def print_table(table: ResultTable) -> None:
     from rich.markup import escape
     from rich.table import Table as RichTable
 
-    from cadda.experiments.tables import format_cell
+    from cadda.experiments.study import format_cell
 
     console = Console(highlight=False)
     rows = [[format_cell(cell) for cell in row] for row in table.rows]

@@ -14,9 +14,8 @@ from cadda._internal.files import make_folder, replace_atomically, write_text_at
 from cadda._internal.jsonlines import JsonLines
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
-from cadda.experiments.config import to_toml
 from cadda.experiments.plan import AnyPlan, ResultLine, parse_plan, read_plan_name
-from cadda.experiments.study import AnyStudy, StudyConfig, StudyJob
+from cadda.experiments.study import AnyStudy, StudyConfig, StudyJob, to_toml
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,12 +1,13 @@
-"""Which operations a study tries, how strongly, and the policies that apply them."""
+"""Studies of operations: which they try, how strongly, with which policies, and the gains."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_estimate
 from cadda.api.pool import operation_pool
 from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
@@ -14,12 +15,17 @@ from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
 from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = [
+    "GAIN_COLUMNS",
     "NO_OPERATION",
     "PROBABILITY",
+    "SCALES",
     "Magnitudes",
     "chosen_operations",
     "classwise_policy",
+    "gain_cells",
+    "interval_note",
     "magnitude_of",
+    "relative_gain",
     "single_policy",
 ]
 
@@ -28,6 +34,23 @@ PROBABILITY = 0.5
 
 NO_OPERATION = "none"
 """The operation of jobs that train without augmentation."""
+
+GAIN_COLUMNS = ("gain (%)", "from", "to", "folds")
+"""Columns of tables with `gain_cells`."""
+
+SCALES: dict[str, dict[str, object]] = {
+    "quick": {
+        "n_subjects": 6,
+        "n_windows": 20,
+        "model": "shallow",
+        "n_folds": 2,
+        "max_epochs": 4,
+        "batch_size": 32,
+    },
+    "cpu": {"valid": 0.125, "test": 0.4, "n_train": 100, "max_epochs": 100, "patience": 15},
+    "paper": {"n_subjects": 83, "n_windows": 900},
+}
+"""Settings by scale that studies of operations start from."""
 
 Magnitudes: TypeAlias = (
     Literal["sleep", "motor-imagery"] | dict[str, Annotated[float, Field(ge=0, le=1)]]
@@ -79,3 +102,23 @@ def classwise_policy(by_class: Mapping[str, tuple[str, float | None]]) -> Policy
 def _subpolicy(operation: str, magnitude: float | None) -> Subpolicy:
     entry = StageEntry(operation=operation, probability=PROBABILITY, magnitude=magnitude)
     return Subpolicy(stages=((entry,),))
+
+
+def relative_gain(score: float, baseline: float) -> float:
+    """Return a gain in parts of the baseline, as the paper does."""
+    return (score - baseline) / baseline
+
+
+def gain_cells(gains: Sequence[float]) -> tuple[float, float | None, float | None, int]:
+    """Return the cells of `GAIN_COLUMNS`: median, its interval, number of folds."""
+    gain = median_estimate(gains)
+    ends = (100 * gain.low, 100 * gain.high) if gain.is_bounded else (None, None)
+    return 100 * gain.value, *ends, len(gains)
+
+
+def interval_note(values: Iterable[Sequence[float]]) -> str:
+    """Describe values over folds in a table: medians, with intervals if any has enough folds."""
+    note = "median over folds"
+    if any(len(folds) >= MIN_FOLDS for folds in values):
+        note += f" with its {100 * FOLD_COVERAGE:g} % bootstrap interval"
+    return note

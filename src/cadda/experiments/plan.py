@@ -3,37 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeAlias
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from cadda.data.windows import Windows
-from cadda.experiments.config import make_config
-from cadda.experiments.registry import find_study
-from cadda.experiments.sources import DataInfo, Reader, describe_data
-from cadda.experiments.study import (
-    AnyStudy,
-    Config,
-    Job,
-    Record,
-    Result,
-    Study,
-    StudyConfig,
-)
+from cadda.experiments.study import AnyStudy, Config, Job, Record, Result, Study, StudyConfig
+from cadda.runs.folder import digest_of
 
 __all__ = [
+    "DataInfo",
     "Progress",
     "ResultLine",
     "StudyPlan",
     "StudyRun",
+    "describe_data",
     "make_plan",
-    "prepare",
+    "parse_plan",
+    "read_plan_name",
 ]
 
 Values: TypeAlias = dict[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class DataInfo:
+    """What identifies data: a name and a summary for people, the rest for keys of results."""
+
+    name: str
+    summary: str
+    digest: str
+    sfreq: float
+    ch_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+
+    def result_key(self) -> Values:
+        """Return what results depend on: all but the name and the summary."""
+        key: Values = to_jsonable_python(self, exclude={"name", "summary"})
+        return key
+
+
+def describe_data(windows: Windows, name: str, summary: str) -> DataInfo:
+    """Collect what identifies windows."""
+    digest = digest_of(windows)
+    return DataInfo(name, summary, digest, windows.sfreq, windows.ch_names, windows.class_names)
 
 
 class ResultLine(BaseModel):
@@ -147,14 +164,8 @@ class StudyPlan(Generic[Job]):
 
     def to_dict(self) -> Values:
         """Return the plan as plain values."""
-        return {
-            "study": self.study,
-            "scale": self.scale,
-            "settings": self.settings,
-            "data": self.data.to_dict(),
-            "jobs": [job.to_json() for job in self.jobs],
-            "expected": list(self.expected),
-        }
+        values: Values = to_jsonable_python(self)
+        return values
 
     def to_json(self) -> str:
         """Format the plan for a file."""
@@ -166,33 +177,19 @@ AnyPlan: TypeAlias = StudyPlan[Any]
 AnyProgress: TypeAlias = Progress[Any, Any]
 
 
-class _StoredPlan(BaseModel):
-    """A plan in a file, before its study is known."""
-
+class _PlanName(BaseModel):
     study: str
-    scale: str
-    settings: Values
-    data: DataInfo
-    jobs: list[Values]
-    expected: list[float]
 
 
 def read_plan_name(text: str) -> str:
     """Return the study of a plan that `StudyPlan.to_json` wrote; `ValueError` if it is none."""
-    return _StoredPlan.model_validate_json(text).study
+    return _PlanName.model_validate_json(text).study
 
 
 def parse_plan(text: str, job_type: type[Job]) -> StudyPlan[Job]:
     """Parse a plan that `StudyPlan.to_json` wrote; `ValueError` if it is none."""
-    stored = _StoredPlan.model_validate_json(text)
-    return StudyPlan(
-        study=stored.study,
-        scale=stored.scale,
-        settings=stored.settings,
-        data=stored.data,
-        jobs=tuple(TypeAdapter(list[job_type]).validate_python(stored.jobs)),  # type: ignore[valid-type]
-        expected=tuple(stored.expected),
-    )
+    plan: StudyPlan[Job] = TypeAdapter(StudyPlan[job_type]).validate_json(text)  # type: ignore[valid-type]
+    return plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,27 +219,6 @@ def make_plan(
         jobs=tuple(jobs),
         expected=tuple(study.expected_seconds(config, windows, job) for job in jobs),
     )
-
-
-def prepare(
-    name: str,
-    scale: str,
-    settings: Mapping[str, object],
-    data: str | Windows,
-    read: Reader,
-    on_progress: Callable[[int, int, str], None],
-) -> tuple[StudyRun, AnyPlan]:
-    """Check settings, then read the data and plan the jobs."""
-    study = find_study(name)
-    config = make_config(study, scale, settings)
-    if isinstance(data, Windows):
-        windows, data_name = data, "windows"
-    else:
-        windows = study.windows(config, data, read, on_progress)
-        data_name = study.data_name(data)
-    info = describe_data(windows, data_name, study.data_summary(windows))
-    plan = make_plan(name, study, scale, config, windows, info)
-    return StudyRun(study, config, windows), plan
 
 
 def _canonical(value: JsonValue | list[Values]) -> str:

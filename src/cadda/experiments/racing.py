@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from cadda._internal.statistics import median_estimate
 from cadda.api.prepare import make_problem
 from cadda.compute import Engine, open_engine
-from cadda.experiments.study import JobResult, Record, StudyJob
-from cadda.experiments.tables import Cell, ResultTable
+from cadda.experiments.study import Cell, JobResult, Record, ResultTable, StudyJob
 from cadda.experiments.training import (
     Fold,
     TrainingConfig,
@@ -212,18 +211,16 @@ def best_so_far(points: Sequence[RacePoint], metric: str) -> RaceCurve:
     return curve
 
 
-def race_panel(
-    title: str, records: Sequence[Record[Job, RaceResult]], names: Sequence[str], metric: str
-) -> RacePanel:
-    """Collect the curves of some methods, and the scores without augmentation, for a panel."""
+def race_panel(title: str, records: Sequence[Record[Job, RaceResult]], metric: str) -> RacePanel:
+    """Collect the curves of methods, and the scores without augmentation, for a panel."""
     by_name = _by_method(records)
     return RacePanel(
         title=title,
         label=METRICS[metric],
         curves={
-            name: [best_so_far(record.result.points, metric) for record in by_name[name]]
-            for name in names
-            if name in by_name and name != NO_SEARCH
+            name: [best_so_far(record.result.points, metric) for record in races]
+            for name, races in by_name.items()
+            if name != NO_SEARCH
         },
         level=[record.result.points[0].score(metric) for record in by_name.get(NO_SEARCH, ())],
     )

@@ -14,11 +14,18 @@ from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.experiments.folder import StudyFolder, check_formats
-from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, prepare
+from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, describe_data, make_plan
 from cadda.experiments.registry import find_study
-from cadda.experiments.sources import Reader
-from cadda.experiments.study import AnyStudy, JobResult, Record, StudyConfig, StudyJob
-from cadda.experiments.tables import ResultTable
+from cadda.experiments.study import (
+    AnyStudy,
+    JobResult,
+    Reader,
+    Record,
+    ResultTable,
+    StudyConfig,
+    StudyJob,
+    make_config,
+)
 from cadda.runs.config import versions
 from cadda.searchers.trials.protocol import one_thread
 
@@ -184,11 +191,19 @@ def plan_study(
     PlannedStudy
         Settings, jobs, and which of them are finished.
     """
-    source = str(data) if isinstance(data, Path) else data
-    run, plan = prepare(name, scale, settings or {}, source, read, on_progress)
+    study = find_study(name)
+    config = make_config(study, scale, settings or {})
+    if isinstance(data, Windows):
+        windows, data_name = data, "windows"
+    else:
+        windows = study.windows(config, str(data), read, on_progress)
+        data_name = study.data_name(str(data))
+    info = describe_data(windows, data_name, study.data_summary(windows))
+    plan = make_plan(name, study, scale, config, windows, info)
     lines = _folder(name, out).read_results()
-    progress = plan.progress(run.study, lines)
+    progress = plan.progress(study, lines)
     n_results = sum(line.result is not None for line in lines)
+    run = StudyRun(study, config, windows)
     return PlannedStudy(run, plan, progress, n_results - len(progress.records))
 
 
@@ -331,10 +346,8 @@ def run_missing(
             result, seconds = future.result()
             update = {"result": result.to_json(), "seconds": seconds}
             folder.append_result(line.model_copy(update=update))
-            measured, expected_of_measured = (
-                measured + seconds,
-                expected_of_measured + line.expected,
-            )
+            measured += seconds
+            expected_of_measured += line.expected
         # A study, or a user's model, can raise anything.
         except Exception as problem:
             error = f"{type(problem).__name__}: {short_reason(problem)}"

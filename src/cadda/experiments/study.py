@@ -2,7 +2,7 @@
 
 How to add a study
 ------------------
-A study is one module in `studies/` and one line in `registry.py`. The module has
+A study is a class in a module of `studies/` and one line in `registry.py`. The module has
 
 - a subclass of `StudyConfig`, or of `TrainingConfig` in `training.py` if it trains models: the
   settings, each with a default and a docstring below it, which ``cadda experiment plan`` prints.
@@ -13,8 +13,7 @@ A study is one module in `studies/` and one line in `registry.py`. The module ha
   pydantic models that JSON can hold. `training.py` and `racing.py` have some that several
   studies share;
 - a subclass of `Study` that lists the jobs, runs one of them, and makes a table and a figure from
-  records alone;
-- ``STUDY``, an instance of it.
+  records alone.
 
 Jobs are independent. `Study.run` may be called in another process: it must depend on nothing but
 its arguments. All randomness comes from named streams of ``config.seed``
@@ -27,36 +26,55 @@ on two cores) and ``paper`` (the sizes of the paper).
 
 from __future__ import annotations
 
+import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
+import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-from cadda._internal.text import describe_error
-from cadda._internal.validation import read_none, split_commas
-from cadda.experiments.sources import Reader, is_simulated, simulate
-from cadda.experiments.tables import ResultTable
+from cadda._internal.text import describe_error, short_reason
+from cadda._internal.validation import NONE_WORD, read_none, split_commas
+from cadda.data.simulation.nights import Night, nights_to_windows, simulate_nights
+from cadda.data.windows import Windows
+from cadda.exceptions import CaddaError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from cadda.data.windows import Windows
-
 __all__ = [
+    "SCALES",
+    "Cell",
     "JobResult",
     "Names",
     "PlanOnly",
+    "Reader",
     "Record",
+    "ResultTable",
     "Several",
     "Study",
     "StudyConfig",
     "StudyJob",
+    "format_cell",
+    "is_simulated",
+    "make_config",
+    "read_toml",
+    "to_toml",
 ]
 
+SCALES = ("quick", "cpu", "paper")
 MAX_DESCRIPTION = 60
+MONTAGES = {"simulated": "physionet", "simulated-mass": "mass"}
+"""Names of simulated data, and their montages."""
+
+Cell: TypeAlias = str | int | float | None
+"""A value of a table; None leaves a cell empty."""
+
+Reader: TypeAlias = Callable[[str | Windows], Windows]
+"""Reads a path, or selects from windows, with the user's options."""
 
 _PLAN_ONLY = "plan only"
 _Value = TypeVar("_Value")
@@ -126,6 +144,46 @@ class JobResult(BaseModel):
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
+def read_toml(path: Path) -> dict[str, object]:
+    """Read settings by name from a TOML file, such as ``config.toml`` in a study's folder."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CaddaError(f"{path} cannot be read: {short_reason(error)}.") from error
+    except ValueError as error:
+        raise CaddaError(f"{path} cannot be read as TOML: {short_reason(error)}.") from error
+
+
+def to_toml(config: StudyConfig) -> str:
+    """Format settings for `read_toml`, with "none" for None."""
+    plain = config.model_dump(mode="json")
+    return tomli_w.dumps(
+        {name: NONE_WORD if value is None else value for name, value in plain.items()}
+    )
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Rows of plain values under named columns, with units in the names."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return title, note, and a dict per row."""
+        rows: list[JsonValue] = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        return {"title": self.title, "note": self.note, "rows": rows}
+
+
+def format_cell(cell: Cell) -> str:
+    """Format a cell for display, numbers with three significant digits."""
+    if cell is None:
+        return ""
+    return f"{float(f'{cell:.3g}'):g}" if isinstance(cell, float) else str(cell)
+
+
 Config = TypeVar("Config", bound=StudyConfig)
 Job = TypeVar("Job", bound=StudyJob)
 Result = TypeVar("Result", bound=JobResult)
@@ -167,8 +225,7 @@ class Study(ABC, Generic[Config, Job, Result]):
         """
         if not is_simulated(data):
             return read(data)
-        shape = (config.n_subjects, config.n_windows)
-        return read(simulate(data, *shape, seed=config.seed, on_progress=on_progress))
+        return read(_simulate(config, MONTAGES[data], on_progress))
 
     def data_name(self, data: str) -> str:
         """Return the name of the data in figures."""
@@ -201,3 +258,34 @@ class Study(ABC, Generic[Config, Job, Result]):
 
 # What runs any study need not know its types of settings, jobs and results.
 AnyStudy: TypeAlias = Study[Any, Any, Any]
+
+
+def make_config(
+    study: Study[Config, Any, Any], scale: str, settings: Mapping[str, object]
+) -> Config:
+    """Combine the settings of a scale with the user's; raise `ValueError` if any is wrong."""
+    if scale not in SCALES:
+        raise ValueError(f"`scale` must be one of {', '.join(SCALES)}, got {scale!r}.")
+    return study.config_type(**{**study.scales[scale], **settings})
+
+
+def is_simulated(data: str) -> bool:
+    """Check whether a name is one of simulated data, not a path."""
+    return data in MONTAGES
+
+
+def _simulate(
+    config: StudyConfig, montage: str, on_progress: Callable[[int, int, str], None]
+) -> Windows:
+    """Simulate sleep as `cadda.simulate_sleep` does, reporting each subject."""
+
+    def reported() -> Iterator[Night]:
+        on_progress(0, config.n_subjects, "sleep")
+        nights = simulate_nights(
+            config.n_subjects, config.n_windows, montage=montage, seed=config.seed
+        )
+        for done, night in enumerate(nights, start=1):
+            yield night
+            on_progress(done, config.n_subjects, night.subject)
+
+    return nights_to_windows(reported())

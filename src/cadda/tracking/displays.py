@@ -23,7 +23,14 @@ from rich.progress import (
 from cadda.screening.settings import ScreeningProgress
 from cadda.training.events import EpochEnd, TrainingEvent
 
-__all__ = ["Display", "JobDisplay", "ScreeningDisplay", "TrainingDisplay", "format_duration", "tee"]
+__all__ = [
+    "Display",
+    "JobDisplay",
+    "ScreeningDisplay",
+    "TrainingDisplay",
+    "format_duration",
+    "tee",
+]
 
 EPOCHS_PER_LINE = 10
 SECONDS_PER_LINE = 15.0

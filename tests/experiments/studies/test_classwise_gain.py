@@ -8,11 +8,11 @@ import pytest
 
 from cadda import PolicySpec, Windows, evaluate, fit, simulate_sleep
 from cadda.data.splits import balanced_subset
-from cadda.experiments.config import make_config
-from cadda.experiments.studies.classwise_gain import STUDY, ClasswiseGainJob
-from cadda.experiments.study import Record
+from cadda.experiments.studies.classwise_gain import ClasswiseGainJob, ClasswiseGainStudy
+from cadda.experiments.study import Record, make_config
 from cadda.experiments.training import TrainingScores, make_fold
 
+STUDY = ClasswiseGainStudy()
 QUICK = make_config(STUDY, "quick", {})
 
 

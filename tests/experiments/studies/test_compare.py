@@ -8,9 +8,15 @@ import pytest
 from scipy.stats import ttest_rel
 
 import cadda
-from cadda.experiments.comparisons import compare_with_baseline, recommendation
 from cadda.experiments.racing import RaceJob, RacePoint, RaceResult
-from cadda.experiments.studies.compare import STUDY, CompareConfig, comparisons, paired_scores
+from cadda.experiments.studies.compare import (
+    Compare,
+    CompareConfig,
+    compare_with_baseline,
+    comparisons,
+    paired_scores,
+    recommendation,
+)
 from cadda.experiments.study import Record
 
 
@@ -34,6 +40,7 @@ def record(fold, method, accuracy, n_epochs=30):
     return Record(RaceJob(fold=fold, method=method), RaceResult(points=(point,)))
 
 
+STUDY = Compare()
 PLAIN = [0.50, 0.55, 0.60, 0.52, 0.58]
 
 

@@ -9,12 +9,13 @@ import torch
 from cadda import Windows, simulate_sleep
 from cadda.data.simulation.nights import simulated_subject
 from cadda.experiments.studies.frequency_shift import (
-    STUDY,
     FrequencyShiftConfig,
     FrequencyShiftJob,
+    FrequencyShiftStudy,
 )
 from cadda.experiments.study import Record
 
+STUDY = FrequencyShiftStudy()
 CONFIG = FrequencyShiftConfig()
 
 

@@ -8,9 +8,14 @@ import pytest
 import torch
 
 from cadda import Windows, simulate_sleep
-from cadda.experiments.studies.identity_fit import STUDY, IdentityFitConfig, IdentityFitJob
+from cadda.experiments.studies.identity_fit import (
+    IdentityFitConfig,
+    IdentityFitJob,
+    IdentityFitStudy,
+)
 from cadda.experiments.study import Record
 
+STUDY = IdentityFitStudy()
 CONFIG = IdentityFitConfig(n_steps=100, lrs=(0.1,))
 
 

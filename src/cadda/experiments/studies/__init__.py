@@ -1,1 +1,1 @@
-"""The studies of the paper, one module each."""
+"""The studies of the paper."""

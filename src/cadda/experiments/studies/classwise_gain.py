@@ -18,16 +18,19 @@ from matplotlib.figure import Figure
 
 from cadda.data.splits import balanced_subset
 from cadda.data.windows import Windows
-from cadda.experiments.comparisons import GAIN_COLUMNS, gain_cells, interval_note, relative_gain
 from cadda.experiments.operations import (
+    GAIN_COLUMNS,
+    SCALES,
     Magnitudes,
     chosen_operations,
     classwise_policy,
+    gain_cells,
+    interval_note,
     magnitude_of,
+    relative_gain,
     single_policy,
 )
-from cadda.experiments.study import Names, PlanOnly, Record, Study, StudyJob
-from cadda.experiments.tables import ResultTable
+from cadda.experiments.study import Names, PlanOnly, Record, ResultTable, Study, StudyJob
 from cadda.experiments.training import (
     TrainingConfig,
     TrainingScores,
@@ -78,28 +81,17 @@ class ClasswiseGainStudy(Study[ClasswiseGainConfig, ClasswiseGainJob, TrainingSc
     job_type = ClasswiseGainJob
     result_type = TrainingScores
     scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "quick": {
-            "n_subjects": 6,
+        "quick": SCALES["quick"]
+        | {
             "n_windows": 40,
-            "model": "shallow",
             "operations": ("sign_flip", "channel_dropout"),
             "n_folds": 1,
             "max_epochs": 1,
-            "batch_size": 32,
         },
         # Three operations instead of nine, three folds instead of ten, 100 windows, not 350.
-        "cpu": {
-            "n_subjects": 24,
-            "n_windows": 40,
-            "operations": ("sign_flip", "channel_dropout", "ft_surrogate"),
-            "n_folds": 3,
-            "n_train": 100,
-            "valid": 0.125,
-            "test": 0.4,
-            "max_epochs": 100,
-            "patience": 15,
-        },
-        "paper": {"n_subjects": 83, "n_windows": 900, "n_folds": 10, "valid": 0.18, "test": 0.1},
+        "cpu": SCALES["cpu"]
+        | {"operations": ("sign_flip", "channel_dropout", "ft_surrogate"), "n_folds": 3},
+        "paper": SCALES["paper"] | {"n_folds": 10, "valid": 0.18, "test": 0.1},
     }
 
     def jobs(self, config: ClasswiseGainConfig, windows: Windows) -> list[ClasswiseGainJob]:
@@ -247,6 +239,3 @@ def _describe(policy: Assignment) -> str:
         f"{operation.replace('_', ' ')} for {', '.join(names)}"
         for operation, names in classes.items()
     )
-
-
-STUDY = ClasswiseGainStudy()

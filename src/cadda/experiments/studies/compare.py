@@ -7,6 +7,7 @@ computing time; then a model is trained with its policy and tested.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from statistics import median
 from typing import ClassVar
@@ -15,17 +16,18 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda._internal.random import Seeds
+from cadda._internal.statistics import corrected_t_test, holm
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
-from cadda.experiments.comparisons import Comparison, compare_with_baseline, recommendation
 from cadda.experiments.racing import NO_SEARCH, RaceJob, RaceResult, parse_variant
-from cadda.experiments.studies.search_race import RaceConfig, RaceStudy, race_scales
-from cadda.experiments.study import Names, PlanOnly, Record, Several
-from cadda.experiments.tables import Cell, ResultTable
+from cadda.experiments.studies.search_race import MethodRaceStudy, RaceConfig, race_scales
+from cadda.experiments.study import Cell, Names, PlanOnly, Record, ResultTable, Several
 from cadda.experiments.training import Fold
 from cadda.reporting.figures.gains import plot_comparison
 
 __all__ = ["Compare", "CompareConfig"]
+
+SIGNIFICANT = 0.05
 
 Records = Sequence[Record[RaceJob, RaceResult]]
 
@@ -41,27 +43,16 @@ class CompareConfig(RaceConfig):
     """Computing time of each search in seconds."""
 
 
-class Compare(RaceStudy[CompareConfig, RaceJob]):
+class Compare(MethodRaceStudy[CompareConfig]):
     """A job per fold and method."""
 
     config_type = CompareConfig
-    job_type = RaceJob
     title = "Balanced accuracy on held-out subjects"
     scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {**race_scales(("adda",), ())["quick"], "stops": (0.2,), "n_folds": 2},
         "cpu": {},
         "paper": {"stops": (28800.0,)},
     }
-
-    def jobs(self, config: CompareConfig, windows: Windows) -> list[RaceJob]:
-        jobs = [
-            RaceJob(fold=fold, method=name)
-            for fold in range(config.n_folds)
-            for name in config.methods
-        ]
-        self.fold(config, windows, jobs[0])
-        self.check(config, windows)
-        return jobs
 
     def fold(self, config: CompareConfig, windows: Windows, job: RaceJob) -> Fold:
         folds = subject_folds(windows, config.n_folds, seed=config.seed)
@@ -171,4 +162,65 @@ def comparisons(records: Records) -> list[Comparison]:
     )
 
 
-STUDY = Compare()
+@dataclass(frozen=True)
+class Comparison:
+    """A method compared with no augmentation over the same folds.
+
+    The 95 % interval is clipped to [-1, 1]: no two scores differ by more. The two-sided p-value is
+    adjusted for the number of methods.
+    """
+
+    name: str
+    gain: float
+    low: float
+    high: float
+    p_value: float
+
+
+def compare_with_baseline(
+    baseline: Sequence[float], scores: Mapping[str, Sequence[float]]
+) -> list[Comparison]:
+    """Compare methods with the baseline, fold by fold, by the corrected paired t-test."""
+    if len(baseline) < 2:
+        raise ValueError(
+            f"`baseline` must have the scores of at least two folds, got {len(baseline)}."
+        )
+    tests = {
+        name: corrected_t_test([b - a for a, b in zip(baseline, values, strict=True)])
+        for name, values in scores.items()
+    }
+    adjusted = holm([test.p_value for test in tests.values()])
+    return [
+        Comparison(
+            name,
+            test.difference.value,
+            max(-1.0, test.difference.low),
+            min(1.0, test.difference.high),
+            float(p_value),
+        )
+        for (name, test), p_value in zip(tests.items(), adjusted, strict=True)
+    ]
+
+
+def recommendation(comparisons: Sequence[Comparison], n_folds: int) -> str:
+    """Recommend the best method, with its gain, interval and p-value."""
+    best = max(comparisons, key=lambda comparison: comparison.gain)
+    n_methods = f"{len(comparisons)} method{'s' if len(comparisons) > 1 else ''}"
+    numbers = (
+        f"{best.gain:+.3f} balanced accuracy over no augmentation (95 % interval {best.low:+.3f} "
+        f"to {best.high:+.3f}, p = {best.p_value:.3g} over {n_folds} folds, adjusted for "
+        f"{n_methods})"
+    )
+    is_significant = best.p_value < SIGNIFICANT
+    if best.gain <= 0:
+        doubt = "" if is_significant else f", although {n_folds} folds cannot exclude a gain"
+        return (
+            f"Train without augmentation: no method improved on it{doubt}. The closest is "
+            f"{best.name}, {numbers}."
+        )
+    if is_significant:
+        return f"Use {best.name}: {numbers}."
+    return (
+        f"{best.name} is best, but not significantly better than no augmentation: {numbers}. More "
+        "subjects or folds are needed to decide."
+    )

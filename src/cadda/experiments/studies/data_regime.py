@@ -6,21 +6,18 @@ without augmentation; the paper found that 6 nights are too few for such a model
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda._internal.random import Seeds
 from cadda.data.splits import split_subjects
 from cadda.data.windows import Windows
-from cadda.experiments.racing import METRICS, RaceJob, RaceResult, race_panel, race_table
+from cadda.experiments.racing import RaceJob, RaceResult, race_table
 from cadda.experiments.studies.search_race import RaceConfig, RaceStudy, race_scales
-from cadda.experiments.study import PlanOnly, Record, Several
-from cadda.experiments.tables import ResultTable
+from cadda.experiments.study import PlanOnly, Record, ResultTable, Several
 from cadda.experiments.training import Fold
-from cadda.reporting.figures.race import plot_race
 
 __all__ = ["DataRegime", "RegimeConfig", "RegimeJob"]
 
@@ -56,61 +53,43 @@ class DataRegime(RaceStudy[RegimeConfig, RegimeJob]):
     scales["paper"] |= {"nights": (6, 24)}
 
     def fold(self, config: RegimeConfig, windows: Windows, job: RegimeJob) -> Fold:
-        return _fold(config, windows, job.fold, job.nights)
+        """Draw training and validation subjects; the test subjects are always the same."""
+        seed = Seeds(config.seed).integer("fold", fold=job.fold)
+        rest, test = split_subjects(windows, (config.test,), seed=seed)
+        order = np.random.default_rng(seed).permutation(rest.subjects).tolist()
+        if not 0 < 2 * job.nights <= len(order):
+            raise ValueError(
+                f"`nights` must be from 1 to {len(order) // 2}, half of the subjects that are not "
+                f"for testing, got {job.nights}."
+            )
+        train, valid = order[: job.nights], order[job.nights : 2 * job.nights]
+        return Fold(windows.of_subjects(train), windows.of_subjects(valid), test, seed)
 
     def jobs(self, config: RegimeConfig, windows: Windows) -> list[RegimeJob]:
-        for number in config.nights:
-            _fold(config, windows, 0, number)
-        self.check(config, windows)
-        return [
+        jobs = [
             RegimeJob(fold=fold, method=name, nights=number)
             for number in config.nights
             for fold in range(config.n_folds)
             for name in config.methods
         ]
+        for job in jobs[:: config.n_folds * len(config.methods)]:
+            self.check(config, windows, job)
+        return jobs
 
     def table(self, records: Records) -> ResultTable:
-        parts = [
-            (number, race_table(self.title, _of_nights(records, number)))
-            for number in _all_nights(records)
-        ]
-        rows = tuple((number, *row) for number, part in parts for row in part.rows)
-        first = parts[0][1]
+        parts = {
+            number: race_table(self.title, group) for number, group in _by_nights(records).items()
+        }
+        rows = tuple((number, *row) for number, part in parts.items() for row in part.rows)
+        first = next(iter(parts.values()))
         return ResultTable(self.title, ("nights", *first.columns), rows, first.note)
 
-    def figure(self, records: Records) -> Figure:
-        names = list(dict.fromkeys(record.job.method for record in records))
-        return plot_race(
-            [
-                [
-                    race_panel(f"{number} nights", _of_nights(records, number), names, metric)
-                    for number in _all_nights(records)
-                ]
-                for metric in METRICS
-            ]
-        )
+    def panels(self, records: Records) -> Mapping[str, Records]:
+        return {f"{number} nights": group for number, group in _by_nights(records).items()}
 
 
-def _fold(config: RegimeConfig, windows: Windows, number: int, nights: int) -> Fold:
-    """Draw training and validation subjects; the test subjects are always the same."""
-    seed = Seeds(config.seed).integer("fold", fold=number)
-    rest, test = split_subjects(windows, (config.test,), seed=seed)
-    order = np.random.default_rng(seed).permutation(rest.subjects).tolist()
-    if not 0 < 2 * nights <= len(order):
-        raise ValueError(
-            f"`nights` must be from 1 to {len(order) // 2}, half of the subjects that are not for "
-            f"testing, got {nights}."
-        )
-    train, valid = order[:nights], order[nights : 2 * nights]
-    return Fold(windows.of_subjects(train), windows.of_subjects(valid), test, seed)
-
-
-def _all_nights(records: Records) -> list[int]:
-    return sorted({record.job.nights for record in records})
-
-
-def _of_nights(records: Records, nights: int) -> list[Record[RegimeJob, RaceResult]]:
-    return [record for record in records if record.job.nights == nights]
-
-
-STUDY = DataRegime()
+def _by_nights(records: Records) -> dict[int, Records]:
+    return {
+        number: [record for record in records if record.job.nights == number]
+        for number in sorted({record.job.nights for record in records})
+    }

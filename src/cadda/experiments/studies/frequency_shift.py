@@ -18,8 +18,15 @@ from scipy.signal import find_peaks
 
 from cadda._internal.validation import Pair
 from cadda.data.windows import Windows
-from cadda.experiments.study import JobResult, Names, Record, Study, StudyConfig, StudyJob
-from cadda.experiments.tables import ResultTable
+from cadda.experiments.study import (
+    JobResult,
+    Names,
+    Record,
+    ResultTable,
+    Study,
+    StudyConfig,
+    StudyJob,
+)
 from cadda.reporting.figures.panels import panel_grid
 from cadda.signal.spectral import decibel, power_spectrum, segment_length, shift_frequencies
 
@@ -257,6 +264,3 @@ def _pair(peaks: dict[str, float], channel: str, config: FrequencyShiftConfig) -
 def _distance(first: Spectrum, second: Spectrum, compared: NDArray[np.bool_]) -> float:
     """Compute the deviation between spectra in dB, whatever their level."""
     return float((first - second)[compared].std())
-
-
-STUDY = FrequencyShiftStudy()

@@ -20,16 +20,17 @@ from cadda.api.pool import operation_pool
 from cadda.data.windows import Windows
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.study import (
+    Cell,
     JobResult,
     Names,
     PlanOnly,
     Record,
+    ResultTable,
     Several,
     Study,
     StudyConfig,
     StudyJob,
 )
-from cadda.experiments.tables import Cell, ResultTable
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.relaxed.base import gate
@@ -243,6 +244,3 @@ def _summary(path: Tensor, losses: Sequence[float]) -> IdentityFitResult:
 def _is_identity(result: IdentityFitResult, fitted: Parameter) -> bool:
     values = {"probability": [result.probability], "magnitude": [result.magnitude]}
     return min(values.get(fitted, [result.probability, result.magnitude])) < REACHED
-
-
-STUDY = IdentityFitStudy()

@@ -31,12 +31,19 @@ from cadda.experiments.racing import (
     race_table,
     searches_only,
 )
-from cadda.experiments.sources import Reader, is_simulated
-from cadda.experiments.study import PlanOnly, Record, Several, Study
-from cadda.experiments.tables import ResultTable
+from cadda.experiments.study import (
+    PlanOnly,
+    Reader,
+    Record,
+    ResultTable,
+    Several,
+    Study,
+    is_simulated,
+)
 from cadda.experiments.training import Fold, TrainingConfig
 from cadda.operations.pool import image_pool
-from cadda.reporting.figures.race import add_race_legend, draw_race, draw_selected
+from cadda.reporting.figures.heatmap import draw_selected
+from cadda.reporting.figures.race import add_race_legend, draw_race
 from cadda.searchers.methods import find_method
 
 __all__ = ["MnistConfig", "MnistStudy"]
@@ -163,7 +170,7 @@ class MnistStudy(Study[MnistConfig, RaceJob, RaceResult]):
     def figure(self, records: Records) -> Figure:
         figure = Figure(figsize=(13, 5), layout="constrained")
         left, right = figure.subplots(1, 2)
-        panel = race_panel("Test accuracy", records, list(VARIANTS), "balanced_accuracy")
+        panel = race_panel("Test accuracy", records, "balanced_accuracy")
         draw_race(left, panel, {name: f"C{i}" for i, name in enumerate(VARIANTS)})
         left.set(xlabel="computing time of the search (s)", ylabel="accuracy on test images")
         add_race_legend(figure, [panel])
@@ -204,6 +211,3 @@ def _draw(windows: Windows, per_class: int, rng: np.random.Generator) -> Windows
     labels = windows.y.numpy()[order]
     kept = [order[labels == label][:per_class] for label in range(windows.n_classes)]
     return windows[np.sort(np.concatenate(kept))]
-
-
-STUDY = MnistStudy()

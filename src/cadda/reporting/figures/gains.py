@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,11 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator, PercentFormatter
+from numpy.typing import NDArray
 
-from cadda._internal.statistics import FOLD_COVERAGE
+from cadda._internal.statistics import FOLD_COVERAGE, median_estimate
 from cadda.reporting.figures.panels import empty_figure, panel_grid
 
-__all__ = ["Curve", "plot_classwise", "plot_comparison", "plot_gain_curves"]
+__all__ = ["plot_classwise", "plot_comparison", "plot_gain_curves"]
 
 # Any: keyword arguments of matplotlib.
 Style: TypeAlias = dict[str, Any]
@@ -41,49 +40,43 @@ ASIDE = 0.12
 Scores = Mapping[str, Mapping[int, float]]
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Relative gains at increasing ``x``, with intervals; NaN where there is none."""
+def plot_gain_curves(
+    gains: Mapping[str, Mapping[float, Sequence[float]]], *, xlabel: str, log2: bool = False
+) -> Figure:
+    """Draw one panel per operation, with the others in grey behind it.
 
-    x: Sequence[float]
-    middle: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
-
-
-def plot_gain_curves(curves: Mapping[str, Curve], *, xlabel: str, log2: bool = False) -> Figure:
-    """Draw one panel per curve, with the others in grey behind it."""
-    if not curves:
+    Relative gains are by place on the axis, one value per fold; their medians are drawn.
+    """
+    if not gains:
         return empty_figure()
-    figure, panels = panel_grid(list(curves), xlabel)
-    for axes, curve in zip(panels, curves.values(), strict=True):
-        for other in curves.values():
-            axes.plot(other.x, other.middle, color=OTHERS, linewidth=0.7)
-        _draw(axes, curve)
+    figure, panels = panel_grid(list(gains), xlabel)
+    curves = [_curve(by_place) for by_place in gains.values()]
+    for axes, (x, middle, low, high) in zip(panels, curves, strict=True):
+        for other_x, other_middle, _, _ in curves:
+            axes.plot(other_x, other_middle, color=OTHERS, linewidth=0.7)
+        axes.axhline(0, color="black", linewidth=0.6)
+        axes.fill_between(x, low, high, color=COLOUR, alpha=0.2, linewidth=0)
+        axes.plot(x, middle, color=COLOUR, marker="o", markersize=3)
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
     if log2:
-        ticks = sorted({x for curve in curves.values() for x in curve.x})
+        ticks = sorted({x for by_place in gains.values() for x in by_place})
         panels[0].set_xscale("log", base=2)
         panels[0].set_xticks(ticks, [f"{x:g}" for x in ticks])
         panels[0].xaxis.set_minor_locator(NullLocator())
-    figure.supxlabel(_caption(curves.values()), fontsize=9)
+    caption = ["blue: median over folds"]
+    if not all(np.isnan(low).all() for _, _, low, _ in curves):
+        caption.append(f"band: its {100 * FOLD_COVERAGE:g} % bootstrap interval")
+    if len(curves) > 1:
+        caption.append("grey: the other operations")
+    figure.supxlabel("; ".join(caption), fontsize=9)
     figure.supylabel("relative gain in balanced accuracy", fontsize=9)
     return figure
 
 
-def _caption(curves: Collection[Curve]) -> str:
-    words = ["blue: median over folds"]
-    if not all(math.isnan(end) for curve in curves for end in curve.low):
-        words.append(f"band: its {100 * FOLD_COVERAGE:g} % bootstrap interval")
-    if len(curves) > 1:
-        words.append("grey: the other operations")
-    return "; ".join(words)
-
-
-def _draw(axes: Axes, curve: Curve) -> None:
-    axes.axhline(0, color="black", linewidth=0.6)
-    axes.fill_between(curve.x, curve.low, curve.high, color=COLOUR, alpha=0.2, linewidth=0)
-    axes.plot(curve.x, curve.middle, color=COLOUR, marker="o", markersize=3)
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
+def _curve(gains: Mapping[float, Sequence[float]]) -> NDArray[np.float64]:
+    """Return places, medians over folds, and the ends of their intervals, as rows."""
+    estimates = [(x, median_estimate(gains[x])) for x in sorted(gains)]
+    return np.array([(x, gain.value, gain.low, gain.high) for x, gain in estimates]).T
 
 
 def plot_classwise(

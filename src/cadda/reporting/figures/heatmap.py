@@ -1,16 +1,20 @@
-"""A heat map with a text in each cell."""
+"""Heat maps with a text in each cell, and those of the operations in policies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
-__all__ = ["draw_heatmap"]
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import row_label, short_magnitude, summarise
+
+__all__ = ["draw_heatmap", "draw_selected", "plot_operation_use", "plot_selected"]
 
 DARK_SEQUENTIAL, DARK_DIVERGING = 0.5, 0.62
 """Parts of the colour scale beyond which text is white."""
@@ -66,3 +70,64 @@ def draw_heatmap(
     axes.set_xticks(range(len(columns)), [name.replace("_", " ") for name in columns])
     axes.set_yticks(range(len(rows)), rows)
     return picture
+
+
+def plot_operation_use(policy: PolicySpec) -> Figure:
+    """Draw how often each operation changes a window, per class, as a heat map."""
+    table = summarise(policy)
+    n_rows, n_columns = table.applied.shape
+    figure = Figure(figsize=(2.8 + 0.75 * n_columns, 2.6 + 0.55 * n_rows), layout="constrained")
+    axes = figure.add_subplot()
+    picture = draw_heatmap(
+        axes,
+        table.applied,
+        [[f"{value:.0%}" for value in row] for row in table.applied],
+        rows=[row_label(name) for name in table.rows],
+        columns=table.operations,
+        notes=[
+            list(map(short_magnitude, table.operations, row)) for row in table.magnitude.tolist()
+        ],
+        fontsize=9,
+    )
+    _tilt_labels(axes)
+    figure.colorbar(picture, label="probability of changing a window", shrink=0.9)
+    method = policy.provenance.method
+    axes.set_title("Operations used" + (f" by the policy that {method} found" if method else ""))
+    return figure
+
+
+def plot_selected(
+    tables: Mapping[str, NDArray[np.float64]],
+    rows: Mapping[str, Sequence[str]],
+    operations: Sequence[str],
+) -> Figure:
+    """Draw how often policies apply each operation, as a heat map with a band per method."""
+    n_rows = sum(map(len, rows.values()))
+    size = (3.5 + 0.62 * len(operations), 1.8 + 0.34 * n_rows)
+    figure = Figure(figsize=size, layout="constrained")
+    draw_selected(figure.add_subplot(), tables, rows, operations)
+    return figure
+
+
+def draw_selected(
+    axes: Axes,
+    tables: Mapping[str, NDArray[np.float64]],
+    rows: Mapping[str, Sequence[str]],
+    operations: Sequence[str],
+) -> None:
+    """Draw the heat map of `plot_selected`."""
+    labels = [f"{method}: {row}" for method, names in rows.items() for row in names]
+    values = np.concatenate([tables[method] for method in rows])
+    texts = [[f"{value:.0%}" for value in row] for row in values]
+    picture = draw_heatmap(axes, values, texts, rows=labels, columns=operations, fontsize=7)
+    _tilt_labels(axes)
+    axes.tick_params(axis="y", labelsize=8)
+    for edge in np.cumsum([len(names) for names in rows.values()])[:-1]:
+        axes.axhline(edge - 0.5, color="black", linewidth=1)
+    axes.figure.colorbar(picture, label="probability of changing a window", shrink=0.8)
+
+
+def _tilt_labels(axes: Axes) -> None:
+    axes.tick_params(axis="x", rotation=40)
+    for label in axes.get_xticklabels():
+        label.set_horizontalalignment("right")

@@ -1,4 +1,4 @@
-"""Figures of scores against search time, and of the operations in policies."""
+"""Figures of scores against search time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_interval
-from cadda.reporting.figures.heatmap import draw_heatmap
 
 __all__ = [
     "RaceCurve",
@@ -23,9 +22,7 @@ __all__ = [
     "add_race_legend",
     "at_stops",
     "draw_race",
-    "draw_selected",
     "plot_race",
-    "plot_selected",
 ]
 
 LABELLED = (1, 2, 4)
@@ -158,36 +155,3 @@ def add_race_legend(figure: Figure, panels: Sequence[RacePanel]) -> None:
         title_fontsize=8,
         frameon=False,
     )
-
-
-def plot_selected(
-    tables: Mapping[str, NDArray[np.float64]],
-    rows: Mapping[str, Sequence[str]],
-    operations: Sequence[str],
-) -> Figure:
-    """Draw how often policies apply each operation, as a heat map with a band per method."""
-    n_rows = sum(map(len, rows.values()))
-    size = (3.5 + 0.62 * len(operations), 1.8 + 0.34 * n_rows)
-    figure = Figure(figsize=size, layout="constrained")
-    draw_selected(figure.add_subplot(), tables, rows, operations)
-    return figure
-
-
-def draw_selected(
-    axes: Axes,
-    tables: Mapping[str, NDArray[np.float64]],
-    rows: Mapping[str, Sequence[str]],
-    operations: Sequence[str],
-) -> None:
-    """Draw the heat map of `plot_selected`."""
-    labels = [f"{method}: {row}" for method, names in rows.items() for row in names]
-    values = np.concatenate([tables[method] for method in rows])
-    texts = [[f"{value:.0%}" for value in row] for row in values]
-    picture = draw_heatmap(axes, values, texts, rows=labels, columns=operations, fontsize=7)
-    axes.tick_params(axis="x", rotation=40)
-    for label in axes.get_xticklabels():
-        label.set_horizontalalignment("right")
-    axes.tick_params(axis="y", labelsize=8)
-    for edge in np.cumsum([len(names) for names in rows.values()])[:-1]:
-        axes.axhline(edge - 0.5, color="black", linewidth=1)
-    axes.figure.colorbar(picture, label="probability of changing a window", shrink=0.8)
