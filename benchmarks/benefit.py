@@ -24,7 +24,7 @@ from rich.table import Table
 
 import cadda
 from cadda._internal.statistics import bootstrap
-from cadda.policies.relaxed.staged import StagedPolicy
+from cadda.policies.relaxed.policies import StagedPolicy
 
 CONDITIONS = ("none", "uniform", "adda", "cadda", "dada", "faster_autoaugment")
 KEPT = ", kept"

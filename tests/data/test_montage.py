@@ -6,7 +6,7 @@ import mne
 import numpy as np
 import pytest
 
-from cadda.data.montage import electrodes, measured_positions, resolve_montage
+from cadda.data.channels import electrodes, measured_positions, resolve_montage
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from cadda.data.montage import resolve_montage
+from cadda.data.channels import resolve_montage
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cadda import operation_pool
-from cadda.data.montage import resolve_montage
+from cadda.data.channels import resolve_montage
 from cadda.operations.space import (
     ChannelDropout,
     ChannelShuffle,

@@ -11,7 +11,7 @@ from mne.channels.interpolation import _make_interpolation_matrix
 from scipy import stats
 from scipy.spatial.transform import Rotation
 
-from cadda.data.montage import resolve_montage
+from cadda.data.channels import resolve_montage
 from cadda.signal.spatial import (
     permute_channels,
     permute_selected,

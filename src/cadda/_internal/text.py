@@ -55,18 +55,8 @@ def describe_error(
     """Return the first problem that pydantic found, without a full stop.
 
     For example ``"`n_folds` must be a valid integer, got 'many' (1 more problem)"``. An unknown
-    name comes first, as a field that is missing may only be misspelt.
-
-    Parameters
-    ----------
-    error : ValidationError
-        What pydantic raised.
-    noun : str
-        What an unknown name should have been, such as ``"setting of this study"``.
-    known : collection of str
-        Names to suggest instead of an unknown one.
-    place : callable | None
-        Returns the name of a place from its path; None writes it as in Python.
+    name comes first, as a field that is missing may only be misspelt: it is not a `noun`, and may
+    be meant as one of `known`. `place` names a place from its path, by default as in Python.
     """
     errors = sorted(error.errors(include_url=False), key=is_unknown_name, reverse=True)
     first = errors[0]

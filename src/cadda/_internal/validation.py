@@ -141,12 +141,7 @@ def check_positive(name: str, value: float) -> float:
 def check_windows(x: Tensor, *, images: bool = False) -> Tensor:
     """Check the shape and type of a batch of windows, and return it.
 
-    Parameters
-    ----------
-    x : Tensor
-        Should have shape (n_windows, n_channels, n_times) and be float32 or float64.
-    images : bool
-        Whether the windows are images, which may have further axes before height and width.
+    Images may have further axes before height and width.
     """
     if not isinstance(x, Tensor):
         raise TypeError(
@@ -163,20 +158,7 @@ def check_windows(x: Tensor, *, images: bool = False) -> Tensor:
 
 
 def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
-    """Return a magnitude per window, attached to the graph of ``magnitude``.
-
-    Parameters
-    ----------
-    magnitude : float | Tensor | None
-        A number, a 0-d tensor or a tensor of shape (n_windows,), in [0, 1].
-    x : Tensor
-        The windows.
-
-    Returns
-    -------
-    Tensor
-        Shape (n_windows,), dtype and device of ``x``.
-    """
+    """Check one magnitude, or one per window; return shape (n_windows,) with the type of ``x``."""
     if magnitude is None:
         raise ValueError("`magnitude` is missing: this operation needs a number in [0, 1].")
     value = torch.as_tensor(magnitude, dtype=x.dtype, device=x.device)
@@ -192,13 +174,7 @@ def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
 
 
 def check_labels(y: Tensor | None, x: Tensor, n_classes: int) -> Tensor:
-    """Check that there is one label in 0 … ``n_classes - 1`` per window.
-
-    Returns
-    -------
-    Tensor
-        The labels as int64, on the device of ``x``, shape (n_windows,).
-    """
+    """Check for one label in 0 … ``n_classes - 1`` per window; return int64, (n_windows,)."""
     if y is None:
         raise ValueError("`y` is missing: a class-wise policy needs the labels.")
     labels = torch.as_tensor(y, device=x.device)

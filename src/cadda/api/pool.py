@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cadda.data.montage import measured_positions, resolve_montage
+from cadda.data.channels import measured_positions, resolve_montage
 from cadda.operations.catalogue import Sensors
 from cadda.operations.pool import OperationPool, eeg_pool
 

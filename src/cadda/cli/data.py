@@ -17,8 +17,8 @@ from cadda.cli.options import AsJson, Data, Engine, SelectionOptions, parse_name
 from cadda.cli.simulate import simulate
 
 if TYPE_CHECKING:
+    from cadda.data.checks import Quality
     from cadda.data.io.cache import CacheEntry
-    from cadda.data.quality import Quality
     from cadda.data.windows import Windows
 
 __all__ = ["app"]

@@ -1,21 +1,39 @@
-"""Channel names as people write them: matching them to recordings, and to each other."""
+"""Channels: names as people write them, sensor positions, and left-right pairs."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
 
-from cadda.data.checks import check_names
-from cadda.data.montage import electrodes
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.data.checks import check_names, check_positions
 from cadda.exceptions import DataError
 
-__all__ = ["find_channels", "same_channels"]
+__all__ = [
+    "Montage",
+    "electrodes",
+    "find_channels",
+    "measured_positions",
+    "resolve_montage",
+    "same_channels",
+]
 
 Rule: TypeAlias = Callable[[str, str], bool]
 
 _REFERENCES = {"A1", "A2", "M1", "M2"}
 """References at the ears: ``C3`` usually means ``C3-A2``."""
+
+_HEAD_ORIGIN = (0.0, 0.0, 0.04)
+"""Usual centre of the head in MNE's head frame, in metres."""
+
+_MIRROR_TOLERANCE = 0.15
+"""How far, in head radii, a sensor may be from the mirror image of its partner."""
 
 
 def find_channels(wanted: Sequence[str], available: Sequence[str], where: str) -> tuple[str, ...]:
@@ -97,3 +115,141 @@ _RULES: tuple[Rule, ...] = (
 def _plain(name: str) -> str:
     """Strip what differs between recorders: case, dots and the word EEG."""
     return name.casefold().removeprefix("eeg").strip(" .:_-")
+
+
+@dataclass(frozen=True, eq=False)
+class Montage:
+    """Sensors of a recording."""
+
+    positions: NDArray[np.float64]
+    """Shape (n_channels, 3), in metres around the centre of the head: right, front, up; or NaN."""
+    partner: tuple[int, ...]
+    """Index of the channel on the other side of the head, or of the channel itself."""
+
+
+def resolve_montage(
+    ch_names: Sequence[str], measured: NDArray[np.float64] | None = None
+) -> Montage:
+    """Locate the sensors of a recording and pair the left with the right.
+
+    Names may be written as ``C3``, ``EEG c3-REF``, ``Fpz-Cz``, ``Fc5.`` or ``C3A2``; a bipolar
+    derivation is at its first electrode. Measured positions are in MNE's head frame, NaN where
+    unknown; if all are, the standard 10-20 montage provides positions by name.
+    """
+    names = [electrodes(name) for name in ch_names]
+    positions = np.full((len(names), 3), np.nan)
+    has_own: NDArray[np.bool_] = np.zeros(len(names), dtype=bool)
+    if measured is not None:
+        measured = check_positions(measured, len(names))
+        has_own = np.asarray(np.isfinite(measured).all(axis=1))
+        positions[has_own] = _centred(measured[has_own])
+    # Two frames are never mixed: the template is used only without any measured position.
+    if not has_own.any():
+        template = _template()
+        for i, parts in enumerate(names):
+            if parts:
+                positions[i] = template[parts[0]]
+    return Montage(positions, _partners(names, positions))
+
+
+def electrodes(ch_name: str) -> tuple[str, ...]:
+    """Return the electrodes that a channel name contains, in standard spelling.
+
+    One electrode, two for a derivation such as ``Fpz-Cz``, or none if the first is not in the
+    10-20, 10-10 or 10-5 system.
+    """
+    spelling = _spelling()
+    bare = re.sub(r"^\s*EEG[\s:_-]*", "", ch_name, flags=re.IGNORECASE).strip(" .").upper()
+    if bare in spelling:
+        return (spelling[bare],)
+    parts = [part for part in re.split(r"[^A-Z0-9]+", bare) if part]
+    if len(parts) == 1:
+        parts = _split_joined(parts[0])
+    if not parts or parts[0] not in spelling:
+        return ()
+    return tuple(spelling[part] for part in parts[:2] if part in spelling)
+
+
+def measured_positions(info: Any) -> NDArray[np.float64] | None:
+    """Return the positions in an `mne.Info`, NaN where unknown; None if there are none at all."""
+    positions = np.array([channel["loc"][:3] for channel in info["chs"]], dtype=float)
+    # Readers write zeros or NaN for missing positions.
+    unknown = ~np.isfinite(positions).all(axis=1) | (np.abs(positions).max(axis=1) < 1e-6)
+    positions[unknown] = np.nan
+    return None if unknown.all() else positions
+
+
+@cache
+def _template() -> dict[str, NDArray[np.float64]]:
+    """Return the positions of the standard montage around the centre of its sphere."""
+    import mne
+
+    available = mne.channels.get_builtin_montages()
+    # MNE 1.13 renamed the montage, 1.14 drops the old name.
+    name = "colin27_1005" if "colin27_1005" in available else "standard_1005"
+    positions = mne.channels.make_standard_montage(name).get_positions()["ch_pos"]
+    centred = _centred(np.stack(list(positions.values())))
+    return dict(zip(positions, centred, strict=True))
+
+
+@cache
+def _spelling() -> dict[str, str]:
+    return {name.upper(): name for name in _template()}
+
+
+def _split_joined(name: str) -> list[str]:
+    """Split ``C3A2`` into two electrodes, where both are known."""
+    spelling = _spelling()
+    for cut in range(len(name) - 1, 0, -1):
+        if name[:cut] in spelling and name[cut:] in spelling:
+            return [name[:cut], name[cut:]]
+    return [name]
+
+
+def _centred(positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Move the origin to the centre of the sphere that fits best.
+
+    Few sensors, or sensors on one side, do not determine a sphere; then the usual centre of the
+    head is used.
+    """
+    design = np.column_stack([2 * positions, np.ones(len(positions))])
+    solution, _, rank, _ = np.linalg.lstsq(design, (positions**2).sum(axis=1), rcond=1e-3)
+    centre = solution[:3]
+    radius = np.sqrt(max(solution[3] + centre @ centre, 0.0))
+    plausible = rank == 4 and len(positions) >= 10 and 0.06 < radius < 0.14
+    return np.asarray(positions - (centre if plausible else _HEAD_ORIGIN))
+
+
+def _partners(names: Sequence[tuple[str, ...]], positions: NDArray[np.float64]) -> tuple[int, ...]:
+    """Pair channels by name, and those with unknown names by position."""
+    by_name = {parts: i for i, parts in enumerate(names) if parts}
+    candidates = [
+        by_name.get(_mirrored(parts), by_name.get((_mirrored(parts[:1]) + parts[1:]), i))
+        if parts
+        else _mirrored_position(i, positions)
+        for i, parts in enumerate(names)
+    ]
+    return tuple(other if candidates[other] == i else i for i, other in enumerate(candidates))
+
+
+def _mirrored(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Mirror electrodes: odd numbers are left, even numbers right, and z is the midline."""
+
+    def mirror(name: str) -> str:
+        match = re.fullmatch(r"([A-Za-z]+)(\d+)(h?)", name)
+        if match is None:
+            return name
+        letters, number, half = match[1], int(match[2]), match[3]
+        return f"{letters}{number + 1 if number % 2 else number - 1}{half}"
+
+    return tuple(mirror(name) for name in parts)
+
+
+def _mirrored_position(index: int, positions: NDArray[np.float64]) -> int:
+    """Find the sensor nearest to the mirror image of a sensor, if one is near enough."""
+    image = positions[index] * (-1, 1, 1)
+    distance = np.linalg.norm(positions - image, axis=1)
+    if not np.isfinite(image).all():
+        return index
+    nearest = int(np.nanargmin(distance))
+    return nearest if distance[nearest] < _MIRROR_TOLERANCE * np.linalg.norm(image) else index

@@ -22,17 +22,6 @@ class PooledConvolution(nn.Conv1d):
     ``pool`` shifted copies of each filter at every ``pool``-th sample and taking the maximum over
     the copies is the same, but one well-shaped matrix product instead of a thin convolution. Its
     gradient is that of one copy in ``pool``, which costs almost nothing.
-
-    Parameters
-    ----------
-    in_features : int
-        Number of signals that come in.
-    n_filters : int
-        Number of signals that go out.
-    kernel : int
-        Length of a filter in samples.
-    pool : int
-        Samples that are pooled.
     """
 
     def __init__(self, in_features: int, n_filters: int, kernel: int, pool: int) -> None:

@@ -28,15 +28,8 @@ class Critic(nn.Module):
     windows and classes, so that its slope is what was learned, not how the weights were
     initialised.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        Shape of one window, (n_channels, n_times); of one image, (height, width) or
-        (n_planes, height, width).
-    n_classes : int
-        Number of classes.
-    images : bool
-        Whether two axes are height and width; three axes always are an image.
+    The `shape` is that of one window, (n_channels, n_times), or image, (height, width) with
+    `images` or (n_planes, height, width).
 
     References
     ----------
@@ -68,22 +61,10 @@ class Critic(nn.Module):
             nn.init.zeros_(start)
 
     def forward(self, x: Tensor, y: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Compute logits and critic scores of windows.
+        """Compute logits, (n_windows, n_classes), and critic scores, (n_windows,).
 
-        Parameters
-        ----------
-        x : Tensor
-            Windows of shape (n_windows, n_channels, n_times); images of shape (n_images, height,
-            width) or (n_images, n_planes, height, width).
-        y : Tensor | None
-            Labels for critic scores by class; None ignores classes.
-
-        Returns
-        -------
-        logits : Tensor
-            Shape (n_windows, n_classes).
-        score : Tensor
-            How real each window looks, shape (n_windows,).
+        Windows have shape (n_windows, n_channels, n_times), images (n_images, height, width) or
+        (n_images, n_planes, height, width). Labels make the scores those of their classes.
         """
         planes = x.unsqueeze(1) if self.images and x.ndim == 3 else x
         features = self.features(planes)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from cadda.policies.policy import Policy
 from cadda.policies.relaxed.base import RelaxedPolicy
-from cadda.policies.relaxed.enumerated import EnumeratedPolicy
-from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
+from cadda.policies.relaxed.policies import EnumeratedPolicy, MixturePolicy, StagedPolicy
 from cadda.policies.spec.model import PolicySpec
 
 __all__ = [

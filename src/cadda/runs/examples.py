@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cadda.data.montage import electrodes
+from cadda.data.channels import electrodes
 from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool

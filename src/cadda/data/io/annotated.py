@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from cadda._internal.text import describe_error, short_reason
-from cadda.data.channels import find_channels
+from cadda.data.channels import electrodes, find_channels
 from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
 from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
-from cadda.data.montage import electrodes
 from cadda.exceptions import DataError
 
 __all__ = ["EdfMapping", "plan_annotated"]

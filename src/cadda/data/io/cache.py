@@ -33,7 +33,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.data.quality import Quality
+from cadda.data.checks import Quality
 from cadda.exceptions import DataError
 
 __all__ = [

@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.text import did_you_mean, short_reason
-from cadda.data.channels import find_channels
-from cadda.data.checks import chunks, count_missing
+from cadda.data.channels import find_channels, measured_positions
+from cadda.data.checks import Quality, assess_windows, chunks, count_missing, raise_if_bad
 from cadda.data.io.hypnogram import STAGES, are_stages, stage_of
 from cadda.data.io.options import ReadOptions, select_classes
-from cadda.data.montage import measured_positions
-from cadda.data.quality import Quality, assess_windows, raise_if_bad
 from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.text import short_reason
 from cadda._internal.validation import Positive, validated_dataclass
-from cadda.data.quality import WindowQuality, assess_windows
+from cadda.data.checks import WindowQuality, assess_windows
 from cadda.exceptions import DataError
 
 __all__ = ["Preprocessing", "ReadPlan", "Recording", "cut_recording"]

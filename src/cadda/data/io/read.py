@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import torch
 
+from cadda.data.checks import Quality, quality_of_kept, raise_if_bad
 from cadda.data.io.annotated import plan_annotated
 from cadda.data.io.epochs import epochs_to_windows, open_epochs
 from cadda.data.io.npz import arrays_to_windows, load_npz
@@ -17,7 +18,6 @@ from cadda.data.io.options import CacheUse, Progress, ReadOptions, select
 from cadda.data.io.preprocess import Preprocessing, ReadPlan
 from cadda.data.io.recordings import read_recordings
 from cadda.data.io.sleep_edf import plan_sleep
-from cadda.data.quality import Quality, quality_of_kept, raise_if_bad
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError

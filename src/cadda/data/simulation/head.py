@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.text import did_you_mean
-from cadda.data.montage import resolve_montage
+from cadda.data.channels import resolve_montage
 
 __all__ = [
     "ELECTRODES",

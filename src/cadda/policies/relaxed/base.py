@@ -17,6 +17,7 @@ from cadda.policies.dispatch import (
     Granularity,
     Group,
     check_granularity,
+    draw_groups,
     per_window,
 )
 from cadda.policies.spec.model import PolicySpec, Provenance, StageEntry, Subpolicy
@@ -201,6 +202,32 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         if self.granularity == "window":
             return uniform((len(x), *shape), x, generator)
         return uniform((self.n_rows, *shape), x, generator)[row]
+
+    def _add_parameters(self, weight_shape: Sequence[int], shape: Sequence[int]) -> None:
+        self.weight = nn.Parameter(torch.zeros(*weight_shape))
+        self.probability_logit = nn.Parameter(torch.zeros(*shape))
+        self.magnitude_logit = nn.Parameter(torch.zeros(*shape))
+
+    def _draw_operations(
+        self,
+        x: Tensor,
+        row: Tensor,
+        subpolicy: Tensor,
+        noise: Tensor,
+        operation: Tensor,
+        generator: Generator | None,
+    ) -> RelaxedDraw:
+        """Complete the draw of a batch whose choices are made; see `RelaxedDraw`."""
+        gate = uniform(operation.shape, x, generator)
+        groups = tuple(draw_groups(self.pool, x, column, generator) for column in operation.T)
+        return RelaxedDraw(row, subpolicy, noise, operation, gate, groups)
+
+    def _relaxed_choices(self, draw: RelaxedDraw) -> Tensor:
+        """Compute the relaxed shares of the options that were drawn, (n_windows, n_choices)."""
+        choices = self.choices(draw)
+        score = choices.weight.log_softmax(-1).to(choices.gumbel.dtype)
+        relaxed = ((score + choices.gumbel) / self.choice_temperature).softmax(-1)
+        return relaxed.gather(-1, choices.chosen[..., None]).squeeze(-1)
 
     def _entry(
         self, operation: int, weight: Tensor, probability: Tensor, magnitude: Tensor

@@ -128,7 +128,8 @@ def _total_variation(first: tuple[Subpolicy, ...], second: tuple[Subpolicy, ...]
     before, after = _sequences(first), _sequences(second)
     if before is None or after is None:
         return None
-    return 0.5 * sum(abs(before.get(key, 0) - after.get(key, 0)) for key in before.keys() | after)
+    # Not a set of keys, whose order changes from run to run, and the rounding with it.
+    return 0.5 * sum(abs(before.get(key, 0) - after.get(key, 0)) for key in before | after)
 
 
 def _sequences(subpolicies: tuple[Subpolicy, ...]) -> dict[tuple[str, ...], float] | None:

@@ -12,8 +12,7 @@ from torch.nn.functional import cross_entropy
 from cadda._internal.random import Seeds, seeded
 from cadda.exceptions import TrainingError
 from cadda.policies.relaxed.base import RelaxedPolicy
-from cadda.policies.relaxed.enumerated import EnumeratedPolicy
-from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
+from cadda.policies.relaxed.policies import EnumeratedPolicy, MixturePolicy, StagedPolicy
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.gradient.policy_optimizer import PolicyAscent

@@ -44,7 +44,7 @@ from cadda._internal.random import Seeds, uniform
 from cadda._internal.validation import Count, NonNegative, Positive, validated_dataclass
 from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, per_window
-from cadda.policies.relaxed.staged import MixturePolicy
+from cadda.policies.relaxed.policies import MixturePolicy
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher
 from cadda.training.checkpoint import Stateful

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from cadda._internal.random import Seeds, seeded, uniform
 from cadda.policies.relaxed.base import RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
-from cadda.policies.relaxed.staged import MixturePolicy, StagedPolicy
+from cadda.policies.relaxed.policies import MixturePolicy, StagedPolicy
 from cadda.searchers.gradient.settings import Estimator
 from cadda.training.checkpoint import State, Stateful
 
