@@ -33,7 +33,7 @@ import cadda
 from cadda._internal.statistics import mean_with_error
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.screening.controls import destructive_controls
-from cadda.screening.settings import ScreeningSettings
+from cadda.screening.design import ScreeningSettings
 
 N_RESAMPLES = 10_000
 STUDIES = ("simulated", "few-windows", "many-subjects", "sleep")

@@ -40,14 +40,14 @@ from .searchers.events import SearchEnd as SearchEnd
 from .searchers.events import SearchEpoch as SearchEpoch
 from .searchers.events import SearchStart as SearchStart
 from .searchers.events import TrialEnd as TrialEnd
+from .searchers.gradient.bilevel import BilevelSettings as BilevelSettings
 from .searchers.gradient.faster_autoaugment import FasterSettings as FasterSettings
-from .searchers.gradient.settings import BilevelSettings as BilevelSettings
-from .searchers.trials.settings import PopulationSettings as PopulationSettings
-from .searchers.trials.settings import TrialSettings as TrialSettings
+from .searchers.trials.optuna_search import TrialSettings as TrialSettings
+from .searchers.trials.population import PopulationSettings as PopulationSettings
 from .training import Fitted as Fitted
-from .training.events import EpochEnd as EpochEnd
-from .training.events import TrainingEnd as TrainingEnd
 from .training.metrics import Scores as Scores
+from .training.progress import EpochEnd as EpochEnd
+from .training.progress import TrainingEnd as TrainingEnd
 from .training.settings import TrainingSettings as TrainingSettings
 
 __all__ = [

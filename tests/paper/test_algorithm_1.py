@@ -20,8 +20,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from cadda.searchers.gradient.bilevel import BilevelSearcher
-from cadda.searchers.gradient.settings import PAPER, BilevelSettings
+from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
 from cadda.testing.problems import tensor_problem
 
 CLASSES = ("a", "b", "c")

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from cadda import image_pool
-from cadda.searchers.space import PolicySpace
-from cadda.searchers.trials.encoding import PolicyEncoding
+from cadda.searchers.trials.encoding import PolicyEncoding, PolicySpace
 
 
 def test_formula_by_enumeration() -> None:

@@ -12,7 +12,7 @@ from cadda.exceptions import RunError
 from cadda.runs.events import EventLog
 from cadda.runs.report import write_report
 from cadda.training import TrainingSettings
-from cadda.training.events import EpochEnd, TrainingEnd
+from cadda.training.progress import EpochEnd, TrainingEnd
 
 EVENTS = [
     EpochEnd(1, 2, 1.5, 1.25, float("nan"), is_best=True),

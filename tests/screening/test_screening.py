@@ -13,10 +13,9 @@ from cadda.operations.base import Operation
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
 from cadda.reporting.screening_table import ScreeningRow
-from cadda.screening.assignment import split_into_parts
 from cadda.screening.controls import destructive_controls
+from cadda.screening.design import ScreeningProgress, ScreeningSettings, split_into_parts
 from cadda.screening.rewards import collect_trials, label_rewards
-from cadda.screening.settings import ScreeningProgress, ScreeningSettings
 from cadda.screening.verdicts import Trials
 from cadda.searchers.gradient.reward import window_rewards
 from cadda.testing.planted import planted_windows

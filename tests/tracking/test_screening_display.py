@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from cadda.screening.settings import ScreeningProgress
+from cadda.screening.design import ScreeningProgress
 from cadda.tracking import ScreeningDisplay, displays
 
 # Twenty epochs of a warm-up that might have had sixty, then eighty rounds.

@@ -17,13 +17,13 @@ from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.screening.controls import destructive_controls
-from cadda.screening.result import Screening
-from cadda.screening.rewards import collect_trials
-from cadda.screening.settings import (
+from cadda.screening.design import (
     MIN_SUBJECTS,
     ScreeningProgress,
     ScreeningSettings,
 )
+from cadda.screening.result import Screening
+from cadda.screening.rewards import collect_trials
 from cadda.screening.verdicts import reach_verdicts
 
 __all__ = ["screen"]
@@ -76,7 +76,7 @@ def screen(
         Called after every epoch and every round.
     **settings : object
         Further settings, such as ``n_rounds=160`` or ``lr=3e-3``: see
-        `cadda.screening.settings.ScreeningSettings`.
+        `cadda.screening.design.ScreeningSettings`.
 
     Returns
     -------

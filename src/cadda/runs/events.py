@@ -15,7 +15,7 @@ from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.reporting.records import SearchCurves
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, TrialEnd
-from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
+from cadda.training.progress import EpochEnd, TrainingEnd, TrainingEvent
 
 __all__ = ["EventLog", "RunEvent", "search_curves"]
 

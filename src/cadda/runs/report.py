@@ -30,7 +30,7 @@ from cadda.runs.events import EventLog, RunEvent, search_curves
 from cadda.runs.folder import RunFolder
 from cadda.runs.sessions import load_sessions
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
-from cadda.training.events import EpochEnd
+from cadda.training.progress import EpochEnd
 
 __all__ = ["Report", "read_record", "write_report"]
 

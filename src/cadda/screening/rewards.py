@@ -37,8 +37,12 @@ from cadda.exceptions import TrainingError
 from cadda.operations.base import Operation
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import draw_groups, transform_groups
-from cadda.screening.assignment import assign_trials, split_into_parts
-from cadda.screening.settings import ScreeningProgress, ScreeningSettings
+from cadda.screening.design import (
+    ScreeningProgress,
+    ScreeningSettings,
+    assign_trials,
+    split_into_parts,
+)
 from cadda.screening.verdicts import Trials
 from cadda.searchers.gradient.reward import (
     RELATIVE_STEP,
@@ -47,9 +51,8 @@ from cadda.searchers.gradient.reward import (
     unrolled,
     weights_of,
 )
-from cadda.training.predict import check_logits, predict_logits
 from cadda.training.problem import Problem
-from cadda.training.step import descend
+from cadda.training.step import check_logits, descend, predict_logits
 
 __all__ = ["collect_trials", "label_rewards"]
 

@@ -8,18 +8,15 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from cadda._internal.text import did_you_mean
 from cadda.searchers.gradient.base import Searcher
-from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
-from cadda.searchers.gradient.settings import PAPER, BilevelSettings
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.runner import GradientRunner, SearchContext, SearchRunner, TrialRunner
-from cadda.searchers.space import PolicySpace
-from cadda.searchers.trials.encoding import PolicyEncoding, make_encoding
-from cadda.searchers.trials.optuna_search import StudySearch
+from cadda.searchers.trials.encoding import PolicyEncoding, PolicySpace
+from cadda.searchers.trials.optuna_search import StudySearch, TrialSettings, make_encoding
 from cadda.searchers.trials.optuna_store import check_storage
-from cadda.searchers.trials.population import PopulationSearch
+from cadda.searchers.trials.population import PopulationSearch, PopulationSettings
 from cadda.searchers.trials.protocol import TrialSearch
-from cadda.searchers.trials.settings import PopulationSettings, TrialSettings
 from cadda.searchers.warnings import idle_workers, only_warmup, rare_classes
 from cadda.training.batched import can_stack
 from cadda.training.problem import Problem
@@ -180,7 +177,9 @@ class PopulationMethod(TrialMethod[PopulationSettings]):
     def log10_policies(
         self, problem: Problem, settings: PopulationSettings, *, classwise: bool
     ) -> float:
-        return PolicyEncoding.of(problem, settings, classwise=classwise).log10_size
+        class_names = problem.class_names if classwise else None
+        shape = (settings.n_subpolicies, settings.n_stages)
+        return PolicyEncoding(problem.pool, class_names, *shape).log10_size
 
 
 def _check_at_most_windows(name: str, value: int, problem: Problem) -> None:

@@ -9,8 +9,8 @@ from torch import Tensor
 from cadda.exceptions import ModelError
 from cadda.policies.spec.summary import PolicySummary, class_revealing_operations
 from cadda.searchers.events import SearchStep
-from cadda.training.predict import check_logits
 from cadda.training.problem import Problem
+from cadda.training.step import check_logits
 
 __all__ = ["check_problem", "epoch_warnings", "idle_workers", "only_warmup", "rare_classes"]
 

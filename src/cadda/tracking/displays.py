@@ -20,8 +20,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cadda.screening.settings import ScreeningProgress
-from cadda.training.events import EpochEnd, TrainingEvent
+from cadda.screening.design import ScreeningProgress
+from cadda.training.progress import EpochEnd, TrainingEvent
 
 __all__ = [
     "Display",

@@ -29,7 +29,7 @@ from cadda.searchers.events import (
     TrialEnd,
 )
 from cadda.tracking.displays import Display
-from cadda.training.events import EpochEnd, TrainingEvent
+from cadda.training.progress import EpochEnd, TrainingEvent
 
 __all__ = ["SearchDisplay", "policy_table", "sparkline"]
 

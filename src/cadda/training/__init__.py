@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
-from cadda.training.fitted import Fitted
 from cadda.training.metrics import Scores, score
-from cadda.training.predict import predict_logits
 from cadda.training.problem import Problem, Samples
+from cadda.training.progress import EpochEnd, Fitted, TrainingEnd, TrainingEvent
 from cadda.training.settings import TrainingSettings
+from cadda.training.step import predict_logits
 from cadda.training.trainer import Trainer, train
 
 __all__ = [

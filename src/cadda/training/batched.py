@@ -20,13 +20,17 @@ from torch.nn.functional import cross_entropy
 from cadda._internal.random import Seeds
 from cadda.exceptions import TrainingError
 from cadda.training.augmenter import Augmentation, Augmenter
-from cadda.training.early_stopping import EarlyStopping
-from cadda.training.fitted import Fitted
 from cadda.training.metrics import score
-from cadda.training.predict import BATCH, check_logits
 from cadda.training.problem import Problem
+from cadda.training.progress import EarlyStopping, Fitted
 from cadda.training.settings import TrainingSettings
-from cadda.training.step import class_weights, descend, make_optimizer
+from cadda.training.step import (
+    PREDICTION_BATCH,
+    check_logits,
+    class_weights,
+    descend,
+    make_optimizer,
+)
 
 __all__ = ["can_stack", "train_stacked"]
 
@@ -159,7 +163,8 @@ class _Stack:
     def _validate(self) -> tuple[list[float], list[float]]:
         x, y = self.problem.valid.x, self.problem.valid.y
         batches = [
-            self._logits(part.to(self.device), None).cpu() for part in torch.split(x, BATCH)
+            self._logits(part.to(self.device), None).cpu()
+            for part in torch.split(x, PREDICTION_BATCH)
         ]
         weight = None if self.weight is None else self.weight.cpu()
         losses, accuracies = [], []

@@ -1,15 +1,53 @@
-"""One step of training, the same for every loop that trains a model."""
+"""Steps of training and of prediction, the same for every loop that has them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from cadda.exceptions import ModelError
 from cadda.training.settings import TrainingSettings
 
-__all__ = ["class_weights", "descend", "make_optimizer"]
+__all__ = [
+    "PREDICTION_BATCH",
+    "check_logits",
+    "class_weights",
+    "descend",
+    "make_optimizer",
+    "predict_logits",
+]
+
+PREDICTION_BATCH = 256
+
+
+@torch.no_grad()
+def predict_logits(model: nn.Module, x: Tensor, n_classes: int) -> Tensor:
+    """Compute logits of shape (n_windows, n_classes) in evaluation mode, on the CPU."""
+    was_training, first = model.training, next(model.parameters(), None)
+    device = "cpu" if first is None else first.device
+    model.eval()
+    try:
+        batches = [
+            check_logits(model(batch.to(device)), len(batch), n_classes).cpu()
+            for batch in torch.split(x, PREDICTION_BATCH)
+        ]
+    finally:
+        model.train(was_training)
+    return torch.cat(batches)
+
+
+def check_logits(logits: object, n_windows: int, n_classes: int) -> Tensor:
+    """Return the output of a model; raise if it is not a logit per window and class."""
+    if not isinstance(logits, Tensor):
+        raise ModelError(f"the model must give a tensor of logits, got {type(logits).__name__}.")
+    if logits.shape != (n_windows, n_classes):
+        raise ModelError(
+            f"the model must give logits of shape ({n_windows}, {n_classes}) for {n_windows} "
+            f"windows and {n_classes} classes, got {tuple(logits.shape)}."
+        )
+    return logits
 
 
 def make_optimizer(parameters: Iterable[Tensor], settings: TrainingSettings) -> torch.optim.Adam:

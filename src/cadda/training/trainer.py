@@ -22,14 +22,17 @@ from cadda.training.checkpoint import (
     policy_digest,
     save_checkpoint,
 )
-from cadda.training.early_stopping import EarlyStopping
-from cadda.training.events import EpochEnd, TrainingEnd, TrainingEvent
-from cadda.training.fitted import Fitted
 from cadda.training.metrics import score
-from cadda.training.predict import check_logits, predict_logits
 from cadda.training.problem import Problem
+from cadda.training.progress import EarlyStopping, EpochEnd, Fitted, TrainingEnd, TrainingEvent
 from cadda.training.settings import TrainingSettings
-from cadda.training.step import class_weights, descend, make_optimizer
+from cadda.training.step import (
+    check_logits,
+    class_weights,
+    descend,
+    make_optimizer,
+    predict_logits,
+)
 
 __all__ = ["Trainer", "train"]
 

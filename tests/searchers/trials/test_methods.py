@@ -19,10 +19,9 @@ from cadda.searchers.methods import METHODS
 from cadda.searchers.retraining import SearchBudget
 from cadda.searchers.runner import SearchContext
 from cadda.searchers.trials.encoding import PolicyEncoding
-from cadda.searchers.trials.evaluators import HeldOutEvaluator
 from cadda.searchers.trials.optuna_search import StudySearch, make_folds
 from cadda.searchers.trials.population import PopulationSearch
-from cadda.searchers.trials.protocol import Outcome, Proposal, TrialSearch
+from cadda.searchers.trials.protocol import HeldOutEvaluator, Outcome, Proposal, TrialSearch
 from cadda.testing.planted import CLASS_NAMES, planted_windows
 from cadda.testing.problems import tensor_problem
 from cadda.training import TrainingSettings

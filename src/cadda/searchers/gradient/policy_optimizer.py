@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Generator, Tensor, nn
@@ -13,10 +13,11 @@ from cadda._internal.random import Seeds, seeded, uniform
 from cadda.policies.relaxed.base import RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed.policies import MixturePolicy, StagedPolicy
-from cadda.searchers.gradient.settings import Estimator
 from cadda.training.checkpoint import State, Stateful
 
-__all__ = ["ChoiceAdam", "PolicyAscent"]
+__all__ = ["ChoiceAdam", "Estimator", "PolicyAscent"]
+
+Estimator = Literal["relax", "straight-through"]
 
 MIN_DIVISOR = 1e-12
 

@@ -13,11 +13,8 @@ from torch import Generator
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.searchers.space import PolicySpace
-from cadda.searchers.trials.settings import PopulationSettings, TrialSettings
-from cadda.training.problem import Problem
 
-__all__ = ["Choice", "GridEncoding", "PolicyEncoding", "Values", "make_encoding"]
+__all__ = ["Choice", "GridEncoding", "PolicyEncoding", "PolicySpace", "Values"]
 
 N_STEPS = 10
 RESAMPLE_PROBABILITY = 0.2
@@ -40,6 +37,52 @@ MAGNITUDES: Choice = PROBABILITIES[1:]
 
 
 @dataclass(frozen=True)
+class PolicySpace:
+    """The policies that a search chooses from, with p and µ in steps.
+
+    Parameters
+    ----------
+    n_operations : int
+        Number N_O of operations.
+    n_subpolicies : int
+        Number L of subpolicies.
+    n_stages : int
+        Number K of stages of a subpolicy.
+    n_classes : int
+        Number of classes that have a policy of their own; 1 if one policy is for all.
+    n_probabilities : int
+        Number N_p of values of p.
+    n_magnitudes : int
+        Number N_µ of values of µ.
+    """
+
+    n_operations: int
+    n_subpolicies: int = 5
+    n_stages: int = 2
+    n_classes: int = 1
+    n_probabilities: int = 10
+    n_magnitudes: int = 10
+
+    def size(self) -> int:
+        """Count the policies.
+
+        Returns
+        -------
+        int
+            (N_p · N_µ · N_O)^(L · K · classes), exactly.
+        """
+        per_stage = self.n_probabilities * self.n_magnitudes * self.n_operations
+        n_stages: int = self.n_subpolicies * self.n_stages * self.n_classes
+        size: int = per_stage**n_stages
+        return size
+
+    @property
+    def log10_size(self) -> float:
+        """The same as a power of ten."""
+        return math.log10(self.size())
+
+
+@dataclass(frozen=True)
 class PolicyEncoding:
     """Policies with one operation per stage, and p and µ in steps."""
 
@@ -47,14 +90,6 @@ class PolicyEncoding:
     class_names: tuple[str, ...] | None
     n_subpolicies: int
     n_stages: int
-
-    @classmethod
-    def of(
-        cls, problem: Problem, settings: TrialSettings | PopulationSettings, *, classwise: bool
-    ) -> PolicyEncoding:
-        """Make the encoding of a search."""
-        class_names = problem.class_names if classwise else None
-        return cls(problem.pool, class_names, settings.n_subpolicies, settings.n_stages)
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -191,16 +226,6 @@ class GridEncoding:
             )
             rows[row] = (Subpolicy(stages=(stage,) * values[f"{row}/n_operations"]),)
         return _spec(self.pool, self.class_names, rows)
-
-
-def make_encoding(
-    problem: Problem, settings: TrialSettings, *, classwise: bool
-) -> PolicyEncoding | GridEncoding:
-    """Make the encoding that a sampler needs."""
-    if settings.sampler != "grid":
-        return PolicyEncoding.of(problem, settings, classwise=classwise)
-    class_names = problem.class_names if classwise else None
-    return GridEncoding(problem.pool, class_names, settings.n_stages)
 
 
 def _spec(

@@ -3,28 +3,82 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from cadda._internal.random import Seeds
+from cadda._internal.validation import Count, validated_dataclass
 from cadda.compute import Engine
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.runner import SearchContext
-from cadda.searchers.trials.encoding import GridEncoding, Values, make_encoding
-from cadda.searchers.trials.evaluators import (
+from cadda.searchers.trials.encoding import GridEncoding, PolicyEncoding, Values
+from cadda.searchers.trials.optuna_store import Sampling, StudyMemory
+from cadda.searchers.trials.protocol import (
+    Evaluator,
     FoldModel,
     HeldOutEvaluator,
+    Outcome,
+    Proposal,
     TrainingEvaluator,
+    TrialSearch,
     train_fold,
 )
-from cadda.searchers.trials.optuna_store import Sampling, StudyMemory
-from cadda.searchers.trials.protocol import Evaluator, Outcome, Proposal, TrialSearch
-from cadda.searchers.trials.settings import TrialSettings
 from cadda.training.checkpoint import load_checkpoint, save_checkpoint
 from cadda.training.problem import Problem
 
-__all__ = ["StudySearch", "make_folds"]
+__all__ = ["StudySearch", "TrialSettings", "make_encoding", "make_folds"]
+
+
+@validated_dataclass
+class TrialSettings:
+    """How to search by trials that an Optuna study keeps.
+
+    Parameters
+    ----------
+    sampler : 'tpe' | 'random' | 'grid'
+        Source of policies: a tree-structured Parzen estimator that learns from earlier trials,
+        random draws, or RandAugment's grid.
+    evaluator : 'training' | 'held-out'
+        How a policy is evaluated: by training a model from scratch with it, or by the loss of
+        models trained once without augmentation on augmented windows that they have not seen.
+    n_folds : int
+        Number of these models; each is trained without one fold of the training subjects.
+    multivariate : bool
+        Whether the estimator looks at all values of a policy together; the paper's does not.
+    n_subpolicies : int
+        Number L of subpolicies.
+    n_stages : int
+        Number K of stages of a subpolicy; in the grid, the largest number of operations in a row.
+    trials_at_once : int
+        How many trials are under way when the next policy is proposed. It belongs to the search
+        and not to the engine, so that the result does not depend on the number of workers; more
+        workers than this are idle.
+    stack : int
+        How many models are trained together as one stack of weights: quicker for small networks
+        such as ``lenet1``, which have neither dropout nor batch normalisation. Their policies are
+        proposed together.
+    storage : str | None
+        Address of the database of the study; None keeps it in the run folder, or in memory.
+    study_name : str
+        Name of the study.
+    seed : int
+        Decides everything that is random.
+    """
+
+    sampler: Literal["tpe", "random", "grid"] = "tpe"
+    evaluator: Literal["training", "held-out"] = "training"
+    n_folds: Annotated[int, Field(ge=2)] = 5
+    multivariate: bool = False
+    n_subpolicies: Count = 5
+    n_stages: Count = 2
+    trials_at_once: Count = 4
+    stack: Count = 1
+    storage: str | None = None
+    study_name: str = "cadda"
+    seed: int = 0
 
 
 class StudySearch(TrialSearch):
@@ -153,3 +207,13 @@ def make_folds(problem: Problem, n_folds: int, *, seed: int) -> list[Tensor]:
     for name in order:
         min(folds, key=len).extend(members[name])
     return [torch.tensor(sorted(fold)) for fold in folds]
+
+
+def make_encoding(
+    problem: Problem, settings: TrialSettings, *, classwise: bool
+) -> PolicyEncoding | GridEncoding:
+    """Make the encoding that a sampler needs."""
+    class_names = problem.class_names if classwise else None
+    if settings.sampler == "grid":
+        return GridEncoding(problem.pool, class_names, settings.n_stages)
+    return PolicyEncoding(problem.pool, class_names, settings.n_subpolicies, settings.n_stages)

@@ -10,23 +10,55 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
+from typing import Annotated
 
 import torch
+from pydantic import Field
 
 from cadda._internal.random import Seeds
+from cadda._internal.validation import Count, validated_dataclass
 from cadda.compute import Engine
 from cadda.policies.schedule import PolicySchedule, Segment
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.retraining import AnyPolicy
 from cadda.searchers.runner import SearchContext
 from cadda.searchers.trials.encoding import PolicyEncoding, Values
-from cadda.searchers.trials.evaluators import ContinuationEvaluator
-from cadda.searchers.trials.protocol import Evaluator, Outcome, Proposal, TrialSearch
-from cadda.searchers.trials.settings import PopulationSettings
+from cadda.searchers.trials.protocol import (
+    ContinuationEvaluator,
+    Evaluator,
+    Outcome,
+    Proposal,
+    TrialSearch,
+)
 from cadda.training.checkpoint import Fingerprint, load_checkpoint, save_checkpoint
 from cadda.training.problem import Problem
 
-__all__ = ["PopulationSearch"]
+__all__ = ["PopulationSearch", "PopulationSettings"]
+
+
+@validated_dataclass
+class PopulationSettings:
+    """How to search by a population of models.
+
+    Parameters
+    ----------
+    n_members : int
+        Number of models that are trained side by side, each with a policy of its own.
+    segment_epochs : int
+        Epochs after which the members are compared. A trial is one member for this many epochs.
+    n_subpolicies : int
+        Number L of subpolicies.
+    n_stages : int
+        Number K of stages of a subpolicy.
+    seed : int
+        Decides everything that is random.
+    """
+
+    n_members: Annotated[int, Field(ge=2)] = 8
+    segment_epochs: Count = 5
+    n_subpolicies: Count = 5
+    n_stages: Count = 2
+    seed: int = 0
 
 
 class PopulationSearch(TrialSearch):
@@ -37,7 +69,10 @@ class PopulationSearch(TrialSearch):
     ) -> None:
         self.problem, self.settings, self.budget = problem, settings, context.budget
         self.seeds = Seeds(settings.seed)
-        self.encoding = PolicyEncoding.of(problem, settings, classwise=context.classwise)
+        class_names = problem.class_names if context.classwise else None
+        self.encoding = PolicyEncoding(
+            problem.pool, class_names, settings.n_subpolicies, settings.n_stages
+        )
         self._outcomes: list[Outcome] = []
         self._file = None if context.files is None else context.files.population
         self._values = cache(self._make_values)

@@ -1,20 +1,110 @@
-"""When training stops, and which weights it keeps."""
+"""The progress of a training run: its epochs, when it stops, and the model that it returns."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import TypeAlias
 
 from torch import Tensor, nn
 
-from cadda.models.serialization import ModelDescription
+from cadda.models.serialization import ModelDescription, save_model
 from cadda.training.checkpoint import State
-from cadda.training.events import EpochEnd
-from cadda.training.fitted import Fitted
 from cadda.training.settings import TrainingSettings
 
-__all__ = ["EarlyStopping"]
+__all__ = ["EarlyStopping", "EpochEnd", "Fitted", "TrainingEnd", "TrainingEvent"]
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """An epoch has ended.
+
+    Parameters
+    ----------
+    epoch : int
+        Number of the epoch, from 1.
+    max_epochs : int
+        Maximum number of epochs.
+    train_loss : float
+        Mean loss of the training batches, as augmented.
+    valid_loss : float
+        Loss on the validation windows.
+    valid_balanced_accuracy : float
+        Balanced accuracy on the validation windows.
+    is_best : bool
+        Whether this is the best epoch so far.
+    """
+
+    epoch: int
+    max_epochs: int
+    train_loss: float
+    valid_loss: float
+    valid_balanced_accuracy: float
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class TrainingEnd:
+    """Training has ended.
+
+    Parameters
+    ----------
+    epoch : int
+        Number of epochs trained.
+    best_epoch : int
+        Epoch whose weights were kept.
+    stopped_early : bool
+        Whether training stopped before `max_epochs`.
+    """
+
+    epoch: int
+    best_epoch: int
+    stopped_early: bool
+
+
+TrainingEvent: TypeAlias = EpochEnd | TrainingEnd
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained model and its history.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model with the weights that were best on validation, in evaluation mode.
+    history : list of EpochEnd
+        Losses and validation accuracy of each epoch.
+    best_epoch : int
+        Epoch of the weights, from 1.
+    stopped_early : bool
+        Whether patience ran out before the last epoch.
+    description : ModelDescription
+        Channels, sampling rate and classes that the model is for.
+    """
+
+    model: nn.Module
+    history: list[EpochEnd]
+    best_epoch: int
+    stopped_early: bool
+    description: ModelDescription
+
+    @property
+    def best(self) -> EpochEnd:
+        """The epoch of the weights."""
+        return self.history[self.best_epoch - 1]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as safetensors, with its description inside.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write.
+        """
+        save_model(self.model, self.description, path)
 
 
 class EarlyStopping:
