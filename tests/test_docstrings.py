@@ -1,4 +1,4 @@
-"""Public objects and tensor code are documented in full, everything else in a line."""
+"""The public API is documented in full, tensors by name, everything else in a line."""
 
 from __future__ import annotations
 
@@ -73,10 +73,8 @@ PUBLIC = public_names()
 
 
 def needs_parameters(name: str, value: Any) -> bool:
-    """Users read the public API, and shapes matter in tensor code; a line will do elsewhere."""
-    if not name.startswith(TENSOR_CODE) and not any(
-        name == public or name.startswith(f"{public}.") for public in PUBLIC
-    ):
+    """Users read the public API; a line will do elsewhere."""
+    if not any(name == public or name.startswith(f"{public}.") for public in PUBLIC):
         return False
     if name.rpartition(".")[2].startswith("test_"):
         return False
@@ -96,3 +94,23 @@ def test_documented(name: str, value: Any) -> None:
         return
     expected = [p for p in inspect.signature(value).parameters if p not in ("self", "cls")]
     assert sorted(documented) == sorted(expected)
+
+
+TENSOR_FUNCTIONS = [
+    (name, value)
+    for name, value in OBJECTS
+    if name.startswith(TENSOR_CODE) and inspect.isfunction(value) and value.__doc__
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), TENSOR_FUNCTIONS, ids=[name for name, _ in TENSOR_FUNCTIONS]
+)
+def test_tensors_are_explained(name: str, value: Any) -> None:
+    tensors = [
+        parameter.name
+        for parameter in inspect.signature(value).parameters.values()
+        if re.search(r"\b(Tensor|NDArray)\b", str(parameter.annotation))
+    ]
+    explained = re.findall(r"\w+", inspect.getdoc(value) or "")
+    assert set(tensors) <= set(explained)

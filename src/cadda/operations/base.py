@@ -161,31 +161,14 @@ class Operation(ABC):
 
 
 class Constant:
-    """A constant tensor that follows whatever it is used with.
-
-    Parameters
-    ----------
-    value : Tensor
-        The constant; in float64 if it is floating-point.
-    """
+    """A constant tensor that follows whatever it is used with; float64 if it is floating-point."""
 
     def __init__(self, value: Tensor) -> None:
         self._value = value
         self._copies: dict[tuple[torch.dtype, torch.device], Tensor] = {}
 
     def like(self, x: Tensor) -> Tensor:
-        """Return the constant on the device of ``x`` and, if it is not integer, in its dtype.
-
-        Parameters
-        ----------
-        x : Tensor
-            The tensor to follow.
-
-        Returns
-        -------
-        Tensor
-            A copy that is made only once.
-        """
+        """Return the constant on the device of ``x`` and, unless it is integer, in its dtype."""
         dtype = x.dtype if self._value.is_floating_point() else self._value.dtype
         key = (dtype, x.device)
         if key not in self._copies:

@@ -313,16 +313,5 @@ CATALOGUE: dict[str, OperationInfo] = {row.name: row for row in _ROWS}
 
 
 def paper_operations(names: Sequence[str]) -> list[str]:
-    """Return the operations that the paper searches over.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Operations to choose from.
-
-    Returns
-    -------
-    list of str
-        Names in the same order.
-    """
+    """Return those of some operations that the paper searches over, in the same order."""
     return [name for name in names if name in CATALOGUE and CATALOGUE[name].in_paper]

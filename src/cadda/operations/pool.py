@@ -151,15 +151,7 @@ class OperationPool:
 def eeg_pool(sensors: Sensors) -> OperationPool:
     """Make the pool of the EEG operations that are applicable to a montage.
 
-    Parameters
-    ----------
-    sensors : Sensors
-        Sampling rate and montage of the windows.
-
-    Returns
-    -------
-    OperationPool
-        The pool; its `left_out` has the other operations, each with the reason.
+    Its `left_out` has the other operations, each with the reason.
     """
     check_positive("sfreq", sensors.sfreq)
     rows = [row for row in CATALOGUE.values() if row.domain != "image"]

@@ -43,19 +43,12 @@ class BlockShuffle(Operation):
     """Split the window into short blocks and join them in random order.
 
     All channels share the order. What is left over at the end, shorter than a block, stays there.
-
-    Parameters
-    ----------
-    sfreq : float
-        Sampling rate in Hz.
-    seconds : float
-        Length of a block; shorter where a window would have fewer than four of them.
     """
 
     name: ClassVar[str] = "block_shuffle"
     has_magnitude: ClassVar[bool] = False
-    sfreq: float
-    seconds: float = BLOCK_SECONDS
+    sfreq: float  # in Hz
+    seconds: float = BLOCK_SECONDS  # shorter if a window would have fewer than `MIN_BLOCKS`
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:
         n_blocks = x.shape[-1] // self._length(x)
@@ -74,16 +67,5 @@ class BlockShuffle(Operation):
 
 
 def destructive_controls(sfreq: float) -> tuple[Operation, ...]:
-    """Make the controls of a screening.
-
-    Parameters
-    ----------
-    sfreq : float
-        Sampling rate in Hz.
-
-    Returns
-    -------
-    tuple of Operation
-        White noise of the same power, and blocks of 0.1 s in random order.
-    """
+    """Make the controls: white noise of the same power, and blocks of 0.1 s in random order."""
     return WhiteNoise(), BlockShuffle(sfreq)

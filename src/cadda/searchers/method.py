@@ -24,23 +24,12 @@ class SearchMethod(ABC, Generic[Settings]):
     A method is a subclass with a dataclass of settings and `make_runner`, and one line in
     `cadda.searchers.methods.METHODS`; command line, Python, studies and report then know it. The
     settings must have a field ``seed``. `cadda.testing.SearcherContract` checks all of it.
-
-    Parameters
-    ----------
-    summary : str
-        What the method does, in a few words.
-    classwise : bool
-        Whether the method always learns a policy for each class.
-    fixed : mapping of str to object
-        Settings that make the method what it is and cannot be changed.
-    paper : mapping of str to object
-        Settings of the preset ``"paper"``.
     """
 
     summary: str
-    classwise: bool = False
-    fixed: Mapping[str, object] = field(default_factory=dict)
-    paper: Mapping[str, object] = field(default_factory=dict)
+    classwise: bool = False  # whether the method always learns a policy for each class
+    fixed: Mapping[str, object] = field(default_factory=dict)  # settings that cannot be changed
+    paper: Mapping[str, object] = field(default_factory=dict)  # settings of the preset "paper"
 
     unit: ClassVar[Literal["epoch", "trial"]] = "epoch"
     """What the budget counts."""
@@ -54,22 +43,7 @@ class SearchMethod(ABC, Generic[Settings]):
     def make_runner(
         self, problem: Problem, settings: Settings, context: SearchContext
     ) -> SearchRunner:
-        """Make a search, restored from its checkpoint if there is one, and ready to run.
-
-        Parameters
-        ----------
-        problem : Problem
-            Windows, operations and model.
-        settings : object
-            Result of `resolve_settings`.
-        context : SearchContext
-            Budget, engine, files and receivers of events.
-
-        Returns
-        -------
-        SearchRunner
-            The search.
-        """
+        """Make a search, restored from its checkpoint if there is one, and ready to run."""
 
     def check(self, problem: Problem, settings: Settings) -> None:
         """Raise `ValueError` if the settings do not suit the problem."""
@@ -111,22 +85,7 @@ class SearchMethod(ABC, Generic[Settings]):
     def resolve_settings(
         self, options: Mapping[str, object], *, preset: str | None = None, seed: int = 0
     ) -> Settings:
-        """Combine preset, fixed settings and options of the user.
-
-        Parameters
-        ----------
-        options : mapping of str to object
-            Settings that the user passed.
-        preset : 'paper' | None
-            Settings to start from; None takes the defaults.
-        seed : int
-            Seed of the search.
-
-        Returns
-        -------
-        object
-            A validated instance of `settings_class`.
-        """
+        """Combine preset, fixed settings and options of the user; later ones take precedence."""
         if preset not in (None, "paper"):
             raise ValueError(f"`preset` must be 'paper' or None, got {preset!r}.")
         for name in options:

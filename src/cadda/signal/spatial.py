@@ -18,18 +18,8 @@ LEGENDRE_TERMS = 50
 def permute_channels(x: Tensor, permutation: Tensor) -> Tensor:
     """Permute the channels of each window.
 
-    Parameters
-    ----------
-    x : Tensor
-        Windows of shape (n_windows, n_channels, n_times).
-    permutation : Tensor
-        int64, shape (n_windows, n_channels): channel ``i`` of a result is channel
-        ``permutation[i]`` of the window.
-
-    Returns
-    -------
-    Tensor
-        Permuted windows.
+    Channel ``i`` of a result is channel ``permutation[i]`` of the window; ``x`` is
+    (n_windows, n_channels, n_times), ``permutation`` int64 (n_windows, n_channels).
     """
     n_windows, n_channels, n_times = x.shape
     first = torch.arange(n_windows, device=x.device)[:, None] * n_channels
@@ -38,20 +28,11 @@ def permute_channels(x: Tensor, permutation: Tensor) -> Tensor:
 
 
 def permute_selected(selected: Tensor, key: Tensor) -> Tensor:
-    """Permute the selected channels of each window among themselves.
+    """Make permutations for `permute_channels` of the selected channels among themselves.
 
-    Parameters
-    ----------
-    selected : Tensor
-        bool, shape (n_windows, n_channels).
-    key : Tensor
-        Random numbers in (0, 1), same shape; their order decides the permutation, so uniform keys
-        make every permutation of the selected channels equally likely.
-
-    Returns
-    -------
-    Tensor
-        Permutations as in `permute_channels`; a channel that is not selected stays.
+    Channels are ``selected`` in a boolean (n_windows, n_channels); the others stay. The order of
+    each ``key``, a random number in (0, 1), decides: uniform keys make all permutations equally
+    likely.
     """
     n_channels = selected.shape[1]
     position = torch.arange(n_channels, device=key.device).expand_as(key)
@@ -72,20 +53,12 @@ def rotation_harmonics(
 
     .. math:: M(\psi) = A_0 + \sum_{k=1}^{n} A_k \cos k\psi + B_k \sin k\psi,
 
-    whose coefficients are found exactly from its values at 2n + 1 angles.
+    whose coefficients are found exactly from its values at 2n + 1 angles. Returns A_1 … A_n
+    followed by B_1 … B_n, shape (2 * n, n_channels, n_channels); `rotate_sensors` does not need
+    A_0.
 
-    Parameters
-    ----------
-    positions : array of shape (n_channels, 3)
-        Sensors around the centre of the head, x to the right, y to the front, z up; any unit.
-        Sensors with NaN do not take part and keep their signals.
-    axis : 'x' | 'y' | 'z'
-        Axis of the rotation.
-
-    Returns
-    -------
-    array of shape (2 * n, n_channels, n_channels)
-        A_1 … A_n followed by B_1 … B_n. A_0 is not needed: see `rotate_sensors`.
+    The ``positions`` (n_channels, 3) are around the centre of the head, x to the right, y to the
+    front, z up, in any unit. Sensors with NaN do not take part and keep their signals.
 
     References
     ----------
@@ -112,21 +85,9 @@ def rotate_sensors(x: Tensor, angle: Tensor, harmonics: Tensor) -> Tensor:
     r"""Interpolate each window to its sensors turned by its own angle.
 
     Computes :math:`x + (M(\psi) - M(0))\,x`, so that an angle of 0 is exactly the identity even
-    where two sensors share a position and M(0) is not.
-
-    Parameters
-    ----------
-    x : Tensor
-        Windows of shape (n_windows, n_channels, n_times).
-    angle : Tensor
-        ψ in radians, shape (n_windows,).
-    harmonics : Tensor
-        Result of `rotation_harmonics` with the dtype of ``x``.
-
-    Returns
-    -------
-    Tensor
-        Rotated windows, differentiable in ``x`` and ``angle``.
+    where two sensors share a position and M(0) is not. Windows ``x`` are
+    (n_windows, n_channels, n_times), each ``angle`` ψ in radians; ``harmonics`` come from
+    `rotation_harmonics`. Differentiable in ``x`` and ``angle``.
     """
     n_terms, n_channels = len(harmonics) // 2, harmonics.shape[1]
     order = torch.arange(1, n_terms + 1, dtype=x.dtype, device=x.device)

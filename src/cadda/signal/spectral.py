@@ -30,37 +30,13 @@ PICTURE_FLOOR = 1e-6
 
 
 def rfft(x: Tensor) -> Tensor:
-    """Compute the Fourier coefficients of real signals at non-negative frequencies.
-
-    Parameters
-    ----------
-    x : Tensor
-        Signals of shape (…, n_times).
-
-    Returns
-    -------
-    Tensor
-        Complex coefficients of shape (…, n_times // 2 + 1).
-    """
+    """Compute the Fourier coefficients of ``x`` (…, n_times) at frequencies from 0."""
     spectrum: Tensor = torch.fft.rfft(x)
     return spectrum
 
 
 def irfft(spectrum: Tensor, n_times: int) -> Tensor:
-    """Compute real signals from their Fourier coefficients; the inverse of `rfft`.
-
-    Parameters
-    ----------
-    spectrum : Tensor
-        Complex coefficients of shape (…, n_times // 2 + 1).
-    n_times : int
-        Number of samples, even or odd.
-
-    Returns
-    -------
-    Tensor
-        Signals of shape (…, n_times).
-    """
+    """Compute real signals from their Fourier coefficients ``spectrum``, the inverse of `rfft`."""
     x: Tensor = torch.fft.irfft(spectrum, n=n_times)
     return x
 
@@ -68,16 +44,8 @@ def irfft(spectrum: Tensor, n_times: int) -> Tensor:
 def hilbert(x: Tensor) -> Tensor:
     """Compute the Hilbert transform, the imaginary part of the analytic signal.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real signals of shape (…, n_times).
-
-    Returns
-    -------
-    Tensor
-        Real signals of the same shape; what is constant, and for even ``n_times`` what is at the
-        Nyquist frequency, becomes 0.
+    Of ``x`` (…, n_times), what is constant, and for even ``n_times`` what is at the Nyquist
+    frequency, becomes 0.
     """
     spectrum = rfft(x)
     # A turn by −90°. irfft ignores the imaginary parts that this leaves at DC and at Nyquist.
@@ -91,19 +59,8 @@ def shift_frequencies(x: Tensor, shift: Tensor, sfreq: float) -> Tensor:
     .. math:: x'(t) = \operatorname{Re}\big(x_a(t)\, e^{2\pi i \Delta f t}\big)
                     = x(t) \cos(2\pi \Delta f t) - H[x](t) \sin(2\pi \Delta f t)
 
-    Parameters
-    ----------
-    x : Tensor
-        Windows of shape (n_windows, n_channels, n_times).
-    shift : Tensor
-        Δf in Hz, shape (n_windows,).
-    sfreq : float
-        Sampling rate in Hz.
-
-    Returns
-    -------
-    Tensor
-        Shifted windows, differentiable in ``x`` and ``shift``.
+    Windows ``x`` are (n_windows, n_channels, n_times), each ``shift`` Δf in Hz. Differentiable in
+    both.
     """
     time = torch.arange(x.shape[-1], dtype=x.dtype, device=x.device) / sfreq
     angle = (2 * math.pi * shift)[:, None, None] * time
@@ -115,18 +72,9 @@ def rotate_phases(x: Tensor, phase: Tensor) -> Tensor:
 
     .. math:: \mathcal F(x')[f] = \mathcal F(x)[f] \, e^{i \varphi_f}
 
-    Parameters
-    ----------
-    x : Tensor
-        Signals of shape (…, n_times).
-    phase : Tensor
-        φ in radians, broadcasts to (…, n_times // 2 + 1). It must be 0 at DC and, for even
-        ``n_times``, at the Nyquist frequency, whose coefficients are real.
-
-    Returns
-    -------
-    Tensor
-        Real signals of the same shape as ``x``, differentiable in ``x`` and ``phase``.
+    The ``phase`` φ in radians broadcasts to (…, n_times // 2 + 1) for ``x`` (…, n_times). It must
+    be 0 at DC and, for even ``n_times``, at the Nyquist frequency, whose coefficients are real.
+    Differentiable in both.
     """
     turn = torch.complex(torch.cos(phase), torch.sin(phase))
     return irfft(rfft(x) * turn, x.shape[-1])
@@ -138,23 +86,9 @@ def stop_band(x: Tensor, centre: Tensor, width: Tensor, sfreq: float, edge: floa
     .. math:: \mathcal F(x')[f] = \mathcal F(x)[f]\, \Big(1 -
               \sigma\big(\tfrac{f - c + w/2}{e}\big) + \sigma\big(\tfrac{f - c - w/2}{e}\big)\Big)
 
-    Parameters
-    ----------
-    x : Tensor
-        Windows of shape (n_windows, n_channels, n_times).
-    centre : Tensor
-        Middle c of the band in Hz, shape (n_windows,).
-    width : Tensor
-        Width w of the band in Hz, shape (n_windows,); 0 does not change the window.
-    sfreq : float
-        Sampling rate in Hz.
-    edge : float
-        Softness e of the edges in Hz.
-
-    Returns
-    -------
-    Tensor
-        Filtered windows, differentiable in ``x``, ``centre`` and ``width``.
+    Windows ``x`` are (n_windows, n_channels, n_times); ``centre`` c, ``width`` w and the softness
+    ``edge`` e are in Hz, one c and one w per window. A width of 0 does not change the window.
+    Differentiable in ``x``, ``centre`` and ``width``.
     """
     n_times = x.shape[-1]
     spectrum = rfft(x)
@@ -165,39 +99,16 @@ def stop_band(x: Tensor, centre: Tensor, width: Tensor, sfreq: float, edge: floa
 
 
 def segment_length(n_times: int, sfreq: float) -> int:
-    """Return the length of a segment of `power_spectrum`: 4 s, or half of a shorter signal.
-
-    Parameters
-    ----------
-    n_times : int
-        Samples of the signal.
-    sfreq : float
-        Sampling rate in Hz.
-
-    Returns
-    -------
-    int
-        Number of samples.
-    """
+    """Return the samples of a segment of `power_spectrum`: 4 s, or half of a shorter signal."""
     return min(n_times // 2, round(SEGMENT_SECONDS * sfreq))
 
 
 def power_spectrum(x: ArrayLike, sfreq: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Estimate power spectral densities by Welch's method, with segments that overlap by half.
 
-    Parameters
-    ----------
-    x : array-like
-        Signals of shape (…, n_times).
-    sfreq : float
-        Sampling rate in Hz.
-
-    Returns
-    -------
-    frequency : array of shape (n_frequencies,)
-        In Hz, without 0: the mean of each segment is removed.
-    power : array of shape (…, n_frequencies)
-        In squared units of the signals per Hz.
+    Of signals ``x`` (…, n_times), returns the frequencies in Hz without 0, because the mean of
+    each segment is removed, and the power (…, n_frequencies) in squared units of the signals per
+    Hz.
     """
     from scipy.signal import welch
 
@@ -207,18 +118,5 @@ def power_spectrum(x: ArrayLike, sfreq: float) -> tuple[NDArray[np.float64], NDA
 
 
 def decibel(power: ArrayLike, *, floor: float = 1e-20) -> NDArray[np.float64]:
-    """Convert power to dB; less than ``floor`` counts as that, so that 0 has a logarithm too.
-
-    Parameters
-    ----------
-    power : array-like
-        Power of any shape.
-    floor : float
-        Lowest power.
-
-    Returns
-    -------
-    array
-        Values of the same shape in dB.
-    """
+    """Convert power to dB; less than ``floor`` counts as that, so that 0 has a logarithm too."""
     return np.asarray(10 * np.log10(np.maximum(power, floor)))

@@ -18,19 +18,7 @@ __all__ = ["Searcher"]
 
 
 class Searcher(ABC):
-    """Learns a policy, a step at a time; can be stopped, saved and resumed between steps.
-
-    Parameters
-    ----------
-    problem : Problem
-        Windows, operations and model.
-    policy : RelaxedPolicy
-        The policy to learn.
-    model : nn.Module
-        Classifier that is trained along with the policy.
-    batch_size : int
-        Training windows per step.
-    """
+    """Learns a policy, a step at a time; can be stopped, saved and resumed between steps."""
 
     def __init__(
         self, problem: Problem, policy: RelaxedPolicy, model: nn.Module, batch_size: int
@@ -41,70 +29,34 @@ class Searcher(ABC):
 
     @abstractmethod
     def step(self) -> SearchStep:
-        """Run one step.
-
-        Returns
-        -------
-        SearchStep
-            Losses and reward.
-        """
+        """Run one step."""
 
     @abstractmethod
     def _parts(self) -> dict[str, Stateful]:
         """Return what has a state of its own, by name."""
 
     def run(self) -> Iterator[SearchStep]:
-        """Run steps without end.
-
-        Yields
-        ------
-        SearchStep
-            Losses and reward of each step.
-        """
+        """Run steps without end."""
         while True:
             yield self.step()
 
     def entropy(self) -> float:
-        """Compute the entropy of the choices: 1 is uniform, 0 is certain.
-
-        Returns
-        -------
-        float
-            Mean entropy over the choices, relative to the largest possible.
-        """
+        """Return the mean entropy of the choices: 1 is uniform, 0 is certain."""
         log_share = self._weights().log_softmax(-1)
         largest = math.log(max(log_share.shape[-1], 2))
         return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
 
     def to_spec(self) -> PolicySpec:
-        """Return the policy so far.
-
-        Returns
-        -------
-        PolicySpec
-            Plain data; the shares of a mixture become probabilities of choosing.
-        """
+        """Return the policy so far; the shares of a mixture become probabilities of choosing."""
         return self.policy.to_spec()
 
     def state_dict(self) -> State:
-        """Return what `load_state_dict` needs in another process.
-
-        Returns
-        -------
-        dict
-            Tensors and plain values.
-        """
+        """Return what `load_state_dict` needs in another process."""
         parts = {name: part.state_dict() for name, part in self._parts().items()}
         return {"step_number": self.step_number} | parts
 
     def load_state_dict(self, state: State) -> None:
-        """Restore a saved state; the following steps are the same bytes.
-
-        Parameters
-        ----------
-        state : dict
-            Result of `state_dict`.
-        """
+        """Restore a saved state; the following steps are the same bytes."""
         self.step_number = state["step_number"]
         for name, part in self._parts().items():
             part.load_state_dict(state[name])

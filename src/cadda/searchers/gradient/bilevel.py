@@ -143,22 +143,7 @@ class BilevelSettings:
 
 
 def make_policy(problem: Problem, settings: BilevelSettings, *, classwise: bool) -> RelaxedPolicy:
-    """Make the untrained policy of a search.
-
-    Parameters
-    ----------
-    problem : Problem
-        Operations and classes.
-    settings : BilevelSettings
-        Its shape.
-    classwise : bool
-        Whether each class gets a policy of its own.
-
-    Returns
-    -------
-    RelaxedPolicy
-        All operations equally likely, p = µ = 1/2.
-    """
+    """Make the untrained policy of a search: all operations equally likely, p = µ = 1/2."""
     # Keyword arguments, of types of their own, that the kinds of policies share.
     common: dict[str, Any] = {
         "class_names": problem.class_names if classwise else None,
@@ -176,14 +161,7 @@ def make_policy(problem: Problem, settings: BilevelSettings, *, classwise: bool)
 class BilevelSearcher(Searcher):
     """Learns a policy and a model together, a step at a time.
 
-    Parameters
-    ----------
-    problem : Problem
-        Windows, operations and model.
-    settings : BilevelSettings
-        How to search; its sampling makes it ADDA or DADA.
-    classwise : bool
-        Whether each class gets a policy of its own, which makes ADDA CADDA.
+    The sampling of its settings makes it ADDA or DADA.
     """
 
     def __init__(self, problem: Problem, settings: BilevelSettings, *, classwise: bool) -> None:
@@ -206,13 +184,7 @@ class BilevelSearcher(Searcher):
         self.mean_weights = {name: value.clone() for name, value in weights_of(self.model).items()}
 
     def step(self) -> SearchStep:
-        """Run one step: augment, train the model, compute rewards, update the policy.
-
-        Returns
-        -------
-        SearchStep
-            Losses and reward.
-        """
+        """Run one step: augment, train the model, compute rewards, update the policy."""
         self.step_number += 1
         learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
         x, y = self.problem.training_batch(

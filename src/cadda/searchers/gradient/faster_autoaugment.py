@@ -113,16 +113,9 @@ class FasterSearcher(Searcher):
     real windows, 0 if the critic cannot distinguish them; ``train_loss`` is its cross entropy on
     real windows.
 
-    Parameters
-    ----------
-    problem : Problem
-        Windows and operations. Its ``make_critic`` makes, from a seed, a module without randomness
-        of its own that maps windows, and labels if class-wise, to logits of the classes and one
-        critic score per window. Validation windows are not used.
-    settings : FasterSettings
-        How to search.
-    classwise : bool
-        Whether to learn one policy per class.
+    ``make_critic`` of the problem makes, from a seed, a module without randomness of its own that
+    maps windows, and labels if class-wise, to logits of the classes and one critic score per
+    window. Validation windows are not used.
     """
 
     def __init__(self, problem: Problem, settings: FasterSettings, *, classwise: bool) -> None:
@@ -149,10 +142,7 @@ class FasterSearcher(Searcher):
     def step(self) -> SearchStep:
         """Run one step: train the critic, once or more often, and then update the policy.
 
-        Returns
-        -------
-        SearchStep
-            Numbers are those of the last batch, before the critic learned from it.
+        Numbers are those of the last batch, before the critic learned from it.
         """
         self.step_number += 1
         learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
@@ -233,50 +223,23 @@ class FasterSearcher(Searcher):
 
 
 class Classifier(nn.Module):
-    """A critic as a model, which only classifies.
-
-    Parameters
-    ----------
-    critic : nn.Module
-        Maps windows to logits and critic scores; it is shared, not copied.
-    """
+    """A critic as a model, which only classifies; the critic is shared, not copied."""
 
     def __init__(self, critic: nn.Module) -> None:
         super().__init__()
         self.critic = critic
 
     def forward(self, x: Tensor) -> Tensor:
-        """Classify windows.
-
-        Parameters
-        ----------
-        x : Tensor
-            The windows.
-
-        Returns
-        -------
-        Tensor
-            Logits of shape (n_windows, n_classes).
-        """
+        """Return logits of ``x``, shape (n_windows, n_classes)."""
         logits: Tensor = self.critic(x)[0]
         return logits
 
 
 def gradient_penalty(critic: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Measure how far the slope of a critic is from 1.
+    """Compute the mean over windows of (‖∇D‖ − 1)², differentiable in the critic's parameters.
 
-    Parameters
-    ----------
-    critic : callable
-        Maps windows to one critic score each, which must not depend on other windows.
-    x : Tensor
-        Windows at which to measure.
-
-    Returns
-    -------
-    Tensor
-        Mean over windows of (‖∇D‖ − 1)², the norm being over all axes but that of the windows;
-        differentiable in the parameters of the critic.
+    The norm is over all axes of ``x`` but that of the windows. ``critic`` maps windows to one
+    score each, which must not depend on other windows.
     """
     point = x.detach().requires_grad_()
     (slope,) = torch.autograd.grad(critic(point).sum(), point, create_graph=True)
@@ -285,21 +248,10 @@ def gradient_penalty(critic: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def partners(y: Tensor, index: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw another window of the same class for each of some windows.
+    """Draw another window of the same class for each window of an index.
 
-    Parameters
-    ----------
-    y : Tensor
-        Labels of all windows.
-    index : Tensor
-        Windows that get a partner.
-    generator : torch.Generator
-        Source of randomness, on the device of the labels.
-
-    Returns
-    -------
-    Tensor
-        Indices of the partners; a window that is alone in its class is its own.
+    ``y`` are the labels of all windows, on the device of the generator, ``index`` the windows that
+    get a partner. A window that is alone in its class is its own.
     """
     order = y.argsort(stable=True)
     size = y.bincount()

@@ -26,21 +26,12 @@ SCALE_MEMORY = 0.98
 
 
 class ChoiceAdam(Optimizer):
-    """Adam with one second moment for all options of a choice.
+    """Adam with one second moment for all options of a choice, the last axis of its parameters.
 
     Plain Adam divides the gradient of each weight by its own size. Then an option without any
     effect, whose gradient is small but always of the same sign, moves as fast as one that is
     clearly harmful, and faster than one that is harmful with noise. A common divisor keeps the
     direction of the gradient.
-
-    Parameters
-    ----------
-    parameters : iterable of Tensor
-        Weights; the last axis has the options of a choice.
-    lr : float
-        Learning rate.
-    betas : tuple of float
-        Decay rates of the means of gradients and of their squares.
     """
 
     def __init__(
@@ -54,13 +45,7 @@ class ChoiceAdam(Optimizer):
     # torch overloads this for optimisers that evaluate the loss again, which has no place here.
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Run one step.
-
-        Parameters
-        ----------
-        closure : None
-            Not used.
-        """
+        """Run one step."""
         for group in self.param_groups:
             first, second = group["betas"]
             for parameter in group["params"]:
@@ -83,24 +68,12 @@ class PolicyAscent:
     """Moves a policy towards higher rewards by Adam.
 
     Probabilities p and magnitudes µ get the pathwise derivative of the rewards, weights w of the
-    choices that of an estimator. Rewards are divided by their running size, which grows tenfold as
-    a model fits.
+    choices that of an estimator; a mixture, which draws nothing, needs none. Rewards are divided
+    by their running size, which grows tenfold as a model fits.
 
-    Parameters
-    ----------
-    policy : RelaxedPolicy
-        The policy.
-    estimator : 'relax' | 'straight-through'
-        How w learns; a mixture, which draws nothing, needs neither.
-    lr : float
-        Learning rate of the policy.
-    control_lr : float
-        Learning rate of RELAX's control variate.
-    pooled : bool
-        Whether parameters also learn what is common to all subpolicies and stages: each is the sum
-        of a common part and its own, and the common part learns from every window.
-    seed : int
-        Seed of the control variate's first weights.
+    If ``pooled``, each parameter is the sum of a part that is common to all subpolicies and
+    stages, and learns from every window, and its own. ``seed`` and ``control_lr`` are those of
+    RELAX's control variate.
     """
 
     def __init__(
@@ -136,16 +109,9 @@ class PolicyAscent:
     ) -> None:
         """Run one step.
 
-        Parameters
-        ----------
-        rewards : Tensor
-            Reward of each window, attached to the parameters of the policy.
-        baseline : Tensor
-            What each reward is compared with; does not depend on the draw.
-        draw : RelaxedDraw
-            What was drawn for the windows.
-        generator : torch.Generator
-            Source of randomness of RELAX.
+        ``rewards`` (n_windows,) are attached to the parameters of the policy. Each is compared
+        with its ``baseline``, which does not depend on the draw. RELAX draws from the
+        ``generator``.
         """
         gain = rewards.detach() - baseline
         scale = self._update_scale(gain)
@@ -165,25 +131,13 @@ class PolicyAscent:
         self._step()
 
     def state_dict(self) -> State:
-        """Return what `load_state_dict` needs in another process.
-
-        Returns
-        -------
-        dict
-            Tensors and plain values.
-        """
+        """Return what `load_state_dict` needs in another process."""
         return {"scale": self.scale} | {
             name: part.state_dict() for name, part in self._parts().items()
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Restore a saved state.
-
-        Parameters
-        ----------
-        state : dict
-            Result of `state_dict`.
-        """
+        """Restore a saved state."""
         self.scale = state["scale"]
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
@@ -216,19 +170,7 @@ class PolicyAscent:
     def weight_gradient(self, reward: Tensor, draw: RelaxedDraw, generator: Generator) -> Tensor:
         """Estimate the gradient of the mean reward in w by RELAX, and train the control variate.
 
-        Parameters
-        ----------
-        reward : Tensor
-            Reward of each window, shape (n_windows,).
-        draw : RelaxedDraw
-            What was drawn for the windows.
-        generator : torch.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        Tensor
-            Of the shape of the weights.
+        ``reward`` is (n_windows,); the gradient has the shape of w.
         """
         choices = self.policy.choices(draw)
         first, unit = self._units(draw)

@@ -38,43 +38,19 @@ MAGNITUDES: Choice = PROBABILITIES[1:]
 
 @dataclass(frozen=True)
 class PolicySpace:
-    """The policies that a search chooses from, with p and µ in steps.
+    """The policies that a search chooses from, with p and µ in steps."""
 
-    Parameters
-    ----------
-    n_operations : int
-        Number N_O of operations.
-    n_subpolicies : int
-        Number L of subpolicies.
-    n_stages : int
-        Number K of stages of a subpolicy.
-    n_classes : int
-        Number of classes that have a policy of their own; 1 if one policy is for all.
-    n_probabilities : int
-        Number N_p of values of p.
-    n_magnitudes : int
-        Number N_µ of values of µ.
-    """
-
-    n_operations: int
-    n_subpolicies: int = 5
-    n_stages: int = 2
-    n_classes: int = 1
-    n_probabilities: int = 10
-    n_magnitudes: int = 10
+    n_operations: int  # N_O
+    n_subpolicies: int = 5  # L
+    n_stages: int = 2  # K
+    n_classes: int = 1  # that have a policy of their own
+    n_probabilities: int = 10  # N_p
+    n_magnitudes: int = 10  # N_µ
 
     def size(self) -> int:
-        """Count the policies.
-
-        Returns
-        -------
-        int
-            (N_p · N_µ · N_O)^(L · K · classes), exactly.
-        """
+        """Count the policies: (N_p · N_µ · N_O)^(L · K · classes), exactly."""
         per_stage = self.n_probabilities * self.n_magnitudes * self.n_operations
-        n_stages: int = self.n_subpolicies * self.n_stages * self.n_classes
-        size: int = per_stage**n_stages
-        return size
+        return int(per_stage ** (self.n_subpolicies * self.n_stages * self.n_classes))
 
     @property
     def log10_size(self) -> float:
