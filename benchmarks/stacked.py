@@ -17,7 +17,7 @@ from rich.table import Table
 
 import cadda
 from cadda.models.networks import LeNet1
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import tensor_problem
 from cadda.training import TrainingSettings, train
 from cadda.training.batched import train_stacked
 

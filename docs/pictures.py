@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
-from cadda.api.pool import operation_pool
+from cadda.api.prepare import operation_pool
 from cadda.api.screen import screen
 from cadda.cli.display import MAGNITUDES, save_operations_picture
 from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window

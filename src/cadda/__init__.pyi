@@ -2,7 +2,7 @@
 from ._version import __version__ as __version__
 from .api.fit import evaluate as evaluate
 from .api.fit import fit as fit
-from .api.pool import operation_pool as operation_pool
+from .api.prepare import operation_pool as operation_pool
 from .api.result import SearchResult as SearchResult
 from .api.screen import screen as screen
 from .api.search import search as search

@@ -11,10 +11,9 @@ import torch
 from torch import nn
 
 from cadda import Policy, PolicySpec, operation_pool
-from cadda.api.evaluate import evaluate_run
 from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import pick_device
-from cadda.api.training_run import run_training
+from cadda.api.run import evaluate_run, run_training
 from cadda.data.windows import Windows
 from cadda.exceptions import CaddaError, LeakError, ModelError, RunError, TrainingError
 from cadda.models.serialization import load_model

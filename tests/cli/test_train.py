@@ -13,8 +13,7 @@ import pytest
 from commands import CADDA, run
 
 from cadda import Windows, fit, read_windows, simulate_sleep
-from cadda.runs.config import DataSource, Split, TrainingConfig
-from cadda.runs.folder import RunFolder
+from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
 from cadda.training import TrainingSettings
 
 QUICK = ["--model", "shallow", "--batch-size", "32", "--seed", "1"]

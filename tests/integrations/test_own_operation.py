@@ -12,7 +12,7 @@ import torch
 from torch import Generator, Tensor
 
 import cadda
-from cadda.api.search_run import run_search
+from cadda.api.run import run_search
 from cadda.exceptions import PolicyFileError
 from cadda.operations import uniform
 from cadda.runs.report import write_report

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import tensor_problem
 
 CLASSES = ("a", "b", "c")
 POLICY_LR = 0.01

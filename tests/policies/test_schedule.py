@@ -18,7 +18,7 @@ from cadda.policies.schedule import (
     build_policy,
     load_policy,
 )
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import tensor_problem
 from cadda.training import TrainingSettings, train
 
 SPECS = [PolicySpec.from_text(f"sign_flip p={p}") for p in (0.0, 1.0)]

@@ -12,8 +12,7 @@ import torch
 from playwright.sync_api import Browser, sync_playwright
 
 from cadda import PolicySpec, Windows
-from cadda.api.search_run import run_search
-from cadda.api.training_run import run_training
+from cadda.api.run import run_search, run_training
 from cadda.runs.report import write_report
 from cadda.runs.sessions import recorded_session
 from cadda.training import TrainingSettings

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from cadda import PolicySpec, Windows, simulate_sleep
-from cadda.api import pool, prepare
-from cadda.api.search_run import run_search
-from cadda.api.training_run import run_training
+from cadda.api import prepare
+from cadda.api.run import run_search, run_training
 from cadda.training import Samples, TrainingSettings
 
 SETTINGS = TrainingSettings(max_epochs=1)
@@ -63,7 +62,7 @@ def test_training_run(
     tmp_path: Path,
 ) -> None:
     policy = None if text is None else PolicySpec.from_text(text)
-    pools, models = count(pool, "eeg_pool"), count(prepare, "make_model")
+    pools, models = count(prepare, "eeg_pool"), count(prepare, "make_model")
     run_training(
         windows, tmp_path, settings=SETTINGS, model="shallow", policy=policy, device="cpu"
     )
@@ -78,7 +77,7 @@ def test_search_run(
     digests: list[Samples],
     tmp_path: Path,
 ) -> None:
-    pools = count(pool, "eeg_pool")
+    pools = count(prepare, "eeg_pool")
     run_search(
         windows,
         tmp_path,

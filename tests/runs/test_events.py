@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cadda import Windows, simulate_sleep
-from cadda.api.training_run import run_training
+from cadda.api.run import run_training
 from cadda.exceptions import RunError
 from cadda.runs.events import EventLog
 from cadda.runs.report import write_report

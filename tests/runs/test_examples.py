@@ -8,7 +8,7 @@ import torch
 
 from cadda import PolicySpec, Windows, image_pool, operation_pool
 from cadda.reporting.records import Examples
-from cadda.runs.examples import make_examples
+from cadda.runs.records import make_examples
 
 MONTAGE = ["Fp1", "F3", "C3..", "Cz", "EEG C4", "F4", "O1", "O2"]
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cadda.runs.config import DataSource, Split, TrainingConfig
-from cadda.runs.folder import RunFolder
+from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
 from cadda.runs.sessions import recorded_session
 from cadda.searchers.events import SearchStart
 from cadda.training import TrainingSettings

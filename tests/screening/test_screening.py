@@ -18,8 +18,7 @@ from cadda.screening.design import ScreeningProgress, ScreeningSettings, split_i
 from cadda.screening.rewards import collect_trials, label_rewards
 from cadda.screening.verdicts import Trials
 from cadda.searchers.gradient.reward import window_rewards
-from cadda.testing.planted import planted_windows
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import planted_windows, tensor_problem
 from cadda.training.problem import Problem
 
 SFREQ = 100.0

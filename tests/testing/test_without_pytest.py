@@ -10,7 +10,6 @@ import sys
 sys.modules["pytest"] = None
 import cadda.testing
 import cadda.testing.planted
-import cadda.testing.problems
 from cadda.testing import SearcherContract
 assert cadda.testing.planted.planted_windows(8, varied=True).n_classes == 4
 """

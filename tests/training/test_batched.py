@@ -15,7 +15,7 @@ from cadda.models.networks import LeNet1
 from cadda.operations.pool import image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.spec.model import PolicySpec
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import tensor_problem
 from cadda.training import Fitted, Problem, TrainingSettings, train
 from cadda.training.batched import can_stack, train_stacked
 

@@ -14,7 +14,7 @@ from torch import nn
 from cadda import Operation, OperationPool, Policy, PolicySpec, StagedPolicy, operation_pool
 from cadda.exceptions import ModelError, TrainingError
 from cadda.policies.schedule import PolicySchedule, ScheduledPolicy, Segment
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import tensor_problem
 from cadda.training import EpochEnd, Problem, TrainingEnd, TrainingSettings, train
 from cadda.training.augmenter import Augmenter
 

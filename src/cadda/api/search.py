@@ -19,9 +19,8 @@ from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import Provenance
 from cadda.reporting.records import Reading
-from cadda.runs.config import DataSource, SearchConfig, Split
 from cadda.runs.events import EventLog, RunEvent
-from cadda.runs.folder import RunFolder
+from cadda.runs.folder import DataSource, RunFolder, SearchConfig, Split
 from cadda.searchers.events import SearchStart
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.methods import find_method

@@ -102,7 +102,7 @@ def save_operations_picture(path: Path) -> Path:
     """Draw every operation on the built-in signal; return the absolute path of the picture."""
     import torch
 
-    from cadda.api.pool import operation_pool
+    from cadda.api.prepare import operation_pool
     from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
     from cadda.reporting.figures import plot_operations
 

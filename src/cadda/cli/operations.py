@@ -57,7 +57,7 @@ def _left_out(channels: str | None) -> dict[str, str]:
     names = parse_names(channels)
     if names is None:
         return {}
-    from cadda.api.pool import operation_pool
+    from cadda.api.prepare import operation_pool
 
     # Which operations apply does not depend on the sampling rate.
     return operation_pool(sfreq=100.0, ch_names=names).left_out

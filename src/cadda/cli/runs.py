@@ -35,7 +35,7 @@ def evaluate(
 
     Example: cadda evaluate run other-epo.fif.gz
     """
-    from cadda.api.evaluate import evaluate_run
+    from cadda.api.run import evaluate_run
     from cadda.cli.display import print_scores
 
     windows = read_options.read(data)

@@ -14,7 +14,7 @@ from cadda.cli.commands import command_line, name_options
 from cadda.searchers import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from cadda.api.search_run import SearchRun
+    from cadda.api.run import SearchRun
 
 __all__ = ["demo", "search"]
 
@@ -78,7 +78,7 @@ def search(
 
     Example: cadda search night-epo.fif.gz --method cadda --out run
     """
-    from cadda.api.search_run import run_search
+    from cadda.api.run import run_search
     from cadda.runs.report import write_report
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, tee
@@ -147,7 +147,7 @@ def demo(
 
     Example: cadda demo --out demo
     """
-    from cadda.api.search_run import run_search
+    from cadda.api.run import run_search
     from cadda.cli.display import save_operations_picture
     from cadda.data.simulation.nights import simulate_sleep
     from cadda.reporting.records import Reading

@@ -53,7 +53,7 @@ def train(
 
     Example: cadda train night-epo.fif.gz --policy policy.json --out run
     """
-    from cadda.api.training_run import run_training
+    from cadda.api.run import run_training
     from cadda.cli.display import count_test_subjects, print_scores
     from cadda.policies.schedule import load_policy
     from cadda.runs.sessions import recorded_session

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_estimate
-from cadda.api.pool import operation_pool
+from cadda.api.prepare import operation_pool
 from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy

@@ -26,7 +26,7 @@ from cadda.experiments.study import (
     StudyJob,
     make_config,
 )
-from cadda.runs.config import versions
+from cadda.runs.folder import versions
 from cadda.searchers.trials.protocol import one_thread
 
 if TYPE_CHECKING:

@@ -1,89 +1,131 @@
-"""The folder of a run, and the names of all files in it."""
+"""The folder of a run: the names of all files in it, and its configuration."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import JsonValue
+import torch
+from pydantic import Discriminator, JsonValue, TypeAdapter
 
-from cadda._internal.files import make_folder
+from cadda._internal.files import JsonRecord, make_folder
+from cadda._internal.jsonlines import JsonObject
 from cadda._internal.text import short_reason
+from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
-from cadda.runs.config import RunConfig, differences, load_config
-from cadda.searchers.retraining import SearchFiles
+from cadda.reporting.records import Reading, Versions
+from cadda.searchers.retraining import SearchBudget, SearchFiles
 from cadda.training import Samples
+from cadda.training.settings import TrainingSettings
 
-__all__ = ["RunFolder", "digest_of"]
+__all__ = [
+    "DataSource",
+    "RunConfig",
+    "RunFolder",
+    "SearchConfig",
+    "Split",
+    "TrainingConfig",
+    "digest_of",
+    "versions",
+]
+
+
+def versions() -> Versions:
+    """Return the versions of this process."""
+    return Versions(
+        cadda=__version__,
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        machine=platform.platform(),
+    )
 
 
 @dataclass(frozen=True)
+class Split:
+    """The subjects of each part."""
+
+    train: tuple[str, ...]
+    valid: tuple[str, ...]
+    test: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where windows come from, and SHA-256 of each part; empty for no test windows."""
+
+    name: str | None
+    train: str
+    valid: str
+    test: str = ""
+
+
+@dataclass(frozen=True)
+class TrainingConfig(JsonRecord):
+    """The arguments of a training run."""
+
+    model: str
+    training: TrainingSettings
+    policy: JsonObject | None
+    reading: Reading | None
+    data: DataSource
+    split: Split
+    versions: Versions = field(default_factory=versions)
+    kind: Literal["training"] = "training"
+
+
+@dataclass(frozen=True)
+class SearchConfig(JsonRecord):
+    """The arguments of a search."""
+
+    method: str
+    classwise: bool
+    model: str
+    operations: tuple[str, ...]
+    seed: int
+    settings: JsonObject  # each method has its own
+    budget: SearchBudget
+    reading: Reading | None
+    data: DataSource
+    split: Split
+    versions: Versions = field(default_factory=versions)
+    kind: Literal["search"] = "search"
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Settings of the models that are trained from scratch."""
+        return self.budget.training
+
+
+RunConfig: TypeAlias = TrainingConfig | SearchConfig
+
+_CONFIG: TypeAdapter[RunConfig] = TypeAdapter(Annotated[RunConfig, Discriminator("kind")])
+
+
 class RunFolder:
     """The folder of a training run or of a search."""
 
-    folder: Path
-
-    @property
-    def config(self) -> Path:
-        """A `RunConfig`."""
-        return self.folder / "config.json"
-
-    @property
-    def data(self) -> Path:
-        """`DataFacts`."""
-        return self.folder / "data.json"
-
-    @property
-    def policy(self) -> Path:
-        """The policy of the run, or the last one of its schedule."""
-        return self.folder / "policy.json"
-
-    @property
-    def schedule(self) -> Path:
-        """The schedule that a search has found."""
-        return self.folder / "schedule.json"
-
-    @property
-    def model(self) -> Path:
-        """The trained model."""
-        return self.folder / "model.safetensors"
-
-    @property
-    def events(self) -> Path:
-        """An `EventLog`."""
-        return self.folder / "events.jsonl"
-
-    @property
-    def scores(self) -> Path:
-        """`RunScores` on the test subjects."""
-        return self.folder / "scores.json"
-
-    @property
-    def predictions(self) -> Path:
-        """`Predictions` for the test windows."""
-        return self.folder / "predictions.npz"
-
-    @property
-    def examples(self) -> Path:
-        """`Examples` of what the policy does to training windows."""
-        return self.folder / "examples.npz"
-
-    @property
-    def sessions(self) -> Path:
-        """`Session` by session, the commands that worked on the run."""
-        return self.folder / "sessions.json"
-
-    @property
-    def report(self) -> Path:
-        """The report."""
-        return self.folder / "report.html"
-
-    @property
-    def checkpoint(self) -> Path:
-        """State from which the run is resumed."""
-        return self.folder / "checkpoint.pt"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config = folder / "config.json"  # a `RunConfig`
+        self.data = folder / "data.json"  # `DataFacts`
+        self.policy = folder / "policy.json"  # of the run, or the last one of its schedule
+        self.schedule = folder / "schedule.json"  # that a search has found
+        self.model = folder / "model.safetensors"
+        self.events = folder / "events.jsonl"  # an `EventLog`
+        self.scores = folder / "scores.json"  # `RunScores` on the test subjects
+        self.predictions = folder / "predictions.npz"  # `Predictions` for the test windows
+        self.examples = folder / "examples.npz"  # `Examples` of what the policy does
+        self.sessions = folder / "sessions.json"  # a `Session` for each command that worked on it
+        self.report = folder / "report.html"
+        self.operations_figure = folder / "figures" / "operations.png"
+        self.evolution_figure = folder / "figures" / "evolution.png"
+        # State of an unfinished training run or search.
+        self.checkpoint = folder / "checkpoint.pt"
 
     @property
     def search_files(self) -> SearchFiles:
@@ -95,16 +137,6 @@ class RunFolder:
             folds=self.folder / "folds.pt",
             population=self.folder / "population.pt",
         )
-
-    @property
-    def operations_figure(self) -> Path:
-        """How often the policy uses each operation."""
-        return self.folder / "figures" / "operations.png"
-
-    @property
-    def evolution_figure(self) -> Path:
-        """How the policy changed during the search."""
-        return self.folder / "figures" / "evolution.png"
 
     def begin(self, config: RunConfig) -> None:
         """Start a run, or continue it if it was started with the same configuration."""
@@ -119,7 +151,7 @@ class RunFolder:
     def read_config(self) -> RunConfig:
         """Read the configuration."""
         try:
-            return load_config(self.config)
+            return _CONFIG.validate_json(self.config.read_bytes())
         except FileNotFoundError as error:
             raise RunError(
                 f"{self.folder} is not the folder of a training run or a search: it has no "
@@ -138,12 +170,31 @@ class RunFolder:
                 f"{self.folder} contains a {before.kind}, not a {config.kind}; choose another "
                 "folder."
             )
-        for name, old, new in differences(before, config):
+        for name, old, new in _differences(before, config):
             raise RunError(
                 f"{self.folder} contains a {config.kind} with another `{name}`: {_short(old)}, "
                 f"now {_short(new)}; choose another folder, or use the same arguments to resume "
                 "it."
             )
+
+
+def _differences(
+    before: RunConfig, after: RunConfig
+) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    """Yield the dotted name and both values of each field that differs, but for versions."""
+    old, new = ({**json.loads(config.to_json()), "versions": None} for config in (before, after))
+    yield from _changes(old, new)
+
+
+def _changes(
+    before: Mapping[str, JsonValue], after: Mapping[str, JsonValue], path: str = ""
+) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    for key in dict.fromkeys([*after, *before]):
+        old, new = before.get(key), after.get(key)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from _changes(old, new, f"{path}{key}.")
+        elif old != new:
+            yield f"{path}{key}", old, new
 
 
 def _short(value: JsonValue) -> str:

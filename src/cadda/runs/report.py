@@ -25,9 +25,8 @@ from cadda.reporting.records import (
     RunRecord,
     SearchFacts,
 )
-from cadda.runs.config import RunConfig, SearchConfig
 from cadda.runs.events import EventLog, RunEvent, search_curves
-from cadda.runs.folder import RunFolder
+from cadda.runs.folder import RunConfig, RunFolder, SearchConfig
 from cadda.runs.sessions import load_sessions
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
 from cadda.training.progress import EpochEnd

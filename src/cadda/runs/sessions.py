@@ -18,9 +18,8 @@ from pydantic import TypeAdapter
 
 from cadda._internal.files import write_text_atomically
 from cadda.reporting.records import Machine, Session
-from cadda.runs.config import versions
 from cadda.runs.events import RunEvent
-from cadda.runs.folder import RunFolder
+from cadda.runs.folder import RunFolder, versions
 from cadda.searchers.events import SearchEpoch, SearchStart
 
 __all__ = ["SessionRecorder", "load_sessions", "recorded_session"]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from cadda.api.pool import operation_pool
+from cadda.api.prepare import operation_pool
 from cadda.api.search import SearchResult, search
 from cadda.policies.policy import Policy
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart, TrialEnd

@@ -20,7 +20,7 @@ from cadda.exceptions import TrainingError
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
 from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import tensor_problem
 from cadda.training.problem import Problem
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])

@@ -21,7 +21,7 @@ from cadda.searchers.gradient.faster_autoaugment import (
     gradient_penalty,
     partners,
 )
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import tensor_problem
 from cadda.training.problem import Problem
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])

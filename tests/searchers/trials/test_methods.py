@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from cadda.api.pool import operation_pool
+from cadda.api.prepare import operation_pool
 from cadda.compute import SerialEngine
 from cadda.operations.pool import image_pool
 from cadda.policies.spec.model import PolicySpec
@@ -22,8 +22,7 @@ from cadda.searchers.trials.encoding import PolicyEncoding
 from cadda.searchers.trials.optuna_search import StudySearch, make_folds
 from cadda.searchers.trials.population import PopulationSearch
 from cadda.searchers.trials.protocol import HeldOutEvaluator, Outcome, Proposal, TrialSearch
-from cadda.testing.planted import CLASS_NAMES, planted_windows
-from cadda.testing.problems import tensor_problem
+from cadda.testing.planted import CLASS_NAMES, planted_windows, tensor_problem
 from cadda.training import TrainingSettings
 from cadda.training.problem import Problem
 

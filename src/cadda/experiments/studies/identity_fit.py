@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from cadda._internal.random import Seeds, uniform
-from cadda.api.pool import operation_pool
+from cadda.api.prepare import operation_pool
 from cadda.data.windows import Windows
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.study import (

@@ -1,0 +1,176 @@
+"""Training runs and searches in a folder, and scores of their models on other subjects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cadda.api.fit import evaluate
+from cadda.api.prepare import Device, check_fits, make_problem, operation_pool, prepare_training
+from cadda.api.search import N_EPOCHS, SearchResult, search_problem
+from cadda.data.windows import Windows
+from cadda.exceptions import LeakError, RunError
+from cadda.models.registry import ModelSource
+from cadda.models.serialization import load_model
+from cadda.operations.pool import OperationPool
+from cadda.policies.schedule import PolicySchedule
+from cadda.policies.spec.model import PolicySpec
+from cadda.reporting.records import Reading
+from cadda.runs.events import EventLog
+from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
+from cadda.runs.records import RunScores, WindowSplit, write_run_records
+from cadda.tracking import tee
+from cadda.training import Fitted, Scores, TrainingEnd, TrainingEvent, TrainingSettings
+
+__all__ = ["SearchRun", "TrainingRun", "evaluate_run", "run_search", "run_training"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRun:
+    """A finished training run."""
+
+    fitted: Fitted
+    scores: RunScores
+
+
+def run_training(
+    windows: Windows,
+    folder: Path,
+    *,
+    settings: TrainingSettings,
+    model: str = "chambon2018",
+    policy: PolicySpec | PolicySchedule | None = None,
+    valid: float = 0.2,
+    test: float = 0.2,
+    device: Device = "auto",
+    data: str | None = None,
+    reading: Reading | None = None,
+    on_event: Callable[[TrainingEvent], None] | None = None,
+) -> TrainingRun:
+    """Split windows by subject, train, test and write all results to a folder.
+
+    A run that was interrupted is resumed. `data` and `reading` are for the record only.
+    """
+    split = WindowSplit.make(windows, valid=valid, test=test, seed=settings.seed)
+    # Wrong arguments raise here, before there is a folder.
+    trainer = prepare_training(
+        split.train, split.valid, settings, model=model, policy=policy, device=device
+    )
+    run = RunFolder(folder)
+    problem = trainer.problem
+    run.begin(
+        TrainingConfig(
+            data=DataSource(data, problem.train.digest, problem.valid.digest, split.test_digest),
+            reading=reading,
+            model=problem.description.model,
+            training=settings,
+            policy=None if policy is None else json.loads(policy.to_json()),
+            split=Split(
+                tuple(split.train.subjects),
+                tuple(split.valid.subjects),
+                tuple(split.test.subjects),
+            ),
+        )
+    )
+    if policy is not None:
+        policy.save(run.policy)
+    events = EventLog(run.events)
+    fitted = trainer.run(
+        on_event=events if on_event is None else tee(events, on_event), checkpoint=run.checkpoint
+    )
+    # After a kill, the file may lack an epoch that the checkpoint has, or have only half of it.
+    end = TrainingEnd(len(fitted.history), fitted.best_epoch, fitted.stopped_early)
+    events.rewrite([*fitted.history, end])
+    fitted.save(run.model)
+    last = policy.last if isinstance(policy, PolicySchedule) else policy
+    # The pool of a problem checks the unit of the windows, which only a policy depends on.
+    pool = operation_pool(split.train) if last is None else problem.pool
+    scores = write_run_records(run, split, problem, pool, last, fitted.model)
+    return TrainingRun(fitted, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchRun:
+    """A finished search, with scores of the models trained with and without the policy."""
+
+    result: SearchResult
+    scores: RunScores
+
+
+def run_search(
+    windows: Windows,
+    folder: Path,
+    *,
+    valid: float = 0.2,
+    test: float = 0.2,
+    seed: int = 0,
+    budget: int = N_EPOCHS,
+    retrain_every: int | None = None,
+    baseline: bool = True,
+    model: ModelSource = "chambon2018",
+    operations: Sequence[str] | OperationPool | None = None,
+    device: Device = "auto",
+    **arguments: Any,  # further arguments of `cadda.search`
+) -> SearchRun:
+    """Split windows by subject, search, train with and without the policy, and test both.
+
+    Neither search nor training uses the test subjects. All results are written to a folder.
+    """
+    split = WindowSplit.make(windows, valid=valid, test=test, seed=seed)
+    problem = make_problem(
+        split.train, split.valid, model=model, operations=operations, device=device
+    )
+    result = search_problem(
+        problem,
+        run_dir=folder,
+        seed=seed,
+        budget=budget,
+        retrain_every=retrain_every or budget,
+        baseline=baseline,
+        **arguments,
+    )
+    if result.fitted is None:
+        raise RunError(f"{folder} contains an unfinished search; resume it with `resume=True`.")
+    scores = write_run_records(
+        RunFolder(folder),
+        split,
+        problem,
+        problem.pool,
+        result.policy,
+        result.fitted.model,
+        None if result.baseline is None else result.baseline.model,
+    )
+    return SearchRun(result, scores)
+
+
+def evaluate_run(
+    folder: Path,
+    windows: Windows,
+    *,
+    skip_seen: bool = False,
+    different_subjects: bool = False,
+) -> tuple[Scores, int]:
+    """Return the scores of the model of a run, and the number of subjects.
+
+    Subjects with the names of those of training or validation raise an error; `skip_seen` leaves
+    them out, `different_subjects` declares them to be other people, as in another data set.
+    """
+    run = RunFolder(folder)
+    split = run.read_config().split
+    model, description = load_model(run.model)
+    check_fits(description, windows)
+    used = set() if different_subjects else {*split.train, *split.valid}
+    seen = used & set(windows.subjects)
+    if seen and not skip_seen:
+        raise LeakError(
+            f"{len(seen)} subjects have the names of subjects that were used to train this model, "
+            f"such as {min(seen)!r}; skip them with `skip_seen=True`, or pass "
+            "`different_subjects=True` if they are other people of another data set."
+        )
+    unseen = [subject for subject in windows.subjects if subject not in seen]
+    if not unseen:
+        raise LeakError("no unseen subjects to test on: all were used to train this model.")
+    return evaluate(model, windows.of_subjects(unseen)), len(unseen)
