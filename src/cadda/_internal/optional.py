@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import packages_distributions, version
+from typing import Any
 
-__all__ = ["Probe", "probe"]
+from cadda.exceptions import CaddaError
+
+__all__ = ["Probe", "import_optional", "probe"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,17 @@ def probe(name: str) -> Probe:
     # What is imported as sklearn is installed as scikit-learn.
     distributions = _distributions().get(name, [name])
     return Probe(name, version(distributions[0]), None)
+
+
+def import_optional(name: str, purpose: str, extra: str) -> Any:
+    """Import a package that an extra of cadda installs, or raise with the reason."""
+    problem = probe(name).problem
+    if problem is not None:
+        raise CaddaError(
+            f"{purpose} needs the package {name}, which cannot be imported ({problem}); "
+            f"try: pip install 'cadda[{extra}]'."
+        )
+    return importlib.import_module(name)
 
 
 @cache

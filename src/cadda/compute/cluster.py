@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from importlib import import_module
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from cadda._internal.optional import probe
+from cadda._internal.optional import import_optional
 from cadda.compute.base import Engine
 from cadda.compute.processes import ATTEMPTS
 from cadda.compute.worker import run_alone
@@ -30,13 +29,7 @@ class _Task(NamedTuple):
 
 def open_dask(where: str) -> DaskEngine:
     """Connect to a scheduler, or start one here."""
-    problem = probe("distributed").problem
-    if problem is not None:
-        raise CaddaError(
-            f"`engine` 'dask:…' needs Dask, but it cannot be imported ({problem}); "
-            "try: pip install 'cadda[dask]'."
-        )
-    distributed: Any = import_module("distributed")
+    distributed = import_optional("distributed", "`engine` 'dask:…'", "dask")
     if where.startswith("local:"):
         cluster = distributed.LocalCluster(
             n_workers=int(where.removeprefix("local:")),

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 import torch
 from torch import nn
 
+from cadda._internal.optional import import_optional
 from cadda._internal.text import did_you_mean
 from cadda.exceptions import ModelError
 from cadda.models.networks import Chambon2018, LeNet1, Shallow
@@ -63,14 +64,8 @@ def _braindecode_model(
     name: str, n_channels: int, n_times: int, n_classes: int, sfreq: float
 ) -> nn.Module:
     """Make one of braindecode's models; their arguments differ between versions."""
-    try:
-        models = importlib.import_module("braindecode.models")
-    # A broken binary raises OSError or worse, not ImportError.
-    except Exception as error:
-        raise ValueError(
-            f"`model` 'braindecode:{name}' needs braindecode, but importing it failed with "
-            f"{type(error).__name__}: {error}; try: pip install braindecode."
-        ) from error
+    import_optional("braindecode", f"`model` 'braindecode:{name}'", "braindecode")
+    models = importlib.import_module("braindecode.models")
     kind: Any = getattr(models, name, None)
     if not inspect.isclass(kind):
         known = [key for key in vars(models) if key[0].isupper()]

@@ -16,8 +16,8 @@ from cadda._internal.validation import Count, validated_dataclass
 from cadda.exceptions import PolicyFileError
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
-from cadda.policies.spec.json import check_known, readable_json
 from cadda.policies.spec.model import PolicySpec, check_not_empty
+from cadda.policies.spec.text import check_known, readable_json
 
 __all__ = ["PolicySchedule", "ScheduledPolicy", "Segment", "build_policy", "load_policy"]
 

@@ -32,12 +32,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from cadda.data.checks import Quality
 from cadda.exceptions import DataError
 
 __all__ = [
-    "READ_ERRORS",
     "CacheEntry",
     "CachedRecording",
     "Entry",
@@ -51,6 +51,7 @@ __all__ = [
     "draft_prefix",
     "hash_file",
     "is_current",
+    "is_whole",
     "load_entry",
     "read_entry",
     "remove_abandoned",
@@ -108,7 +109,6 @@ class CachedRecording:
 class Entry:
     """The content of an entry; the array ``x`` is memory-mapped, copy on write."""
 
-    kind: Kind
     recordings: tuple[CachedRecording, ...]
     arrays: dict[str, NDArray[Any]]
 
@@ -197,7 +197,7 @@ def read_entry(folder: Path) -> Entry:
         arrays[name] = np.load(_file(folder, name), mmap_mode=mode, allow_pickle=False)
         if zlib.crc32(arrays[name]) != checksum:
             raise ValueError(f"{name}.npy does not have its checksum")
-    return Entry(content.kind, content.recordings, arrays)
+    return Entry(content.recordings, arrays)
 
 
 def load_entry(key: str, *, verify: bool = False) -> Entry | None:
@@ -254,13 +254,12 @@ def clear_cache() -> list[CacheEntry]:
 
 def remove_outdated() -> list[CacheEntry]:
     """Remove damaged entries and those whose recordings have another content by now."""
-    outdated = [
-        entry
-        for entry in cache_entries()
-        if not _is_whole(entry) or not is_current(entry.recordings)
-    ]
-    for entry in outdated:
-        _remove_entry(cache_folder() / entry.key)
+    outdated = []
+    for entry in cache_entries():
+        folder = cache_folder() / entry.key
+        if not is_whole(folder) or not is_current(entry.recordings):
+            _remove_entry(folder)
+            outdated.append(entry)
     return outdated
 
 
@@ -281,9 +280,10 @@ def remove_abandoned() -> None:
             continue
 
 
-def _is_whole(entry: CacheEntry) -> bool:
+def is_whole(folder: Path) -> bool:
+    """Check that an entry is complete and undamaged."""
     try:
-        read_entry(cache_folder() / entry.key)
+        read_entry(folder)
     except READ_ERRORS:
         return False
     return True
@@ -294,12 +294,7 @@ def _read_description(folder: Path) -> _Content:
     stored = description["content"]
     if description["sha256"] != hashlib.sha256(_json(stored)).hexdigest():
         raise ValueError(f"{_DESCRIPTION} was changed")
-    recordings = []
-    for recording in stored["recordings"]:
-        quality = recording["quality"]
-        quality = Quality(**{**quality, "amplitude": tuple(quality["amplitude"])})
-        recordings.append(CachedRecording(**{**recording, "quality": quality}))
-    content = _Content(**{**stored, "recordings": tuple(recordings)})
+    content = TypeAdapter(_Content).validate_python(stored)
     for name, size in content.sizes.items():
         if _file(folder, name).stat().st_size != size:
             raise ValueError(f"{name}.npy does not have its size")

@@ -7,21 +7,22 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.text import short_reason
 from cadda.data.io.cache import (
-    READ_ERRORS,
     CachedRecording,
     Kind,
     cache_folder,
     describe_entry,
     draft_prefix,
+    is_whole,
     read_entry,
     remove_abandoned,
 )
@@ -169,15 +170,11 @@ class _Draft:
         self._file.close()
         checksums = {"x": self._checksum}
         for name, array in arrays.items():
-            with (self._folder / f"{name}.npy").open("wb") as file:
+            with self._synced(f"{name}.npy") as file:
                 np.save(file, array, allow_pickle=False)
-                file.flush()
-                os.fsync(file.fileno())
             checksums[name] = zlib.crc32(np.ascontiguousarray(array).data)
-        with (self._folder / "windows.json").open("wb") as file:
+        with self._synced("windows.json") as file:
             file.write(describe_entry(self._folder, kind, recordings, checksums))
-            file.flush()
-            os.fsync(file.fileno())
         self._rename()
         try:
             x: NDArray[np.float32] = read_entry(cache_folder() / self._key).arrays["x"]
@@ -200,15 +197,20 @@ class _Draft:
         )
         return self._file.tell()
 
+    @contextmanager
+    def _synced(self, name: str) -> Iterator[IO[bytes]]:
+        with (self._folder / name).open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+
     def _rename(self) -> None:
         target = cache_folder() / self._key
         try:
             self._folder.rename(target)
         except OSError:
             # Another process was faster, unless its entry is damaged.
-            try:
-                read_entry(target)
-            except READ_ERRORS:
+            if not is_whole(target):
                 shutil.rmtree(target, ignore_errors=True)
                 self._folder.rename(target)
         if os.name == "posix":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.files import make_folder
+from cadda._internal.optional import import_optional
 from cadda.data.io.hypnogram import STAGES, Annotation
 from cadda.data.simulation.hypnogram import WINDOW_SECONDS
 from cadda.data.simulation.nights import Night
-from cadda.exceptions import CaddaError
 
 __all__ = ["write_edf"]
 
@@ -70,7 +69,7 @@ def write_edf(nights: Iterable[Night], folder: str | os.PathLike[str]) -> list[t
     ``SC4001EC-Hypnogram.edf``, those of ``"mass"`` files such as ``01-03-0001 PSG.edf`` at 256 Hz
     and ``01-03-0001 Base.edf``, numbered in order. Return the pairs of paths.
     """
-    edfio = _import_edfio()
+    edfio = import_optional("edfio", "writing EDF files", "edf-export")
     target = make_folder(folder)
     written = []
     for count, night in enumerate(nights):
@@ -93,16 +92,6 @@ def write_edf(nights: Iterable[Night], folder: str | os.PathLike[str]) -> list[t
         edfio.Edf([], annotations=stages, **about).write(pair[1])
         written.append(pair)
     return written
-
-
-def _import_edfio() -> Any:
-    try:
-        return importlib.import_module("edfio")
-    except ImportError as error:
-        raise CaddaError(
-            f"writing EDF files needs the package edfio, which cannot be imported: {error}; "
-            "try pip install 'cadda[edf-export]'."
-        ) from error
 
 
 def _signals(edfio: Any, night: Night, style: _Style) -> list[Any]:

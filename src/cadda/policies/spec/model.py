@@ -13,9 +13,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from cadda._internal.files import write_text_atomically
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.json import load_spec, parse_json, parse_short, readable_json
 from cadda.policies.spec.summary import probability_table
-from cadda.policies.spec.text import ALL_CLASSES, format_text
+from cadda.policies.spec.text import (
+    ALL_CLASSES,
+    format_text,
+    load_spec,
+    parse_json,
+    parse_text,
+    readable_json,
+)
 
 __all__ = [
     "MAX_SUBPOLICIES",
@@ -322,7 +328,7 @@ class PolicySpec(_Data):
             The validated spec. Anything wrong raises `PolicyFileError` with one sentence that
             names the line.
         """
-        return parse_short(cls, text, known)
+        return parse_text(cls, text, known)
 
     def to_text(self) -> str:
         """Return the short form, which has no sampling rate, channels and provenance."""

@@ -1,27 +1,168 @@
-"""The short form of a policy, which people read and write."""
+"""Policies as text: policy files in JSON, and the short form that people read and write.
+
+Errors name the place, in the words of what was given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
+from cadda._internal.text import describe_error, did_you_mean, python_place, short_reason
 from cadda.exceptions import PolicyFileError
+from cadda.operations.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
 
-__all__ = ["ALL_CLASSES", "SHORT_NAMES", "ShortForm", "format_text", "parse_text"]
+__all__ = [
+    "ALL_CLASSES",
+    "check_known",
+    "format_text",
+    "load_spec",
+    "parse_json",
+    "parse_text",
+    "readable_json",
+]
+
+MAX_BYTES = 100_000_000
+LINE_WIDTH = 110
+MAX_QUOTED = 60
+
+Spec = TypeVar("Spec", bound="PolicySpec")
 
 ALL_CLASSES = "*"
 """Stands for every class in the policy of a class-agnostic spec."""
 
-SHORT_NAMES = {"probability": "p", "magnitude": "m", "weight": "w"}
+_SHORT_NAMES = {"probability": "p", "magnitude": "m", "weight": "w"}
 """What the fields of a policy file are called in the short form."""
 
-_FIELDS = {short: field for field, short in SHORT_NAMES.items()}
+_FIELDS = {short: field for field, short in _SHORT_NAMES.items()}
+
+
+def load_spec(
+    kind: type[Spec], path: str | os.PathLike[str], known: Collection[str] | None
+) -> Spec:
+    """Read a policy file."""
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+        if size > MAX_BYTES:
+            raise PolicyFileError(
+                f"{file} is too large for a policy file: it has {size / 1e6:.0f} MB, "
+                f"at most {MAX_BYTES / 1e6:.0f} MB are read."
+            )
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        _check_not_text(kind, os.fspath(path))
+        raise PolicyFileError(f"{file} cannot be read: {short_reason(error)}.") from error
+    except UnicodeDecodeError as error:
+        raise PolicyFileError(f"{file} is not a policy file: it is not text.") from error
+    try:
+        return (parse_text if file.suffix == ".txt" else parse_json)(kind, text, known)
+    except PolicyFileError as error:
+        raise PolicyFileError(f"{file}: {error}") from error.__cause__
+
+
+def parse_json(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
+    """Validate the content of a policy file."""
+    return _validated(kind, text, known, None)
+
+
+def parse_text(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
+    """Read the short form."""
+    short = _parse_short_form(text)
+    return _validated(kind, dumps(short.data), known, short)
+
+
+def readable_json(value: JsonValue, indent: str = "") -> str:
+    """Return JSON in which everything that fits on a line is on one line."""
+    flat = dumps(value, ensure_ascii=False, allow_nan=False)
+    if len(indent) + len(flat) <= LINE_WIDTH or not isinstance(value, dict | list):
+        return flat
+    inner = indent + " "
+    if isinstance(value, dict):
+        items = [
+            f"{dumps(key, ensure_ascii=False)}: {readable_json(item, inner)}"
+            for key, item in value.items()
+        ]
+    else:
+        items = [readable_json(item, inner) for item in value]
+    body = f",\n{inner}".join(items)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n{inner}{body}\n{indent}{closing}"
+
+
+def _validated(
+    kind: type[Spec], text: str, known: Collection[str] | None, short: _ShortForm | None
+) -> Spec:
+    """Validate JSON; errors name the place in the short form, if that is what was given."""
+    try:
+        spec = kind.model_validate_json(text)
+    except ValidationError as error:
+        raise PolicyFileError(_sentence(error, short)) from error
+    check_known(spec, known, (), short)
+    return spec
+
+
+def check_known(
+    spec: PolicySpec,
+    known: Collection[str] | None,
+    root: Sequence[int | str],
+    short: _ShortForm | None = None,
+) -> None:
+    """Check that all operations are cadda's or ``known``; ``root`` is the place of the spec."""
+    allowed = set(CATALOGUE) | set(known or ())
+    for name in () if known is None else spec.operation_names:
+        if name not in allowed:
+            hint = did_you_mean(name, allowed) or "; list operations of your own in `known`"
+            place = _place((*root, *_path_to(spec, name)), short)
+            raise PolicyFileError(f"{place} must be a known operation, got `{name}`{hint}.")
+
+
+def _check_not_text(kind: type[Spec], path: str) -> None:
+    """Raise `PolicyFileError` if a policy was given in place of the name of a file."""
+    try:
+        parse_text(kind, path, known=None)
+    except PolicyFileError:
+        return
+    text = repr(path) if len(path) <= MAX_QUOTED else f"{path[:MAX_QUOTED]!r} …"
+    raise PolicyFileError(
+        f"{text} must be the name of a policy file, but is a policy itself; read it with "
+        f"PolicySpec.from_text({text}), or save it as a .txt file."
+    )
+
+
+def _sentence(error: ValidationError, short: _ShortForm | None) -> str:
+    """Return what is wrong, in the words of the short form if that is what was given."""
+    text = describe_error(
+        error, noun="field of a policy file", place=lambda path: _place(path, short)
+    )
+    if short is not None:
+        for field, name in _SHORT_NAMES.items():
+            text = text.replace(f"`{field}`", f"`{name}`")
+    return f"{text}."
+
+
+def _place(path: Sequence[int | str], short: _ShortForm | None) -> str:
+    return python_place(path) if short is None else short.place(path)
+
+
+def _path_to(spec: PolicySpec, operation: str) -> Sequence[int | str]:
+    """Find where a policy first uses an operation, or declares it."""
+    for row in spec.rows:
+        for i, subpolicy in enumerate(spec.policy[row]):
+            for j, stage in enumerate(subpolicy.stages):
+                for k, entry in enumerate(stage):
+                    if entry.operation == operation:
+                        return ("policy", row, i, "stages", j, k, "operation")
+    return ("operations", operation)
 
 
 @dataclass(frozen=True)
@@ -33,7 +174,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class ShortForm:
+class _ShortForm:
     """A policy in short form, with the lines that its parts are on."""
 
     data: dict[str, JsonValue]
@@ -65,13 +206,13 @@ class ShortForm:
                 return f"line {line.number}, stage {j + 1}"
             case ["stages", int(j), int(k), *rest]:
                 entry = f"`{line.stages[j][k]}`"
-                short = SHORT_NAMES.get(str(rest[-1])) if rest else None
+                short = _SHORT_NAMES.get(str(rest[-1])) if rest else None
                 return f"line {line.number}: " + (f"`{short}` of {entry}" if short else entry)
             case _:
                 return f"line {line.number}"
 
 
-def parse_text(text: str) -> ShortForm:
+def _parse_short_form(text: str) -> _ShortForm:
     """Read the short form."""
     policy: dict[str, list[JsonValue]] = {}
     lines: dict[str, list[_Line]] = {}
@@ -104,7 +245,7 @@ def parse_text(text: str) -> ShortForm:
                 f"line {number}: `[{name}]` must be followed by a line, such as `sign_flip p=0.5`."
             )
     class_names: JsonValue = None if ALL_CLASSES in policy else list(policy)
-    return ShortForm({"policy": dict(policy), "class_names": class_names}, lines, headers)
+    return _ShortForm({"policy": dict(policy), "class_names": class_names}, lines, headers)
 
 
 def format_text(spec: PolicySpec) -> str:
