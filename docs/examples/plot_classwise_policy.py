@@ -17,7 +17,7 @@ import torch
 
 import cadda
 from cadda.reporting.figures.heatmap import plot_operation_use
-from cadda.reporting.figures.sleep import plot_sleep
+from cadda.reporting.figures.signals import plot_sleep
 
 spec = cadda.PolicySpec.from_text("""
     [W]

@@ -33,7 +33,7 @@ from .policies import StagedPolicy as StagedPolicy
 from .policies.schedule import PolicySchedule as PolicySchedule
 from .policies.schedule import Segment as Segment
 from .reporting.records import Reading as Reading
-from .reporting.screening_table import ScreeningRow as ScreeningRow
+from .reporting.records import ScreeningRow as ScreeningRow
 from .screening.result import Screening as Screening
 from .searchers.events import Retrained as Retrained
 from .searchers.events import SearchEnd as SearchEnd

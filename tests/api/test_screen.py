@@ -13,7 +13,7 @@ from torch import nn
 from cadda import Screening, Windows, screen
 from cadda.exceptions import DataError
 from cadda.reporting.figures.screening import plot_screening
-from cadda.reporting.screening_table import ScreeningRow
+from cadda.reporting.records import ScreeningRow
 
 
 def windows(n: int, who: str, *, n_subjects: int = 3) -> Windows:

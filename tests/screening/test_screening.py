@@ -12,7 +12,7 @@ from cadda import OperationPool, Screening, Windows, screen
 from cadda.operations.base import Operation
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.reporting.screening_table import ScreeningRow
+from cadda.reporting.records import ScreeningRow
 from cadda.screening.controls import destructive_controls
 from cadda.screening.design import ScreeningProgress, ScreeningSettings, split_into_parts
 from cadda.screening.rewards import collect_trials, label_rewards

@@ -15,7 +15,7 @@ from cadda.cli.commands import name_options
 from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
-    from cadda.reporting.screening_table import ScreeningRow
+    from cadda.reporting.records import ScreeningRow
     from cadda.screening.result import Screening
 
 __all__ = ["screen"]
@@ -119,7 +119,7 @@ def _print(screening: Screening) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from cadda.reporting.screening_table import REWARD_UNIT
+    from cadda.reporting.records import REWARD_UNIT
 
     console = Console(highlight=False)
     table = Table(

@@ -20,6 +20,7 @@ __all__ = [
     "Chart",
     "Line",
     "Series",
+    "Span",
     "Tick",
     "axis",
     "draw_line",

@@ -22,7 +22,7 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import summarise
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.figures.operations import most_changed_draw
+from cadda.reporting.figures.signals import most_changed_draw
 from cadda.reporting.records import DataFacts, Examples, Part, Predictions, SplitFractions
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.training import Problem, Scores, predict_logits, score

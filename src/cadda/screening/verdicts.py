@@ -24,7 +24,7 @@ from torch import Tensor
 
 from cadda._internal.statistics import holm, t_test_greater, two_way_standard_error
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.screening_table import ScreeningRow, Verdict
+from cadda.reporting.records import ScreeningRow, Verdict
 
 __all__ = ["Means", "Trials", "average", "reach_verdicts"]
 

@@ -38,7 +38,7 @@ from cadda.data.simulation.nights import (
 )
 from cadda.data.simulation.recording import draw_subject, record
 from cadda.data.windows import Windows
-from cadda.reporting.figures.sleep import plot_sleep
+from cadda.reporting.figures.signals import plot_sleep
 
 N_SUBJECTS = 6
 W, N1, N2, N3, R = range(5)

@@ -4,7 +4,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import cadda
-from cadda.reporting.figures.operations import plot_operations
+from cadda.reporting.figures.signals import plot_operations
 
 
 @pytest.mark.parametrize("n_operations", [3, 4])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cadda.reporting.charts import HEIGHT, WIDTH, Series, axis, draw_line, line_chart
-from cadda.reporting.html.hypnogram import hypnogram_of, why_no_hypnogram
+from cadda.reporting.html.pictures import hypnogram_of, why_no_hypnogram
 from cadda.reporting.records import DataFacts, Predictions, SplitFractions
 
 

@@ -10,8 +10,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
+import numpy as np
 import torch
+from matplotlib import colormaps
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from pydantic import Field
 from torch import Generator, Tensor
 
@@ -34,7 +37,7 @@ from cadda.experiments.study import (
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.relaxed.base import gate
-from cadda.reporting.figures.identity import DescentCurve, plot_descents
+from cadda.reporting.figures.panels import panel_grid
 
 __all__ = ["IdentityFitConfig", "IdentityFitStudy"]
 
@@ -48,6 +51,10 @@ N_POINTS = 100
 """Maximum number of points of a descent that are kept."""
 SECONDS_PER_VALUE = 2e-8
 """Time of a step per number in the batch."""
+
+SHADES = {"relaxation": "Blues", "straight-through": "Oranges"}
+"""Colour map of each gradient; the higher the learning rate, the darker."""
+LIGHTEST, DARKEST = 0.25, 0.95
 
 SYMBOLS = {"magnitude": "µ", "probability": "p", "both": "p, µ"}
 
@@ -180,18 +187,37 @@ class IdentityFitStudy(Study[IdentityFitConfig, IdentityFitJob, IdentityFitResul
         )
 
     def figure(self, records: Records) -> Figure:
-        panels: dict[str, list[DescentCurve]] = defaultdict(list)
+        panels: dict[str, list[Record[IdentityFitJob, IdentityFitResult]]] = defaultdict(list)
         for record in records:
-            job, result = record.job, record.result
-            if job.fitted == "both":
-                continue
-            is_probability = job.fitted == "probability"
-            symbol = "p" if is_probability else "µ, p fixed"
-            values = result.path_probability if is_probability else result.path_magnitude
-            panels[f"{job.operation.replace('_', ' ')}: {symbol}"].append(
-                DescentCurve(result.steps, values, job.gradient, job.lr)
-            )
-        return plot_descents(panels)
+            if record.job.fitted != "both":
+                symbol = "p" if record.job.fitted == "probability" else "µ, p fixed"
+                panels[f"{record.job.operation.replace('_', ' ')}: {symbol}"].append(record)
+        lrs = sorted({record.job.lr for group in panels.values() for record in group})
+        shade = dict(zip(lrs, np.linspace(LIGHTEST, DARKEST, len(lrs) + 1)[1:], strict=True))
+        figure, every = panel_grid(list(panels), "step")
+        for axes, group in zip(every, panels.values(), strict=True):
+            for record in group:
+                job, result = record.job, record.result
+                is_probability = job.fitted == "probability"
+                values = result.path_probability if is_probability else result.path_magnitude
+                colour = colormaps[SHADES[job.gradient]](shade[job.lr])
+                axes.plot(result.steps, values, color=colour, linewidth=1)
+            axes.set_ylim(0, 1)
+        figure.supylabel("p or µ, as the title says", fontsize=9)
+        _add_legend(figure, shade)
+        return figure
+
+
+def _add_legend(figure: Figure, shade: Mapping[float, float]) -> None:
+    """Explain colours, and shades in grey."""
+    lines = [
+        *(Line2D([], [], color=colormaps[name](0.8), label=kind) for kind, name in SHADES.items()),
+        *(
+            Line2D([], [], color=colormaps["Greys"](dark), label=f"learning rate {lr:g}")
+            for lr, dark in shade.items()
+        ),
+    ]
+    figure.legend(handles=lines, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
 
 
 def _ways(has_magnitude: bool) -> list[tuple[Gradient, Parameter]]:  # noqa: FBT001

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cadda.reporting.figures.operations import plot_operation, plot_operations
+from cadda.reporting.figures.signals import plot_operation, plot_operations
 
 __all__ = ["plot_operation", "plot_operations"]

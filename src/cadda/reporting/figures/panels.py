@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["empty_figure", "panel_grid"]
+__all__ = ["empty_figure", "panel_grid", "remove_frame"]
 
 
 def panel_grid(
@@ -30,12 +30,17 @@ def panel_grid(
     panels = every[: len(titles)]
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(title, fontsize=9)
-        axes.tick_params(labelsize=7)
-        axes.spines[["top", "right"]].set_visible(False)
+        remove_frame(axes)
     for axes in panels[-n_columns:]:
         axes.tick_params(labelbottom=True)
         axes.set_xlabel(xlabel, fontsize=8)
     return figure, panels
+
+
+def remove_frame(axes: Axes) -> None:
+    """Leave only two sides of the frame, with small numbers."""
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def empty_figure() -> Figure:

@@ -14,7 +14,8 @@ from matplotlib.lines import Line2D
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.heatmap import draw_heatmap
-from cadda.reporting.screening_table import REWARD_UNIT, VERDICT_RULE, ScreeningRow
+from cadda.reporting.figures.panels import remove_frame
+from cadda.reporting.records import REWARD_UNIT, VERDICT_RULE, ScreeningRow
 
 __all__ = ["plot_screening"]
 
@@ -145,8 +146,7 @@ def _draw_curve(axes: Axes, rows: Sequence[ScreeningRow]) -> None:
     axes.set_ylim(1.1 * min(low, -0.005), 1.1 * max(high, 0.005))
     axes.set_xlim(0, 1.05)
     axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    axes.tick_params(labelsize=7)
-    axes.spines[["top", "right"]].set_visible(False)
+    remove_frame(axes)
 
 
 def _magnitude(row: ScreeningRow) -> float:

@@ -8,6 +8,8 @@ from cadda._internal.statistics import Estimate
 from cadda.reporting.html.scores import ScoreRow
 
 __all__ = [
+    "HOUR",
+    "MINUTE",
     "count",
     "describe_score",
     "duration",

@@ -15,9 +15,7 @@ import jinja2
 from cadda._version import __version__
 from cadda.reporting.charts import HEIGHT, WIDTH
 from cadda.reporting.evolution import evolution_charts
-from cadda.reporting.figures.operations import N_TRIES
-from cadda.reporting.html.curves import learning_chart, progress_charts
-from cadda.reporting.html.examples import panels_of
+from cadda.reporting.figures.signals import N_TRIES
 from cadda.reporting.html.formatting import (
     count,
     describe_score,
@@ -26,12 +24,17 @@ from cadda.reporting.html.formatting import (
     percent,
     signed,
 )
-from cadda.reporting.html.hypnogram import hypnogram_of, why_no_hypnogram
+from cadda.reporting.html.pictures import (
+    hypnogram_of,
+    learning_chart,
+    panels_of,
+    progress_charts,
+    why_no_hypnogram,
+)
 from cadda.reporting.html.policy_view import view_policy
 from cadda.reporting.html.provenance import bibtex, policy_file, provenance_rows, snippet
 from cadda.reporting.html.scores import N_RESAMPLES, TestScores, score_predictions
-from cadda.reporting.html.verdict import Verdict, make_verdict
-from cadda.reporting.html.warnings import PART_NAMES, collect_warnings
+from cadda.reporting.html.verdict import PART_NAMES, Verdict, collect_warnings, make_verdict
 from cadda.reporting.records import Examples, RunRecord
 
 __all__ = ["Page", "render_report"]
