@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
@@ -40,3 +41,12 @@ def test_path_exists(path: str) -> None:
 def test_every_package_is_described() -> None:
     packages = {path.parent.name for path in (ROOT / "src" / "cadda").glob("*/__init__.py")}
     assert packages <= set(re.findall(r"`(\w+)`", TEXT))
+
+
+def test_packages_are_in_the_order_of_the_contract() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    table = TEXT[TEXT.index("| layer |") :].split("\n\n")[0].splitlines()[2:]
+    rows = [re.findall(r"`(\w+)`", row.split(" | ")[0]) for row in table]
+    assert rows == [re.findall(r"cadda\.(\w+)", layer) for layer in layers]
