@@ -22,7 +22,7 @@ lint: $(VENV)/.test
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV)/.test  ## speed, as ratios to peers and limits
+bench: $(VENV)/.test  ## speed, relative to other libraries
 	@$(BIN)/python -W ignore benchmarks/speed.py
 	@$(BIN)/python -W ignore benchmarks/training.py
 	@$(BIN)/python -W ignore benchmarks/search_cost.py
