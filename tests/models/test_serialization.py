@@ -57,5 +57,5 @@ def test_bad_files(model: nn.Module, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="not those of a model that cadda saved"):
         load_model(path)
     save_file({"a": torch.zeros(1)}, path, {"cadda-model": "{}"})
-    with pytest.raises(ModelError, match="a description that cannot be read: 'model'"):
+    with pytest.raises(ModelError, match="a description that cannot be read: `model` is missing"):
         load_model(path)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cadda._internal.optional import import_optional
 from cadda.compute.base import Engine
-from cadda.compute.processes import ATTEMPTS
-from cadda.compute.worker import run_alone
+from cadda.compute.processes import ATTEMPTS, run_alone
 from cadda.exceptions import CaddaError, WorkerError
 
 __all__ = ["DaskEngine", "open_dask"]

@@ -1,29 +1,37 @@
-"""Workers in other processes of this machine."""
+"""Workers in other processes of this machine: who starts them, and what runs in them."""
 
 from __future__ import annotations
 
 import os
+import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import Lock, Thread
 from typing import IO, Any, ParamSpec, TypeVar, cast
 
 import cloudpickle
 
 from cadda.compute.base import Engine
-from cadda.compute.worker import SharedFile, read_frame, write_frame
 from cadda.exceptions import WorkerError
 
-__all__ = ["ATTEMPTS", "ProcessEngine", "threads_per_worker"]
+__all__ = ["ATTEMPTS", "ProcessEngine", "main", "run_alone", "threads_per_worker"]
 
 ATTEMPTS = 3
 """Attempts at a task whose workers die."""
+
+LENGTH = struct.Struct("<Q")
+N_KEPT = 4
+"""Shared values that a worker keeps in memory."""
+
+_turn = Lock()
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,7 +56,7 @@ class _Worker:
     def __init__(self, n_threads: int) -> None:
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from cadda.compute.worker import main; main()"],
+            [sys.executable, "-P", "-c", "from cadda.compute.processes import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": str(n_threads)},
@@ -58,8 +66,8 @@ class _Worker:
 
     def do(self, task: bytes) -> bytes:
         """Run a task; raises `EOFError` or `OSError` if the worker dies."""
-        write_frame(self.tasks, task)
-        return read_frame(self.answers)
+        _write_frame(self.tasks, task)
+        return _read_frame(self.answers)
 
     def kill(self) -> int:
         """Kill the process, and return its exit code."""
@@ -101,7 +109,7 @@ class ProcessEngine(Engine):
         path = Path(self._folder.name) / f"{self._n_shared}.pickle"
         self._n_shared += 1
         path.write_bytes(cloudpickle.dumps(value))
-        return SharedFile(path)
+        return _SharedFile(path)
 
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         return self._threads.submit(
@@ -155,3 +163,86 @@ class ProcessEngine(Engine):
         with self._lock:
             self._workers.discard(worker)
         return worker.kill()
+
+
+class _SharedFile:
+    """A value that workers load from a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+
+@lru_cache(maxsize=N_KEPT)
+def _load(path: Path) -> Any:
+    return cloudpickle.loads(path.read_bytes())
+
+
+def _read_frame(stream: IO[bytes]) -> bytes:
+    """Read one message."""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        raise EOFError
+    (size,) = LENGTH.unpack(head)
+    body = stream.read(size)
+    if len(body) < size:
+        raise EOFError
+    return body
+
+
+def _write_frame(stream: IO[bytes], message: bytes) -> None:
+    """Write one message."""
+    stream.write(LENGTH.pack(len(message)))
+    stream.write(message)
+    stream.flush()
+
+
+def run_alone(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function while no other task runs in this process.
+
+    Dropout draws from a generator that the whole process shares: two models trained in two threads
+    would take random numbers from each other.
+    """
+    with _turn:
+        return function(*args, **kwargs)
+
+
+def main() -> None:
+    """Run tasks from standard input, one after the other, until it is closed."""
+    # The process that started this one decides when to stop.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "wb")
+    # What a user's model prints must not get between the answers.
+    os.dup2(2, 1)
+    tasks: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_receive, args=(sys.stdin.buffer, tasks), daemon=True).start()
+    while True:
+        _write_frame(answers, _answer(tasks.get()))
+
+
+def _receive(stream: IO[bytes], tasks: SimpleQueue[bytes]) -> None:
+    """Pass tasks on; a worker does not outlive the process that it works for."""
+    while True:
+        try:
+            tasks.put(_read_frame(stream))
+        except EOFError:
+            os._exit(0)
+
+
+def _answer(task: bytes) -> bytes:
+    try:
+        function, args, kwargs = cloudpickle.loads(task)
+        values = [_load(arg.path) if isinstance(arg, _SharedFile) else arg for arg in args]
+        answer: bytes = cloudpickle.dumps((True, function(*values, **kwargs)))
+        return answer
+    except Exception as error:
+        return _pickled_error(error)
+
+
+def _pickled_error(error: Exception) -> bytes:
+    """Pickle an error, or its text if it cannot be pickled and restored."""
+    try:
+        message: bytes = cloudpickle.dumps((False, error))
+        cloudpickle.loads(message)
+    except Exception:
+        message = cloudpickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+    return message

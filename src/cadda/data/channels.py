@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -86,10 +87,6 @@ def _find_channel(name: str, available: Sequence[str], where: str) -> str:
     raise DataError(f"`channels` must be in the recording, but {where} has no {name!r}; {hint}")
 
 
-def _is_identical(name: str, other: str) -> bool:
-    return name == other
-
-
 def _is_spelt_alike(name: str, other: str) -> bool:
     return _plain(name) == _plain(other)
 
@@ -104,7 +101,7 @@ def _leaves_out_the_reference(name: str, other: str) -> bool:
 
 
 _RULES: tuple[Rule, ...] = (
-    _is_identical,
+    operator.eq,
     _is_spelt_alike,
     _has_the_same_electrodes,
     _leaves_out_the_reference,

@@ -7,11 +7,13 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
 from cadda._internal.files import replace_atomically
+from cadda._internal.text import short_reason
 from cadda._version import __version__
 from cadda.exceptions import ModelError
 from cadda.models.registry import MODELS, make_model
@@ -90,7 +92,11 @@ def load_model(
         raise ModelError(f"{path} is not a complete safetensors file: {error}.") from error
     if KEY not in metadata:
         raise ModelError(f"{path} has weights, but not those of a model that cadda saved.")
-    description = _description(metadata[KEY], path)
+    try:
+        description = TypeAdapter(ModelDescription).validate_json(metadata[KEY])
+    except ValidationError as error:
+        reason = short_reason(error)
+        raise ModelError(f"{path} has a description that cannot be read: {reason}.") from error
     filled = _empty_model(description, path) if model is None else model
     try:
         filled.load_state_dict(weights)
@@ -98,21 +104,6 @@ def load_model(
         first_line = str(error).partition("\n")[2].strip().partition("\n")[0]
         raise ModelError(f"{path} does not fit the model: {first_line}") from error
     return filled.eval(), description
-
-
-def _description(text: str, path: str | os.PathLike[str]) -> ModelDescription:
-    try:
-        data = json.loads(text)
-        return ModelDescription(
-            model=str(data["model"]),
-            n_channels=int(data["n_channels"]),
-            n_times=int(data["n_times"]),
-            sfreq=float(data["sfreq"]),
-            ch_names=tuple(map(str, data["ch_names"])),
-            class_names=tuple(map(str, data["class_names"])),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} has a description that cannot be read: {error}.") from error
 
 
 def _empty_model(description: ModelDescription, path: str | os.PathLike[str]) -> nn.Module:

@@ -77,21 +77,10 @@ class PolicySchedule:
         PolicySpec
             The policy.
         """
-        return self.segments[self.segment_at(epoch)].policy
+        return self.segments[self._segment_at(epoch)].policy
 
-    def segment_at(self, epoch: int) -> int:
-        """Return the index of the segment that an epoch is in.
-
-        Parameters
-        ----------
-        epoch : int
-            Number of the epoch, from 1.
-
-        Returns
-        -------
-        int
-            Index of the segment, from 0.
-        """
+    def _segment_at(self, epoch: int) -> int:
+        """Return the index of the segment that an epoch, counted from 1, is in."""
         for index, segment in enumerate(self.segments):
             epoch -= segment.n_epochs
             if epoch <= 0:
@@ -163,7 +152,7 @@ class ScheduledPolicy:
 
     def at_epoch(self, epoch: int) -> Policy:
         """Return what augments the batches of an epoch, counted from 1."""
-        return self._policies[self.schedule.segment_at(epoch)]
+        return self._policies[self.schedule._segment_at(epoch)]
 
 
 def build_policy(

@@ -1,17 +1,11 @@
 """Preprocessed windows on disk, so that a recording is filtered once.
 
-There are two kinds of entries:
+A *recording* holds every labelled window of one file, filtered, in volts; a *selection* the
+windows that one call asked for, in one array, which is memory-mapped. Keys are made from the
+settings and the path, size and modification time of each file, so a hit reads no recording.
 
-- A *recording* holds every window of one file that has a label, filtered, in volts. Other classes,
-  another standardisation or one more recording reuse it.
-- A *selection* holds the windows that one call asked for, of all its recordings and in one array,
-  which is memory-mapped.
-
-A key is made from the path, size and modification time of each file and from the settings, so a
-hit reads no recording. The content of the files is compared on request only (`is_current`).
-
-An entry is a folder of arrays with their checksums. It is written under another name and renamed
-once it is complete, so a reader finds all of it or nothing. Entries may be deleted at any time.
+An entry is a folder of arrays with their checksums, written under another name and renamed once it
+is complete: a reader finds all of it or nothing. Entries may be deleted at any time.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.model import PolicySpec, Subpolicy
-from cadda.policies.spec.summary import mean_uses
+from cadda.policies.spec.summary import OperationUse, mean_uses
 from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = ["to_braindecode"]
@@ -60,14 +61,6 @@ TRANSFORMS = {
     "rotation_y": _rotation("Y"),
     "rotation_z": _rotation("Z"),
 }
-
-
-class Step(NamedTuple):
-    """An operation of the exported list."""
-
-    operation: str
-    probability: float
-    magnitude: float | None
 
 
 def to_braindecode(
@@ -140,32 +133,32 @@ def _exported(spec: PolicySpec) -> list[str]:
 def _row(spec: PolicySpec, row: str) -> Iterator[str]:
     """Yield the lines of the list of one class."""
     yield "[" if row == ALL_CLASSES else f"{row!r}: ["
-    steps, comment = _steps(spec.policy[row])
+    uses, comment = _uses(spec.policy[row])
     if comment:
         yield f"    # {comment}"
-    for step in steps:
-        transform = TRANSFORMS.get(step.operation)
+    for name, use in uses:
+        transform = TRANSFORMS.get(name)
         if transform is None:
-            yield f"    # {step.operation}: braindecode has no such transform"
+            yield f"    # {name}: braindecode has no such transform"
             continue
-        full = CATALOGUE[step.operation].full * (step.magnitude or 0.0)
-        arguments = ", ".join(filter(None, [f"{step.probability:g}", transform.arguments(full)]))
+        full = CATALOGUE[name].full * (use.magnitude or 0.0)
+        arguments = ", ".join(filter(None, [f"{use.probability:g}", transform.arguments(full)]))
         note = f"  # {transform.differs}" if transform.differs else ""
         yield f"    {transform.name}({arguments}),{note}"
     yield "]" if row == ALL_CLASSES else "],"
 
 
-def _steps(subpolicies: tuple[Subpolicy, ...]) -> tuple[list[Step], str]:
+def _uses(subpolicies: tuple[Subpolicy, ...]) -> tuple[list[tuple[str, OperationUse]], str]:
     """Return the operations to apply one after the other, and what is approximated."""
     if len(subpolicies) == 1 and all(len(stage) == 1 for stage in subpolicies[0].stages):
         entries = [stage[0] for stage in subpolicies[0].stages]
-        return [Step(e.operation, e.probability, e.magnitude) for e in entries], ""
-    steps = [
-        Step(name, round(use.probability, 4), use.magnitude)
+        return [(e.operation, OperationUse(e.probability, e.magnitude)) for e in entries], ""
+    uses = [
+        (name, replace(use, probability=round(use.probability, 4)))
         for name, use in mean_uses(subpolicies).items()
         if use.probability > 0
     ]
-    return steps, (
+    return uses, (
         "Approximation: the policy draws some of these; here each is applied independently, with "
         "its overall probability and mean magnitude."
     )
