@@ -148,7 +148,7 @@ def test_operations_are_averaged_over_folds():
     np.testing.assert_allclose(tables["adda"], [[0.3, 0.2]])
     assert rows == {"adda": ["all classes"]}
     assert operations == ["sign_flip", "time_mask"]
-    axes = plot_selected(tables, rows, operations).axes[0]
+    axes = plot_selected(use).axes[0]
     assert [text.get_text() for text in axes.texts] == ["30%", "20%"]
 
 

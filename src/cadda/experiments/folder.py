@@ -112,7 +112,6 @@ class StudyFolder:
         """Write a figure, titled with the names of the study and of the data if they differ."""
         from matplotlib import rc_context
 
-        check_formats(formats)
         is_same = plan.data.name.lower() == plan.study
         title = plan.study if is_same else f"{plan.study}: {plan.data.name}"
         figure.suptitle(title, fontsize=10)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.statistics import median_estimate
 from cadda.api.prepare import make_problem
-from cadda.compute import Engine, open_engine
+from cadda.compute import open_engine
 from cadda.experiments.study import Cell, JobResult, Record, ResultTable, StudyJob
 from cadda.experiments.training import (
     Fold,
@@ -25,6 +25,7 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import ALL_CLASSES
+from cadda.reporting.figures.heatmap import OperationUse
 from cadda.reporting.figures.race import RaceCurve, RacePanel
 from cadda.searchers.methods import find_method
 from cadda.searchers.retraining import AnyPolicy, SearchBudget
@@ -35,7 +36,6 @@ __all__ = [
     "NO_SEARCH",
     "Checkpoints",
     "MethodVariant",
-    "OperationUse",
     "RaceJob",
     "RacePoint",
     "RaceResult",
@@ -148,10 +148,18 @@ def race(
     operations: Sequence[str] | OperationPool | None,
 ) -> RaceResult:
     """Search, and at each checkpoint train from scratch with the policy and test it."""
+    method = find_method(variant.method)
+    settings = method.resolve_settings(variant.settings, seed=fold.seed)
+    problem = make_problem(
+        fold.train, fold.valid, model=config.model, operations=operations, device="auto"
+    )
+    n_epochs = UNLIMITED if checkpoints.unit == "seconds" else round(checkpoints.stops[-1])
+    budget = SearchBudget(n_epochs, training=training_settings(config, fold))
     points: list[RacePoint] = []
     policies: list[AnyPolicy] = []
     with open_engine("serial") as engine:
-        runner = _make_runner(variant, config, fold, checkpoints, operations, engine)
+        context = SearchContext(budget, engine, classwise=variant.classwise)
+        runner = method.make_runner(problem, settings, context)
         for seconds in checkpoints.run_until(runner):
             policy = runner.best_policy()
             if policy in policies:
@@ -178,27 +186,6 @@ def baseline_result(config: TrainingConfig, fold: Fold) -> RaceResult:
 def _point(scores: TrainingScores, seconds: float, number: int) -> RacePoint:
     values = scores.model_dump() | {"seconds": round(seconds, 2), "number": number}
     return RacePoint.model_validate(values)
-
-
-def _make_runner(
-    variant: MethodVariant,
-    config: TrainingConfig,
-    fold: Fold,
-    checkpoints: Checkpoints,
-    operations: Sequence[str] | OperationPool | None,
-    engine: Engine,
-) -> SearchRunner:
-    method = find_method(variant.method)
-    problem = make_problem(
-        fold.train, fold.valid, model=config.model, operations=operations, device="auto"
-    )
-    n_epochs = UNLIMITED if checkpoints.unit == "seconds" else round(checkpoints.stops[-1])
-    budget = SearchBudget(n_epochs, training=training_settings(config, fold))
-    return method.make_runner(
-        problem,
-        method.resolve_settings(variant.settings, seed=fold.seed),
-        SearchContext(budget, engine, classwise=variant.classwise),
-    )
 
 
 def best_so_far(points: Sequence[RacePoint], metric: str) -> RaceCurve:
@@ -272,16 +259,6 @@ def _median_cells(values: Sequence[float]) -> tuple[float, str | None]:
     return estimate.value, interval
 
 
-@dataclass(frozen=True)
-class OperationUse:
-    """Probabilities of applying operations by method, each of shape (n_rows, n_operations)."""
-
-    tables: Mapping[str, Numbers]
-    rows: Mapping[str, Sequence[str]]
-    """Names of the rows by method: classes, or "all classes"."""
-    operations: Sequence[str]
-
-
 def operation_use(records: Sequence[Record[Job, RaceResult]]) -> OperationUse:
     """Average over folds how often the best policies apply each operation."""
     races = _by_method(searches_only(records))
@@ -304,9 +281,7 @@ def operation_use(records: Sequence[Record[Job, RaceResult]]) -> OperationUse:
     return OperationUse(tables, rows, operations)
 
 
-def searches_only(
-    records: Sequence[Record[Job, RaceResult]],
-) -> list[Record[Job, RaceResult]]:
+def searches_only(records: Sequence[Record[Job, RaceResult]]) -> list[Record[Job, RaceResult]]:
     """Return the records of jobs with a search."""
     return [record for record in records if record.job.method != NO_SEARCH]
 

@@ -171,20 +171,10 @@ def plan_study(
 
     Parameters
     ----------
-    name : str
-        Name of the study, see `cadda experiment list`.
-    data : str | Path | Windows
-        ``"simulated"``, ``"simulated-mass"``, a path, or windows.
-    scale : 'quick' | 'cpu' | 'paper'
-        Settings to start from.
-    settings : mapping of str to object | None
-        Settings that differ from those of the scale.
+    name, data, scale, settings, read, on_progress : as in `run_study`
+        The study, its data and its settings.
     out : path-like | None
         Folder of the study, by default ``experiments/NAME``. It is only read.
-    read : callable
-        Reads a path, or selects from simulated windows.
-    on_progress : callable
-        Called with the number of simulated subjects, their total and a name.
 
     Returns
     -------

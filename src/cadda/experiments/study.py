@@ -211,11 +211,7 @@ class Study(ABC, Generic[Config, Job, Result]):
     """Studies with the same jobs, whose results in neighbouring folders are reused."""
 
     def windows(
-        self,
-        config: Config,
-        data: str,
-        read: Reader,
-        on_progress: Callable[[int, int, str], None],
+        self, config: Config, data: str, read: Reader, on_progress: Callable[[int, int, str], None]
     ) -> Windows:
         """Read or simulate the data; a study with data of its own kind overrides this.
 

@@ -108,14 +108,8 @@ def _thinned(curves: SearchCurves) -> SearchCurves:
     n_steps, *shape = curves.applied.shape
     n_kept = max(2, MAX_POINTS // (3 * math.prod(shape)))
     kept = np.unique(np.linspace(0, n_steps - 1, n_kept).round().astype(int))
-    return replace(
-        curves,
-        number=curves.number[kept],
-        applied=curves.applied[kept],
-        share=curves.share[kept],
-        probability=curves.probability[kept],
-        magnitude=curves.magnitude[kept],
-    )
+    names = ("number", "applied", "share", "probability", "magnitude")
+    return replace(curves, **{name: getattr(curves, name)[kept] for name in names})
 
 
 def _chart(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from types import TracebackType
 from typing import Self, TypeVar
 
 from rich.console import Console
@@ -56,12 +55,7 @@ class Display:
             self._drawn.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Clear the display."""
         # Stopping what was never started would print an empty line.
         if self.console.is_terminal:

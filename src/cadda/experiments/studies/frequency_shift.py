@@ -131,7 +131,9 @@ class FrequencyShiftStudy(Study[FrequencyShiftConfig, FrequencyShiftJob, Frequen
         peaks = {name: peak for name, peak in candidates.items() if peak is not None}
         first, second = _pair(peaks, job.channel, config)
         shift = peaks[second] - peaks[first]
-        _, moved = _spectrum(_shifted(signals[first], shift, windows.sfreq), windows.sfreq)
+        shifts = torch.full((len(signals[first]),), shift)
+        shifted = shift_frequencies(signals[first][:, None], shifts, windows.sfreq)[:, 0]
+        _, moved = _spectrum(shifted, windows.sfreq)
         low, high = peaks[first] - AROUND, peaks[second] + AROUND
         compared = (frequency >= low) & (frequency <= high)
         shown = frequency <= config.peak_band[1] + MARGIN
@@ -223,10 +225,6 @@ def _spectrum(x: torch.Tensor, sfreq: float) -> tuple[Spectrum, Spectrum]:
     """Compute frequencies, and the mean power density of windows of one channel in dB."""
     frequency, power = power_spectrum(x, sfreq)
     return frequency, decibel(power.mean(0))
-
-
-def _shifted(x: torch.Tensor, shift: float, sfreq: float) -> torch.Tensor:
-    return shift_frequencies(x[:, None], torch.full((len(x),), shift), sfreq)[:, 0]
 
 
 def _error(x: torch.Tensor, sfreq: float) -> float:

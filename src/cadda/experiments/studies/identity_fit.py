@@ -62,6 +62,17 @@ LearningRate = Annotated[float, Field(gt=0)]
 Gradient: TypeAlias = Literal["relaxation", "straight-through"]
 Parameter: TypeAlias = Literal["magnitude", "probability", "both"]
 
+FITS: dict[bool, list[tuple[Gradient, Parameter]]] = {
+    False: [("relaxation", "probability")],
+    True: [
+        ("relaxation", "magnitude"),
+        ("straight-through", "magnitude"),
+        ("relaxation", "both"),
+        ("straight-through", "both"),
+    ],
+}
+"""Gradients and what is fitted with them, of operations without and with a magnitude."""
+
 
 class IdentityFitConfig(StudyConfig):
     """Settings of the study."""
@@ -121,14 +132,10 @@ class IdentityFitStudy(Study[IdentityFitConfig, IdentityFitJob, IdentityFitResul
     }
 
     def jobs(self, config: IdentityFitConfig, windows: Windows) -> list[IdentityFitJob]:
-        ways = [
-            (name, gradient, fitted)
-            for name in chosen_operations(windows, config.operations)
-            for gradient, fitted in _ways(CATALOGUE[name].has_magnitude)
-        ]
         return [
             IdentityFitJob(operation=name, gradient=gradient, fitted=fitted, lr=lr)
-            for name, gradient, fitted in ways
+            for name in chosen_operations(windows, config.operations)
+            for gradient, fitted in FITS[CATALOGUE[name].has_magnitude]
             for lr in config.lrs
         ]
 
@@ -218,18 +225,6 @@ def _add_legend(figure: Figure, shade: Mapping[float, float]) -> None:
         ),
     ]
     figure.legend(handles=lines, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
-
-
-def _ways(has_magnitude: bool) -> list[tuple[Gradient, Parameter]]:  # noqa: FBT001
-    """Return the gradients and what is fitted with them; p has one gradient only."""
-    if not has_magnitude:
-        return [("relaxation", "probability")]
-    return [
-        ("relaxation", "magnitude"),
-        ("straight-through", "magnitude"),
-        ("relaxation", "both"),
-        ("straight-through", "both"),
-    ]
 
 
 def _applied(

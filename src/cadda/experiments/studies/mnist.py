@@ -175,8 +175,7 @@ class MnistStudy(Study[MnistConfig, RaceJob, RaceResult]):
         left.set(xlabel="computing time of the search (s)", ylabel="accuracy on test images")
         add_race_legend(figure, [panel])
         if searches_only(records):
-            use = operation_use(records)
-            draw_selected(right, use.tables, use.rows, use.operations)
+            draw_selected(right, operation_use(records))
         return figure
 
 

@@ -99,11 +99,7 @@ def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str
             "max_epochs": 2,
             "model": "shallow",
         },
-        "cpu": {
-            "methods": (NO_SEARCH, *full),
-            "n_train": 100,
-            "max_epochs": 200,
-        },
+        "cpu": {"methods": (NO_SEARCH, *full), "n_train": 100, "max_epochs": 200},
         "paper": {
             "methods": (NO_SEARCH, *full),
             "n_folds": 5,
@@ -202,10 +198,7 @@ class SearchRace(MethodRaceStudy[RaceConfig]):
     )
 
     def panels(self, records: Records) -> Mapping[str, Records]:
-        titles = {
-            "(a) one policy for all classes": False,
-            "(b) a policy for each class": True,
-        }
+        titles = {"(a) one policy for all classes": False, "(b) a policy for each class": True}
         return {
             title: [
                 record
@@ -267,8 +260,7 @@ class SelectedOperations(MethodRaceStudy[RaceConfig]):
         return ResultTable(self.title, columns, cells, "Means over folds; the figure has all.")
 
     def figure(self, records: Records) -> Figure:
-        use = operation_use(records)
-        return plot_selected(use.tables, use.rows, use.operations)
+        return plot_selected(operation_use(records))
 
 
 def _most_used(values: NDArray[np.float64], operations: Sequence[str]) -> list[str]:

@@ -28,15 +28,7 @@ from cadda.experiments.operations import (
     relative_gain,
     single_policy,
 )
-from cadda.experiments.study import (
-    Cell,
-    Names,
-    PlanOnly,
-    Record,
-    ResultTable,
-    Several,
-    Study,
-)
+from cadda.experiments.study import Cell, Names, PlanOnly, Record, ResultTable, Several, Study
 from cadda.experiments.training import (
     OperationJob,
     TrainingConfig,
@@ -189,10 +181,7 @@ class MagnitudesStudy(OperationStudy[MagnitudesConfig, OperationJob]):
         | {"operations": ("time_mask", "gaussian_noise"), "magnitudes": (0.2, 0.8)},
         "cpu": SCALES["cpu"],
         "paper": SCALES["paper"]
-        | {
-            "magnitudes": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-            "fraction": 2.0**-11,
-        },
+        | {"magnitudes": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), "fraction": 2.0**-11},
     }
 
     def jobs(self, config: MagnitudesConfig, windows: Windows) -> list[OperationJob]:

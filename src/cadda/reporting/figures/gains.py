@@ -143,10 +143,7 @@ def _boxes(
 
 
 def plot_comparison(
-    scores: Scores,
-    plain: str,
-    label: str,
-    intervals: Mapping[str, tuple[float, float]],
+    scores: Scores, plain: str, label: str, intervals: Mapping[str, tuple[float, float]]
 ) -> Figure:
     """Draw scores, a line per fold, and gains over ``plain``, with means and 95 % intervals."""
     figure = Figure(figsize=(4 + 1.5 * len(scores), 4.4), layout="constrained")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import row_label, short_magnitude, summarise
 
-__all__ = ["draw_heatmap", "draw_selected", "plot_operation_use", "plot_selected"]
+__all__ = ["OperationUse", "draw_heatmap", "draw_selected", "plot_operation_use", "plot_selected"]
 
 DARK_SEQUENTIAL, DARK_DIVERGING = 0.5, 0.62
 """Parts of the colour scale beyond which text is white."""
@@ -96,33 +97,34 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
     return figure
 
 
-def plot_selected(
-    tables: Mapping[str, NDArray[np.float64]],
-    rows: Mapping[str, Sequence[str]],
-    operations: Sequence[str],
-) -> Figure:
+@dataclass(frozen=True)
+class OperationUse:
+    """Probabilities of applying operations by method, each of shape (n_rows, n_operations)."""
+
+    tables: Mapping[str, NDArray[np.float64]]
+    rows: Mapping[str, Sequence[str]]
+    """Names of the rows by method: classes, or "all classes"."""
+    operations: Sequence[str]
+
+
+def plot_selected(use: OperationUse) -> Figure:
     """Draw how often policies apply each operation, as a heat map with a band per method."""
-    n_rows = sum(map(len, rows.values()))
-    size = (3.5 + 0.62 * len(operations), 1.8 + 0.34 * n_rows)
+    n_rows = sum(map(len, use.rows.values()))
+    size = (3.5 + 0.62 * len(use.operations), 1.8 + 0.34 * n_rows)
     figure = Figure(figsize=size, layout="constrained")
-    draw_selected(figure.add_subplot(), tables, rows, operations)
+    draw_selected(figure.add_subplot(), use)
     return figure
 
 
-def draw_selected(
-    axes: Axes,
-    tables: Mapping[str, NDArray[np.float64]],
-    rows: Mapping[str, Sequence[str]],
-    operations: Sequence[str],
-) -> None:
+def draw_selected(axes: Axes, use: OperationUse) -> None:
     """Draw the heat map of `plot_selected`."""
-    labels = [f"{method}: {row}" for method, names in rows.items() for row in names]
-    values = np.concatenate([tables[method] for method in rows])
+    labels = [f"{method}: {row}" for method, names in use.rows.items() for row in names]
+    values = np.concatenate([use.tables[method] for method in use.rows])
     texts = [[f"{value:.0%}" for value in row] for row in values]
-    picture = draw_heatmap(axes, values, texts, rows=labels, columns=operations, fontsize=7)
+    picture = draw_heatmap(axes, values, texts, rows=labels, columns=use.operations, fontsize=7)
     _tilt_labels(axes)
     axes.tick_params(axis="y", labelsize=8)
-    for edge in np.cumsum([len(names) for names in rows.values()])[:-1]:
+    for edge in np.cumsum([len(names) for names in use.rows.values()])[:-1]:
         axes.axhline(edge - 0.5, color="black", linewidth=1)
     axes.figure.colorbar(picture, label="probability of changing a window", shrink=0.8)
 

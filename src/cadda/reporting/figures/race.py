@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_interval
 
-__all__ = [
-    "RaceCurve",
-    "RacePanel",
-    "add_race_legend",
-    "at_stops",
-    "draw_race",
-    "plot_race",
-]
+__all__ = ["RaceCurve", "RacePanel", "add_race_legend", "at_stops", "draw_race", "plot_race"]
 
 LABELLED = (1, 2, 4)
 """Labelled times: these times powers of ten."""

@@ -11,25 +11,10 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.summary import describe_magnitude
 from cadda.policies.spec.text import ALL_CLASSES
-from cadda.reporting.charts import (
-    Chart,
-    Line,
-    Series,
-    Span,
-    Tick,
-    axis,
-    draw_line,
-    line_chart,
-)
+from cadda.reporting.charts import Chart, Line, Series, Span, Tick, axis, draw_line, line_chart
 from cadda.reporting.figures.signals import HIGHEST_FREQUENCY
 from cadda.reporting.html.formatting import HOUR, MINUTE, count, number, percent
-from cadda.reporting.records import (
-    DataFacts,
-    Examples,
-    LearningCurve,
-    Predictions,
-    SearchCurves,
-)
+from cadda.reporting.records import DataFacts, Examples, LearningCurve, Predictions, SearchCurves
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 
 __all__ = [

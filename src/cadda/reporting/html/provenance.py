@@ -35,10 +35,7 @@ def provenance_rows(record: RunRecord) -> Iterator[tuple[str, str]]:
         settings = {"model": record.model} | asdict(record.training)
         yield "Training", ", ".join(f"{name} {value}" for name, value in settings.items())
     versions = record.sessions[-1].versions if record.sessions else record.versions
-    yield (
-        "Versions",
-        f"cadda {versions.cadda}, python {versions.python}, torch {versions.torch}",
-    )
+    yield ("Versions", f"cadda {versions.cadda}, python {versions.python}, torch {versions.torch}")
     machine = record.sessions[-1].machine if record.sessions else None
     yield "Machine", versions.machine if machine is None else _describe_machine(machine)
     for part, facts in record.data.parts.items():
