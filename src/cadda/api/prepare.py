@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -133,97 +133,75 @@ def make_problem(
     are applicable to the montage.
     """
     check_pair(train, valid)
-    source = _PoolSource(
-        operations,
-        train.sfreq,
-        train.ch_names,
-        train.positions,
-        scale=float(train.x[: len(train) : max(1, len(train) // 64)].std()),
+    is_image = isinstance(operations, OperationPool) and _are_image_operations(operations.names)
+    scale = float(train.x[: len(train) : max(1, len(train) // 64)].std())
+    description = ModelDescription(
+        model=model if isinstance(model, str) else "custom",
+        n_channels=train.n_channels,
+        n_times=train.n_times,
+        sfreq=train.sfreq,
+        ch_names=train.ch_names,
+        class_names=train.class_names,
     )
-    shape = (train.n_channels, train.n_times, train.n_classes, train.sfreq)
-    is_image = source.is_image
+    shape, n_classes = (train.n_channels, train.n_times), train.n_classes
     return Problem(
         train=Samples(train.x, train.y, tuple(train.subject)),
         valid=Samples(valid.x, valid.y, tuple(valid.subject)),
-        description=ModelDescription(
-            model=model if isinstance(model, str) else "custom",
-            n_channels=train.n_channels,
-            n_times=train.n_times,
-            sfreq=train.sfreq,
-            ch_names=train.ch_names,
-            class_names=train.class_names,
+        description=description,
+        make_pool=partial(
+            _make_pool,
+            operations,
+            train.sfreq,
+            train.ch_names,
+            train.positions,
+            scale=None if is_image else scale,
         ),
-        make_pool=source.make_pool,
-        make_model=lambda seed: _model_of_shape(model, shape, seed),
-        make_critic=lambda seed: make_critic(shape[:2], shape[2], seed, images=is_image),
+        make_model=lambda seed: model_for(model, description, seed=seed),
+        make_critic=lambda seed: make_critic(shape, n_classes, seed, images=is_image),
         device=pick_device(device),
     )
 
 
-def model_for(source: ModelSource, windows: Windows, *, seed: int) -> nn.Module:
+def model_for(source: ModelSource, windows: Windows | ModelDescription, *, seed: int) -> nn.Module:
     """Make an untrained model for windows."""
-    shape = (windows.n_channels, windows.n_times, windows.n_classes, windows.sfreq)
-    return _model_of_shape(source, shape, seed)
-
-
-def _model_of_shape(
-    source: ModelSource, shape: tuple[int, int, int, float], seed: int
-) -> nn.Module:
-    n_channels, n_times, n_classes, sfreq = shape
     return make_model(
         source,
-        n_channels=n_channels,
-        n_times=n_times,
-        n_classes=n_classes,
-        sfreq=sfreq,
+        n_channels=windows.n_channels,
+        n_times=windows.n_times,
+        n_classes=len(windows.class_names),
+        sfreq=windows.sfreq,
         seed=seed,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _PoolSource:
-    """What a pool is made of: names of operations and a montage, without the windows."""
-
-    operations: Sequence[str] | OperationPool | None
-    sfreq: float
-    ch_names: tuple[str, ...]
-    positions: NDArray[np.float64] | None
-    scale: float
-
-    @property
-    def is_image(self) -> bool:
-        """Whether all operations are for images, which have no unit."""
-        if not isinstance(self.operations, OperationPool):
-            return False
-        return _are_image_operations(self.operations.names)
-
-    def make_pool(self) -> OperationPool:
-        if not self.is_image:
-            self._check_scale()
-        if isinstance(self.operations, OperationPool):
-            return self.operations
-        if isinstance(self.operations, str):
-            raise TypeError(
-                f"`operations` must be a list of names, got the text {self.operations!r}."
-            )
-        pool = operation_pool(sfreq=self.sfreq, ch_names=self.ch_names, positions=self.positions)
-        if self.operations is None:
-            return pool
-        if list(self.operations) == ["paper"]:
-            return pool.select(paper_operations(pool.names))
-        try:
-            return pool.select(self.operations)
-        except KeyError as error:
-            raise ValueError(f"`operations`: {error.args[0]}") from error
-
-    def _check_scale(self) -> None:
-        """Warn of windows whose unit changes what noise of 0.2 standard deviations means."""
-        if not 0.05 < self.scale < 20:
-            warnings.warn(
-                f"the windows have a standard deviation of {self.scale:.2g}, but operations are "
-                "meant for about 1; use windows.standardised().",
-                stacklevel=3,
-            )
+def _make_pool(
+    operations: Sequence[str] | OperationPool | None,
+    sfreq: float,
+    ch_names: tuple[str, ...],
+    positions: NDArray[np.float64] | None,
+    scale: float | None,
+) -> OperationPool:
+    """Make the pool of a problem; `scale` is the standard deviation of its windows, if known."""
+    if scale is not None and not 0.05 < scale < 20:
+        # It changes what noise of 0.2 standard deviations means; images have no unit.
+        warnings.warn(
+            f"the windows have a standard deviation of {scale:.2g}, but operations are meant for "
+            "about 1; use windows.standardised().",
+            stacklevel=3,
+        )
+    if isinstance(operations, OperationPool):
+        return operations
+    if isinstance(operations, str):
+        raise TypeError(f"`operations` must be a list of names, got the text {operations!r}.")
+    pool = operation_pool(sfreq=sfreq, ch_names=ch_names, positions=positions)
+    if operations is None:
+        return pool
+    if list(operations) == ["paper"]:
+        return pool.select(paper_operations(pool.names))
+    try:
+        return pool.select(operations)
+    except KeyError as error:
+        raise ValueError(f"`operations`: {error.args[0]}") from error
 
 
 def _are_image_operations(names: Iterable[str]) -> bool:

@@ -188,7 +188,12 @@ def search_problem(
                 seed=seed,
                 settings=asdict(own),
                 budget=limits,
-                split=Split(_unique(problem.train.subject), _unique(problem.valid.subject)),
+                split=Split(
+                    *(
+                        tuple(dict.fromkeys(part.subject))
+                        for part in (problem.train, problem.valid)
+                    )
+                ),
             )
             _check_new(folder, resume=resume)
             # A database that cannot be reached must not leave a folder either.
@@ -226,10 +231,6 @@ def search_problem(
     if folder is not None:
         write_result(folder, result)
     return result
-
-
-def _unique(subjects: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(subjects))
 
 
 # A method has settings of a type that only the method itself knows.

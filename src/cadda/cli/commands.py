@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -17,7 +18,14 @@ from typer.core import TyperCommand
 
 from cadda.exceptions import CaddaError
 
-__all__ = ["Command", "add_command", "command_line", "name_options"]
+__all__ = [
+    "Command",
+    "add_command",
+    "command_group",
+    "command_line",
+    "hint_on_interrupt",
+    "name_options",
+]
 
 ARGUMENT = re.compile(r"`(\w+)(?:=([^`]+))?`")
 """An argument of the library in a message, such as `max_warmup`, `resume=True` or `lr=0.01`."""
@@ -44,9 +52,27 @@ class Command(TyperCommand):
 _running: ContextVar[Command | None] = ContextVar("running", default=None)
 
 
-def add_command(app: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
+def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
     """Add a command; parameters that are dataclasses of options become those options."""
-    app.command(name or command.__name__, cls=Command)(_without_groups(command))
+    app.command(command.__name__.rstrip("_"), cls=Command)(_without_groups(command))
+
+
+def command_group(help_text: str, examples: str, *commands: Callable[..., None]) -> typer.Typer:
+    """Return a group of commands."""
+    group = typer.Typer(help=help_text, epilog=f"Examples: {examples}", no_args_is_help=True)
+    for command in commands:
+        add_command(group, command)
+    return group
+
+
+@contextmanager
+def hint_on_interrupt(hint: str) -> Iterator[None]:
+    """Print how to go on if the user interrupts."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted. {hint}", err=True)
+        raise
 
 
 def name_options(text: str) -> str:

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 from typer import Argument, Option
 
-from cadda.cli.commands import add_command
+from cadda.cli.commands import command_group
 from cadda.cli.display import progress_bar
 from cadda.cli.options import AsJson, Data, Engine, SelectionOptions, parse_names
 from cadda.cli.simulate import simulate
@@ -187,9 +190,6 @@ def _summarise(windows: Windows, quality: Quality) -> DataSummary:
 
 
 def _print_summary(windows: Windows, summary: DataSummary, *, drop_bad: bool) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     console = Console(highlight=False)
     console.print(str(windows), markup=False)
@@ -237,9 +237,6 @@ def _entry_record(entry: CacheEntry) -> dict[str, object]:
 
 
 def _print_entries(entries: list[CacheEntry]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     table = Table("made", "size", "kind", "windows", "recordings")
     for i in (1, 3):
@@ -266,18 +263,9 @@ def _size(n_bytes: int) -> str:
     return f"{n_bytes} bytes"
 
 
-app = typer.Typer(
-    help="Describe, fetch or simulate data.",
-    epilog="Examples: cadda data info night-epo.fif.gz · cadda data simulate sleep.npz · "
+app = command_group(
+    "Describe, fetch or simulate data.",
+    "cadda data info night-epo.fif.gz · cadda data simulate sleep.npz · "
     "cadda data fetch sleep-physionet --subjects 0-4",
-    no_args_is_help=True,
+    *(info, fetch, simulate, cache),
 )
-
-
-@app.callback()
-def root() -> None:
-    """Describe, fetch or simulate data."""
-
-
-for command in (info, fetch, simulate, cache):
-    add_command(app, command)

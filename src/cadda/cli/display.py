@@ -7,6 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import TimeRemainingColumn as Remaining
+from rich.table import Table
+
 if TYPE_CHECKING:
     from cadda.training import Scores
 
@@ -28,10 +34,6 @@ def progress_bar(action: str) -> Iterator[Callable[[int, int, str], None]]:
 
     Yields a function to be called with the number done, the total and the name of the next.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
-
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
     console = Console(stderr=True)
     with Progress(
@@ -49,10 +51,6 @@ def progress_bar(action: str) -> Iterator[Callable[[int, int, str], None]]:
 
 def print_scores(scores: Scores, title: str) -> None:
     """Print the scores of one model with its confusion matrix."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     console = Console(highlight=False)
     console.print(
         f"[bold]balanced accuracy {scores.balanced_accuracy:.3f}[/bold], macro F1 "
@@ -71,9 +69,6 @@ def print_scores(scores: Scores, title: str) -> None:
 
 def print_comparison(columns: Mapping[str, Scores], title: str) -> None:
     """Print the scores of several models side by side, one column each."""
-    from rich.console import Console
-    from rich.table import Table
-
     models = list(columns.values())
     table = Table(title=title, title_justify="left")
     table.add_column("")

@@ -40,28 +40,15 @@ class OptionalPackage:
     install: str
 
 
-OPTIONAL = (
-    OptionalPackage(
-        "braindecode",
-        "its networks as --model braindecode:NAME",
-        "pip install 'cadda[braindecode]'",
-    ),
-    OptionalPackage(
-        "edfio",
-        "writing EDF files, cadda data simulate --format edf",
-        "pip install 'cadda[edf-export]'",
-    ),
-    OptionalPackage(
-        "distributed",
-        "trials on a Dask cluster, cadda search --engine dask:ADDRESS",
-        "pip install 'cadda[dask]'",
-    ),
-    OptionalPackage("pandas", "tables as metadata of MNE epochs", "pip install pandas"),
-    OptionalPackage(
-        "pytest",
-        "testing operations of your own with cadda.testing",
-        "pip install 'cadda[testing]'",
-    ),
+OPTIONAL = tuple(
+    OptionalPackage(name, purpose, f"pip install {requirement}")
+    for name, purpose, requirement in (
+        ("braindecode", "its networks as --model braindecode:NAME", "'cadda[braindecode]'"),
+        ("edfio", "writing EDF files, cadda data simulate --format edf", "'cadda[edf-export]'"),
+        ("distributed", "trials on Dask, cadda search --engine dask:ADDRESS", "'cadda[dask]'"),
+        ("pandas", "tables as metadata of MNE epochs", "pandas"),
+        ("pytest", "testing operations of your own with cadda.testing", "'cadda[testing]'"),
+    )
 )
 
 

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from cadda.cli import options
-from cadda.cli.commands import add_command
+from cadda.cli.commands import command_group
 from cadda.cli.studies import (
     counts,
     print_plan,
@@ -25,13 +25,6 @@ from cadda.cli.studies import (
 from cadda.searchers import METHOD_NAMES
 
 __all__ = ["app", "compare"]
-
-app = typer.Typer(
-    help="Plan, run, resume and draw the studies of the paper.",
-    epilog="Examples: cadda experiment list · cadda experiment plan manual · "
-    "cadda experiment run manual --engine processes:2 · cadda experiment figure manual",
-    no_args_is_help=True,
-)
 
 Name = Annotated[str, Argument(help="Name of the study; see `cadda experiment list`.")]
 Out = Annotated[Path | None, Option(help="Folder of the study.", show_default="experiments/NAME")]
@@ -72,12 +65,7 @@ class StudyOptions:
         return given | options.parse_settings(self.settings or [])
 
 
-@app.callback()
-def root() -> None:
-    """Plan, run, resume and draw the studies of the paper."""
-
-
-def list_studies(as_json: options.AsJson = False) -> None:
+def list_(as_json: options.AsJson = False) -> None:
     """List the studies.
 
     Example: cadda experiment list
@@ -234,6 +222,9 @@ def compare(
     )
 
 
-add_command(app, list_studies, "list")
-for command in (plan, run, status, figure):
-    add_command(app, command)
+app = command_group(
+    "Plan, run, resume and draw the studies of the paper.",
+    "cadda experiment list · cadda experiment plan manual · "
+    "cadda experiment run manual --engine processes:2 · cadda experiment figure manual",
+    *(list_, plan, run, status, figure),
+)

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
 from typer import Option
 
 from cadda.cli.options import AsJson, parse_names
@@ -64,9 +67,6 @@ def _left_out(channels: str | None) -> dict[str, str]:
 
 
 def _print_table(left_out: dict[str, str]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
 
     from cadda.operations.catalogue import CATALOGUE, REFERENCES
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 from typer import Argument, Option
 
-from cadda.cli.commands import add_command
+from cadda.cli.commands import command_group
 from cadda.cli.options import AsJson, parse_names
 
 if TYPE_CHECKING:
@@ -21,18 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 File = Annotated[Path, Argument(help="Policy file: JSON or the short text form (.txt).")]
-
-app = typer.Typer(
-    help="Show, compare and export policy files.",
-    epilog="Examples: cadda policy show policy.json · cadda policy diff old.json new.json · "
-    "cadda policy export policy.json --format braindecode",
-    no_args_is_help=True,
-)
-
-
-@app.callback()
-def root() -> None:
-    """Show, compare and export policy files."""
 
 
 def show(
@@ -73,9 +64,6 @@ def _print_schedule(schedule: PolicySchedule) -> None:
 
 
 def _print_policy(spec: PolicySpec) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     from cadda.policies.spec.summary import describe_stage
 
@@ -160,9 +148,6 @@ def _last(file: Path) -> PolicySpec:
 
 
 def _print_difference(difference: PolicyDifference) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     from cadda.policies.spec.summary import row_label
 
@@ -187,5 +172,9 @@ def _print_difference(difference: PolicyDifference) -> None:
         console.print(table)
 
 
-for command in (show, diff, export):
-    add_command(app, command)
+app = command_group(
+    "Show, compare and export policy files.",
+    "cadda policy show policy.json · cadda policy diff old.json new.json · "
+    "cadda policy export policy.json --format braindecode",
+    *(show, diff, export),
+)

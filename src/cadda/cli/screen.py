@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 from typer import Option
 
 from cadda.cli import options
@@ -115,10 +118,6 @@ def _check_out(out: Path) -> None:
 
 def _print(screening: Screening) -> None:
     """Print the table over all magnitudes, and its summary."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from cadda.reporting.records import REWARD_UNIT
 
     console = Console(highlight=False)

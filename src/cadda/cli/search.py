@@ -10,7 +10,7 @@ import typer
 from typer import Option
 
 from cadda.cli import options
-from cadda.cli.commands import command_line, name_options
+from cadda.cli.commands import command_line, hint_on_interrupt, name_options
 from cadda.searchers import METHOD_NAMES
 
 if TYPE_CHECKING:
@@ -85,43 +85,37 @@ def search(
     from cadda.training import TrainingSettings
 
     chosen = options.parse_settings(settings or [])
-    try:
-        with recorded_session(out, command_line()) as session:
-            windows = read_options.read(data)
-            with SearchDisplay(repr(windows), format_warning=name_options) as display:
-                outcome = run_search(
-                    windows,
-                    out,
-                    valid=split.valid,
-                    test=split.test,
-                    retrain_every=retrain_every,
-                    baseline=baseline,
-                    method=method,
-                    classwise=classwise,
-                    model=model,
-                    operations=options.parse_names(operations),
-                    budget=budget,
-                    training=TrainingSettings(
-                        max_epochs=stopping.max_epochs, patience=stopping.patience, seed=seed
-                    ),
-                    max_seconds=max_seconds,
-                    preset=preset,
-                    seed=seed,
-                    device=device,
-                    engine=engine,
-                    resume=resume,
-                    data=str(data),
-                    reading=read_options.reading(data),
-                    on_event=tee(session, display),
-                    **chosen,
-                )
-    except KeyboardInterrupt:
-        typer.echo(
-            "Interrupted. Every finished epoch or trial is saved. Resume with:\n"
-            f"  {command_line(without='--resume')} --resume",
-            err=True,
-        )
-        raise
+    again = f"{command_line(without='--resume')} --resume"
+    hint = f"Every finished epoch or trial is saved. Resume with:\n  {again}"
+    with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
+        windows = read_options.read(data)
+        with SearchDisplay(repr(windows), format_warning=name_options) as display:
+            outcome = run_search(
+                windows,
+                out,
+                valid=split.valid,
+                test=split.test,
+                retrain_every=retrain_every,
+                baseline=baseline,
+                method=method,
+                classwise=classwise,
+                model=model,
+                operations=options.parse_names(operations),
+                budget=budget,
+                training=TrainingSettings(
+                    max_epochs=stopping.max_epochs, patience=stopping.patience, seed=seed
+                ),
+                max_seconds=max_seconds,
+                preset=preset,
+                seed=seed,
+                device=device,
+                engine=engine,
+                resume=resume,
+                data=str(data),
+                reading=read_options.reading(data),
+                on_event=tee(session, display),
+                **chosen,
+            )
     report = write_report(out)
     if as_json:
         typer.echo(json.dumps(summary_of(outcome) | {"report": str(report.path)}))

@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
 
+from cadda.cli.commands import hint_on_interrupt
 from cadda.cli.display import progress_bar
 
 if TYPE_CHECKING:
@@ -63,26 +68,21 @@ def run_and_print(
     """Run a study, print its table, and exit with 1 if jobs failed."""
     from cadda.experiments import run_study
 
-    with ExitStack() as stack:
+    hint = "Every finished job is saved; the same command continues."
+    with hint_on_interrupt(hint), ExitStack() as stack:
         reporter = _Reporter(stack, as_json=as_json)
-        try:
-            result = run_study(
-                name,
-                data=data,
-                scale=scale,
-                settings=settings,
-                out=out,
-                engine=engine,
-                formats=formats,
-                read=read,
-                on_progress=simulation_bar(data, reporter.simulating),
-                on_event=reporter,
-            )
-        except KeyboardInterrupt:
-            typer.echo(
-                "Interrupted. Every finished job is saved; the same command continues.", err=True
-            )
-            raise
+        result = run_study(
+            name,
+            data=data,
+            scale=scale,
+            settings=settings,
+            out=out,
+            engine=engine,
+            formats=formats,
+            read=read,
+            on_progress=simulation_bar(data, reporter.simulating),
+            on_event=reporter,
+        )
     print_result(result, as_json=as_json)
     if result.progress.missing:
         raise typer.Exit(1)
@@ -142,9 +142,6 @@ def counts(plan: AnyPlan, progress: AnyProgress) -> dict[str, JsonValue]:
 
 def print_studies(studies: Mapping[str, StudyInfo]) -> None:
     """Print which studies there are."""
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
     table = RichTable("study", "in the paper", "question")
     for name, entry in studies.items():
         table.add_row(name, entry.in_paper, entry.summary)
@@ -156,10 +153,6 @@ def print_studies(studies: Mapping[str, StudyInfo]) -> None:
 
 def print_plan(plan: AnyPlan, progress: AnyProgress, config: StudyConfig) -> None:
     """Print settings, jobs and time."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table as RichTable
-
     console = Console(highlight=False)
     console.print(f"{plan.study}, {plan.scale}: {plan.data.summary}", markup=False)
     table = RichTable("setting", "value", "what it is", title="Change them with --set")
@@ -174,8 +167,6 @@ def print_plan(plan: AnyPlan, progress: AnyProgress, config: StudyConfig) -> Non
 
 def print_progress(plan: AnyPlan, progress: AnyProgress) -> None:
     """Print what is done, what failed, and how long the rest takes."""
-    from rich.console import Console
-
     from cadda.tracking.displays import format_duration
 
     console = Console(highlight=False)
@@ -198,11 +189,6 @@ def print_progress(plan: AnyPlan, progress: AnyProgress) -> None:
 
 def print_table(table: ResultTable) -> None:
     """Print the numbers of a study."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table as RichTable
-
     from cadda.experiments.study import format_cell
 
     console = Console(highlight=False)

@@ -10,7 +10,7 @@ import typer
 from typer import Option
 
 from cadda.cli import options
-from cadda.cli.commands import command_line
+from cadda.cli.commands import command_line, hint_on_interrupt
 
 __all__ = ["train"]
 
@@ -61,39 +61,34 @@ def train(
     from cadda.training import TrainingSettings
 
     spec = None if policy is None else load_policy(policy)
-    try:
-        with recorded_session(out, command_line()):
-            windows = read_options.read(data)
-            if not as_json:
-                typer.echo(repr(windows))
-            with TrainingDisplay(training.patience) as display:
-                outcome = run_training(
-                    windows,
-                    out,
-                    data=str(data),
-                    policy=spec,
-                    valid=split.valid,
-                    test=split.test,
-                    model=model,
-                    settings=TrainingSettings(
-                        max_epochs=training.max_epochs,
-                        patience=training.patience,
-                        batch_size=batch_size,
-                        lr=lr,
-                        class_weights=class_weights,
-                        copies=copies,
-                        monitor=monitor,
-                        seed=seed,
-                    ),
-                    device=device,
-                    on_event=display,
-                    reading=read_options.reading(data),
-                )
-    except KeyboardInterrupt:
-        typer.echo(
-            "Interrupted. Every finished epoch is saved: resume with the same command.", err=True
-        )
-        raise
+    hint = "Every finished epoch is saved: resume with the same command."
+    with hint_on_interrupt(hint), recorded_session(out, command_line()):
+        windows = read_options.read(data)
+        if not as_json:
+            typer.echo(repr(windows))
+        with TrainingDisplay(training.patience) as display:
+            outcome = run_training(
+                windows,
+                out,
+                data=str(data),
+                policy=spec,
+                valid=split.valid,
+                test=split.test,
+                model=model,
+                settings=TrainingSettings(
+                    max_epochs=training.max_epochs,
+                    patience=training.patience,
+                    batch_size=batch_size,
+                    lr=lr,
+                    class_weights=class_weights,
+                    copies=copies,
+                    monitor=monitor,
+                    seed=seed,
+                ),
+                device=device,
+                on_event=display,
+                reading=read_options.reading(data),
+            )
     if as_json:
         typer.echo(json.dumps(outcome.scores.scores.to_dict()))
         return

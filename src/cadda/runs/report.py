@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -33,16 +33,7 @@ from cadda.training.progress import EpochEnd
 
 __all__ = ["Report", "read_record", "write_report"]
 
-READ_ERRORS = (
-    OSError,
-    EOFError,
-    KeyError,
-    IndexError,
-    TypeError,
-    ValueError,
-    RunError,
-    zipfile.BadZipFile,
-)
+READ_ERRORS = (OSError, EOFError, LookupError, TypeError, ValueError, RunError, BadZipFile)
 """Raised by reading files that are damaged or of another version."""
 
 
@@ -110,7 +101,15 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         reading=config.reading,
         model=config.model,
         training=config.training,
-        search=_search_facts(config, events) if isinstance(config, SearchConfig) else None,
+        search=SearchFacts(
+            method=config.method,
+            classwise=config.classwise,
+            seed=config.seed,
+            operations=config.operations,
+            curves=search_curves(events),
+        )
+        if isinstance(config, SearchConfig)
+        else None,
         data=DataFacts.load(run.data),
         predictions=Predictions.load(run.predictions),
         policy=policy,
@@ -122,16 +121,6 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         sessions=load_sessions(run),
         event_warnings=tuple(_event_warnings(events)),
         config=config.to_json(),
-    )
-
-
-def _search_facts(config: SearchConfig, events: Sequence[RunEvent]) -> SearchFacts:
-    return SearchFacts(
-        method=config.method,
-        classwise=config.classwise,
-        seed=config.seed,
-        operations=config.operations,
-        curves=search_curves(events),
     )
 
 
@@ -171,12 +160,10 @@ def _learning_curves(events: Sequence[RunEvent], *, has_policy: bool) -> tuple[L
 
 
 def _seconds(events: Sequence[RunEvent]) -> Mapping[str, float]:
-    seconds = {}
-    for event in events:
-        if isinstance(event, SearchEnd):
-            seconds["search"] = event.seconds
+    search = [event.seconds for event in events if isinstance(event, SearchEnd)]
     retraining = [event.seconds for event in events if isinstance(event, Retrained)]
-    return seconds | ({"training from scratch": sum(retraining)} if retraining else {})
+    seconds = {"search": search[-1:], "training from scratch": retraining}
+    return {name: sum(values) for name, values in seconds.items() if values}
 
 
 def _event_warnings(events: Sequence[RunEvent]) -> Iterator[EventWarning]:

@@ -39,25 +39,12 @@ def planted_windows(n_windows: int, *, varied: bool, noise: float = 0.5, seed: i
 
     A *decay* jumps and decays, with either sign. A *growth* is an upward decay in reversed time, a
     *dip* the same downwards: reversed time makes one out of a decay, a turned sign makes one out
-    of the other. A *sweep* is an oscillation that gets faster or slower.
+    of the other. A *sweep* is an oscillation that gets faster or slower. Windows have one channel
+    of 2 s at 100 Hz, an amplitude of about 2 and white noise, and come from four subjects.
 
-    Parameters
-    ----------
-    n_windows : int
-        Number of windows, equally many of each class.
-    varied : bool
-        Whether decays come with both signs and sweeps in both directions of time; if not, all
-        decays go up and all sweeps get faster. A model trained on the latter and tested on the
-        former needs `HELPS`.
-    noise : float
-        Standard deviation of white noise; the patterns have an amplitude of about 2.
-    seed : int
-        Decides everything random.
-
-    Returns
-    -------
-    Windows
-        One channel of 2 s at 100 Hz, four subjects.
+    Varied windows have decays of both signs, and sweeps in both directions of time; in others all
+    decays go up and all sweeps get faster. A model trained on these and tested on varied ones
+    needs `HELPS`.
     """
     generator = Seeds(seed).stream("planted windows", varied=int(varied))
     y = torch.arange(n_windows) % len(CLASS_NAMES)
@@ -95,22 +82,7 @@ def planted_windows(n_windows: int, *, varied: bool, noise: float = 0.5, seed: i
 
 
 def planted_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
-    """Make a small network that can learn the planted windows.
-
-    Parameters
-    ----------
-    n_channels : int
-        Number of channels.
-    n_times : int
-        Samples per window; any number, since it pools over all.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    nn.Module
-        Untrained.
-    """
+    """Make a small network that can learn the planted windows, of any length."""
     return nn.Sequential(
         nn.Conv1d(n_channels, 16, 25),
         nn.ReLU(),
