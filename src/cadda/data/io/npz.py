@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -80,7 +81,7 @@ def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple
         return _make_windows(arrays.get("x"), arrays, where), Quality(0, 0, 0, ())
     # Everything but the signals is checked first, with a sample of zeros in place of them.
     outline = _make_windows(np.zeros((*x.shape[:2], 1), dtype=np.float32), arrays, where)
-    selection = select(outline.ch_names, outline.class_names, outline.y.numpy(), options, where)
+    selection = select(outline, options, where)
     with np.errstate(over="ignore"):
         x = np.array(x[np.ix_(selection.kept, np.array(selection.rows))], dtype=np.float32)
     assessed = assess_windows(x)
@@ -88,22 +89,11 @@ def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple
     if not quality.n_good:
         raise_if_bad(quality, where)
     if quality.n_bad:
-        x = x[~assessed.bad]
-    good = np.flatnonzero(selection.kept)[~assessed.bad]
-    subject, recording = outline.subject[good], outline.recording[good]
-    groups = np.stack([subject, recording], axis=1)
+        x, good = x[~assessed.bad], ~assessed.bad
+        selection = replace(selection, kept=selection.kept[good], labels=selection.labels[good])
+    groups = np.stack([outline.subject, outline.recording], axis=1)[selection.kept]
     standardise_as(options.standardise_signals, x, groups)
-    windows = Windows(
-        x,
-        selection.labels[~assessed.bad],
-        subject=subject,
-        recording=recording,
-        sfreq=outline.sfreq,
-        ch_names=selection.ch_names,
-        class_names=selection.class_names,
-        positions=None if outline.positions is None else outline.positions[selection.rows],
-    )
-    return windows, quality
+    return selection.take(outline, x), quality
 
 
 def _make_windows(x: Any, arrays: Arrays, where: str) -> Windows:

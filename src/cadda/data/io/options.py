@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from cadda._internal.text import did_you_mean
 from cadda.compute import check_engine
@@ -15,6 +16,7 @@ from cadda.data.channels import find_channels
 from cadda.data.checks import check_names
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.standardise import Standardise
+from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
 __all__ = ["CacheUse", "Progress", "ReadOptions", "Selection", "select", "select_classes"]
@@ -74,26 +76,35 @@ class Selection:
 
     rows: list[int]  # indices of the channels
     ch_names: tuple[str, ...]
-    kept: NDArray[np.bool_]  # which windows
+    kept: NDArray[np.int64]  # indices of the windows
     labels: NDArray[np.int64]  # of the windows kept, indices into the new names
     class_names: tuple[str, ...]
 
+    def take(self, windows: Windows, x: ArrayLike | Tensor) -> Windows:
+        """Make windows of `x`, the selected signals, and what else is selected."""
+        positions = windows.positions
+        return Windows(
+            x,
+            self.labels,
+            subject=windows.subject[self.kept],
+            recording=windows.recording[self.kept],
+            sfreq=windows.sfreq,
+            ch_names=self.ch_names,
+            class_names=self.class_names,
+            positions=None if positions is None else positions[self.rows],
+        )
 
-def select(
-    ch_names: Sequence[str],
-    class_names: Sequence[str],
-    labels: NDArray[np.int64],
-    options: ReadOptions,
-    where: str,
-) -> Selection:
+
+def select(windows: Windows, options: ReadOptions, where: str) -> Selection:
     """Select channels, classes and the windows of these classes; None selects all."""
-    wanted = tuple(ch_names if options.channels is None else options.channels)
-    rows = [list(ch_names).index(name) for name in find_channels(wanted, ch_names, where)]
-    chosen = tuple(class_names)
+    present = windows.ch_names
+    wanted = tuple(present if options.channels is None else options.channels)
+    rows = [present.index(name) for name in find_channels(wanted, present, where)]
+    chosen, labels = windows.class_names, windows.y.numpy()
     # Without a selection, classes may have no windows.
     if options.classes is not None or options.min_windows is not None:
-        chosen, labels = select_classes(class_names, labels, options.classes, options.min_windows)
-    kept = labels >= 0
+        chosen, labels = select_classes(chosen, labels, options.classes, options.min_windows)
+    kept = np.flatnonzero(labels >= 0)
     return Selection(rows, wanted, kept, labels[kept], chosen)
 
 

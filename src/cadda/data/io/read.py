@@ -157,27 +157,14 @@ def _read_path(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
 
 def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
     """Select from existing windows; without options, return them unchanged."""
-    windows = _select(windows, options, where)
+    selecting = (options.channels, options.classes, options.min_windows)
+    if any(option is not None for option in selecting):
+        selection = select(windows, options, where)
+        selected = windows.x[torch.from_numpy(selection.kept)][:, selection.rows]
+        windows = selection.take(windows, selected)
     quality = quality_of_kept(windows.x.numpy())
     how = options.standardise_windows
     return (windows if how is None else windows.standardised(how)), quality
-
-
-def _select(windows: Windows, options: ReadOptions, where: str) -> Windows:
-    """Select channels and classes of windows; without options, return the same object."""
-    if options.channels is None and options.classes is None and options.min_windows is None:
-        return windows
-    selection = select(windows.ch_names, windows.class_names, windows.y.numpy(), options, where)
-    return Windows(
-        windows.x[torch.from_numpy(selection.kept)][:, selection.rows],
-        selection.labels,
-        subject=windows.subject[selection.kept],
-        recording=windows.recording[selection.kept],
-        sfreq=windows.sfreq,
-        ch_names=selection.ch_names,
-        class_names=selection.class_names,
-        positions=None if windows.positions is None else windows.positions[selection.rows],
-    )
 
 
 def _plan(path: Path, options: ReadOptions) -> ReadPlan:
