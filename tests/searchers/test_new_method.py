@@ -91,8 +91,6 @@ class TestToyMethod(SearcherContract):
 
 def test_command_line_resume_and_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, "toy", ToyMethod("draws operations at random"))
-    monkeypatch.setenv("COLUMNS", "400")
-    assert " or toy" in run("search", "--help").stdout
     file, out = tmp_path / "windows.npz", tmp_path / "run"
     _recordings().save(file)
     options = ("--method", "toy", "--model", "shallow", "--budget", 2, "--max-epochs", 1)

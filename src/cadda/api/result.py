@@ -16,7 +16,7 @@ from cadda.reporting.records import SearchCurves
 from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder
 from cadda.searchers.events import HistoryEvent
-from cadda.searchers.retraining import Retraining
+from cadda.searchers.retraining import RetrainedModel
 from cadda.searchers.runner import SearchRunner
 from cadda.training import Fitted
 
@@ -59,8 +59,8 @@ class SearchResult:
 
 def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
     """Return the result of a search that has run."""
-    best = runner.retrainings.best()
-    plain = runner.retrainings.done.get(0)
+    best = runner.retrainer.best()
+    plain = runner.retrainer.done.get(0)
     provenance = provenance.model_copy(update={"scores": _scores(best, plain)})
     policy = runner.best_policy() if best is None or best.policy is None else best.policy
     schedule = None
@@ -82,7 +82,7 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
     )
 
 
-def _scores(best: Retraining | None, plain: Retraining | None) -> dict[str, float]:
+def _scores(best: RetrainedModel | None, plain: RetrainedModel | None) -> dict[str, float]:
     """Return validation scores of the models with the policy and without augmentation."""
     scores = {}
     for suffix, retraining in (("", best), ("_without_augmentation", plain)):

@@ -95,12 +95,7 @@ class OperationPool:
         OperationPool
             The smaller pool.
         """
-        return OperationPool(
-            (self[name] for name in names),
-            left_out=self.left_out,
-            sfreq=self.sfreq,
-            ch_names=self.ch_names,
-        )
+        return self._of(self[name] for name in names)
 
     def with_operation(self, operation: Operation) -> OperationPool:
         """Make a pool with one more operation, or with another one of the same name.
@@ -116,8 +111,12 @@ class OperationPool:
             The new pool.
         """
         operations = {own.name: own for own in self._operations} | {operation.name: operation}
+        return self._of(operations.values())
+
+    def _of(self, operations: Iterable[Operation]) -> OperationPool:
+        """Make a pool for the same windows."""
         return OperationPool(
-            operations.values(), left_out=self.left_out, sfreq=self.sfreq, ch_names=self.ch_names
+            operations, left_out=self.left_out, sfreq=self.sfreq, ch_names=self.ch_names
         )
 
     def check(self, x: Tensor) -> None:

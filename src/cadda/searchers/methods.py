@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, TypeVar
 
 from cadda._internal.text import did_you_mean
-from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.method import SearchMethod
@@ -16,7 +14,6 @@ from cadda.searchers.trials.encoding import PolicyEncoding, PolicySpace
 from cadda.searchers.trials.optuna_search import StudySearch, TrialSettings, make_encoding
 from cadda.searchers.trials.optuna_store import check_storage
 from cadda.searchers.trials.population import PopulationSearch, PopulationSettings
-from cadda.searchers.trials.protocol import TrialSearch
 from cadda.searchers.warnings import idle_workers, only_warmup, rare_classes
 from cadda.training.batched import can_stack
 from cadda.training.problem import Problem
@@ -24,24 +21,11 @@ from cadda.training.problem import Problem
 __all__ = ["METHODS", "find_method"]
 
 GradientSettings = TypeVar("GradientSettings", BilevelSettings, FasterSettings)
-AnyTrialSettings = TypeVar("AnyTrialSettings", TrialSettings, PopulationSettings)
 
 
 @dataclass(frozen=True)
 class GradientMethod(SearchMethod[GradientSettings]):
     """A method that learns a policy step by step."""
-
-    @abstractmethod
-    def make_searcher(
-        self, problem: Problem, settings: GradientSettings, *, classwise: bool
-    ) -> Searcher:
-        """Make what does the steps."""
-
-    def make_runner(
-        self, problem: Problem, settings: GradientSettings, context: SearchContext
-    ) -> SearchRunner:
-        searcher = self.make_searcher(problem, settings, classwise=context.classwise)
-        return GradientRunner(problem, searcher, context)
 
     def check(self, problem: Problem, settings: GradientSettings) -> None:
         _check_at_most_windows("batch_size", settings.batch_size, problem)
@@ -71,10 +55,11 @@ class BilevelMethod(GradientMethod[BilevelSettings]):
 
     settings_class = BilevelSettings
 
-    def make_searcher(
-        self, problem: Problem, settings: BilevelSettings, *, classwise: bool
-    ) -> Searcher:
-        return BilevelSearcher(problem, settings, classwise=classwise)
+    def make_runner(
+        self, problem: Problem, settings: BilevelSettings, context: SearchContext
+    ) -> SearchRunner:
+        searcher = BilevelSearcher(problem, settings, classwise=context.classwise)
+        return GradientRunner(problem, searcher, context)
 
     def log10_policies(
         self, problem: Problem, settings: BilevelSettings, *, classwise: bool
@@ -91,40 +76,24 @@ class FasterMethod(GradientMethod[FasterSettings]):
 
     settings_class = FasterSettings
 
-    def make_searcher(
-        self, problem: Problem, settings: FasterSettings, *, classwise: bool
-    ) -> Searcher:
-        return FasterSearcher(problem, settings, classwise=classwise)
-
-
-@dataclass(frozen=True)
-class TrialMethod(SearchMethod[AnyTrialSettings]):
-    """A method that tries one policy after the other, each by itself."""
-
-    unit: ClassVar[Literal["epoch", "trial"]] = "trial"
-
-    @abstractmethod
-    def make_search(
-        self, problem: Problem, settings: AnyTrialSettings, context: SearchContext
-    ) -> TrialSearch:
-        """Make what proposes policies."""
-
     def make_runner(
-        self, problem: Problem, settings: AnyTrialSettings, context: SearchContext
+        self, problem: Problem, settings: FasterSettings, context: SearchContext
     ) -> SearchRunner:
-        return TrialRunner(problem, self.make_search(problem, settings, context), context)
+        searcher = FasterSearcher(problem, settings, classwise=context.classwise)
+        return GradientRunner(problem, searcher, context)
 
 
 @dataclass(frozen=True)
-class StudyMethod(TrialMethod[TrialSettings]):
+class StudyMethod(SearchMethod[TrialSettings]):
     """AutoAugment, Fast AutoAugment, RandAugment and random search."""
 
     settings_class = TrialSettings
+    unit = "trial"
 
-    def make_search(
+    def make_runner(
         self, problem: Problem, settings: TrialSettings, context: SearchContext
-    ) -> TrialSearch:
-        return StudySearch(problem, settings, context)
+    ) -> SearchRunner:
+        return TrialRunner(problem, StudySearch(problem, settings, context), context)
 
     def check(self, problem: Problem, settings: TrialSettings) -> None:
         _check_at_most_windows("n_folds", settings.n_folds, problem)
@@ -153,15 +122,16 @@ class StudyMethod(TrialMethod[TrialSettings]):
 
 
 @dataclass(frozen=True)
-class PopulationMethod(TrialMethod[PopulationSettings]):
+class PopulationMethod(SearchMethod[PopulationSettings]):
     """Population-based augmentation."""
 
     settings_class = PopulationSettings
+    unit = "trial"
 
-    def make_search(
+    def make_runner(
         self, problem: Problem, settings: PopulationSettings, context: SearchContext
-    ) -> TrialSearch:
-        return PopulationSearch(problem, settings, context)
+    ) -> SearchRunner:
+        return TrialRunner(problem, PopulationSearch(problem, settings, context), context)
 
     def max_parallel_trials(self, settings: PopulationSettings) -> int:
         return settings.n_members

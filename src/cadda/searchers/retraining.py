@@ -14,7 +14,7 @@ from cadda.searchers.events import Retrained
 from cadda.training import EpochEnd, Fitted, Problem, TrainingEvent, TrainingSettings, train
 from cadda.training.checkpoint import State
 
-__all__ = ["AnyPolicy", "Retraining", "Retrainings", "SearchBudget", "SearchFiles"]
+__all__ = ["AnyPolicy", "RetrainedModel", "Retrainer", "SearchBudget", "SearchFiles"]
 
 AnyPolicy = PolicySpec | PolicySchedule
 
@@ -34,7 +34,7 @@ class SearchBudget:
 
 
 @dataclass(frozen=True, eq=False)
-class Retraining:
+class RetrainedModel:
     """A model trained from scratch during a search."""
 
     epoch: int  # epoch or trial that the policy is from; 0 is without augmentation
@@ -58,7 +58,7 @@ class Retraining:
         }
 
     @classmethod
-    def from_state(cls, state: State, problem: Problem) -> Retraining:
+    def from_state(cls, state: State, problem: Problem) -> RetrainedModel:
         """Restore what `state_dict` returned."""
         policy: AnyPolicy | None = None
         if state["policy"] is not None:
@@ -85,7 +85,7 @@ class SearchFiles:
     population: Path
 
 
-class Retrainings:
+class Retrainer:
     """Trains from scratch as often as the budget says, and keeps the models."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Retrainings:
     ) -> None:
         self.problem, self.budget, self.files = problem, budget, files
         self.on_training = on_training
-        self.done: dict[int, Retraining] = {}
+        self.done: dict[int, RetrainedModel] = {}
 
     def is_due(self, epoch: int, *, ends: bool) -> bool:
         """Return whether to retrain now; `ends` is whether the search ends here."""
@@ -105,7 +105,7 @@ class Retrainings:
         due = epoch in self.budget.retrain_at or (ends and last > epoch)
         return due and epoch not in self.done
 
-    def best(self) -> Retraining | None:
+    def best(self) -> RetrainedModel | None:
         """Return the retraining with the lowest validation loss, that without policy excepted."""
         return min(
             (retraining for epoch, retraining in self.done.items() if epoch),
@@ -138,7 +138,7 @@ class Retrainings:
         if path is not None:
             path.unlink(missing_ok=True)
 
-    def _trained(self, epoch: int, policy: AnyPolicy | None) -> Retraining:
+    def _trained(self, epoch: int, policy: AnyPolicy | None) -> RetrainedModel:
         for earlier in self.done.values():
             if earlier.policy == policy:
                 return replace(earlier, epoch=epoch)
@@ -149,7 +149,7 @@ class Retrainings:
             on_event=self.on_training,
             checkpoint=self._checkpoint(epoch),
         )
-        return Retraining(epoch, policy, fitted)
+        return RetrainedModel(epoch, policy, fitted)
 
     def _checkpoint(self, epoch: int) -> Path | None:
         return None if self.files is None else self.files.retraining(epoch)

@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from torch.nn.functional import cross_entropy
 
 from cadda.compute import Engine
 from cadda.exceptions import RunError, TrainingError, WorkerError
@@ -30,15 +29,16 @@ from cadda.searchers.events import (
 from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.retraining import (
     AnyPolicy,
-    Retraining,
-    Retrainings,
+    RetrainedModel,
+    Retrainer,
     SearchBudget,
     SearchFiles,
 )
 from cadda.searchers.trials.protocol import Outcome, TrialSearch, evaluate
 from cadda.searchers.warnings import epoch_warnings
-from cadda.training import Problem, TrainingEvent, predict_logits, score
+from cadda.training import Problem, TrainingEvent, predict_logits
 from cadda.training.checkpoint import Fingerprint, State, load_checkpoint, save_checkpoint
+from cadda.training.step import score_validation
 
 __all__ = ["GradientRunner", "SearchContext", "SearchRunner", "TrialRunner"]
 
@@ -71,7 +71,7 @@ class SearchRunner(ABC):
     def __init__(self, problem: Problem, context: SearchContext) -> None:
         self.problem, self.budget, self.on_event = problem, context.budget, context.on_event
         files = context.files
-        self.retrainings = Retrainings(problem, context.budget, files, context.on_training)
+        self.retrainer = Retrainer(problem, context.budget, files, context.on_training)
         self.epoch, self.seconds = 0, 0.0
         self.history: list[HistoryEvent] = []
         self._checkpoint = None if files is None else files.checkpoint
@@ -99,7 +99,7 @@ class SearchRunner(ABC):
         while not self._ends():
             self._report(self.advance())
             self._retrain_if_due()
-        best = self.retrainings.best()
+        best = self.retrainer.best()
         last = self.best_epoch() if best is None else best.epoch
         self.on_event(SearchEnd(self.epoch, last, self.seconds))
 
@@ -118,9 +118,9 @@ class SearchRunner(ABC):
         saved = load_checkpoint(self._checkpoint, self._fingerprint())
         self.epoch, self.seconds = saved["epoch"], saved["seconds"]
         self.history = [HISTORY_EVENTS[name](**values) for name, values in saved["history"]]
-        for state in saved["retrainings"]:
-            retraining = Retraining.from_state(state, self.problem)
-            self.retrainings.done[retraining.epoch] = retraining
+        for state in saved["retrained"]:
+            retraining = RetrainedModel.from_state(state, self.problem)
+            self.retrainer.done[retraining.epoch] = retraining
         self.load_state_dict(saved["search"])
 
     def _ends(self) -> bool:
@@ -128,11 +128,11 @@ class SearchRunner(ABC):
         return self.epoch >= self.n_epochs or (limit is not None and self.seconds >= limit)
 
     def _retrain_if_due(self) -> None:
-        if not self.retrainings.is_due(self.epoch, ends=self._ends()):
+        if not self.retrainer.is_due(self.epoch, ends=self._ends()):
             return
         policy = self.best_policy() if self.epoch else None
-        self._report(self.retrainings.run(self.epoch, policy, self.seconds))
-        self.retrainings.forget_checkpoint(self.epoch)
+        self._report(self.retrainer.run(self.epoch, policy, self.seconds))
+        self.retrainer.forget_checkpoint(self.epoch)
 
     def _report(self, event: HistoryEvent) -> None:
         self.history.append(event)
@@ -154,7 +154,7 @@ class SearchRunner(ABC):
             "epoch": self.epoch,
             "seconds": self.seconds,
             "history": [(type(event).__name__, asdict(event)) for event in self.history],
-            "retrainings": [done.state_dict() for done in self.retrainings.done.values()],
+            "retrained": [done.state_dict() for done in self.retrainer.done.values()],
             "search": self.state_dict(),
         }
         save_checkpoint(self._checkpoint, state, self._fingerprint())
@@ -185,16 +185,17 @@ class GradientRunner(SearchRunner):
         return self._summary(steps)
 
     def _summary(self, steps: list[SearchStep]) -> SearchEpoch:
-        valid, (table, tables) = self.problem.valid, _tables(self.searcher.to_spec())
-        logits = predict_logits(self.searcher.model, valid.x, self.problem.n_classes)
+        table, tables = _tables(self.searcher.to_spec())
+        x, n_classes = self.problem.valid.x, self.problem.n_classes
+        logits = predict_logits(self.searcher.model, x, n_classes)
         rewards = [step.reward for step in steps if step.reward is not None]
-        scores = score(valid.y, logits.argmax(1), self.problem.class_names)
+        valid_loss, valid_accuracy = score_validation(self.problem, logits)
         return SearchEpoch(
             epoch=self.epoch,
             n_epochs=self.n_epochs,
             train_loss=_mean([step.train_loss for step in steps]),
-            valid_loss=cross_entropy(logits, valid.y).item(),
-            valid_balanced_accuracy=scores.balanced_accuracy,
+            valid_loss=valid_loss,
+            valid_balanced_accuracy=valid_accuracy,
             reward=_mean(rewards) if rewards else None,
             entropy=steps[-1].entropy,
             **tables,

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import torch
@@ -26,6 +27,10 @@ from cadda.training import TrainingSettings
 __all__ = ["SearcherContract"]
 
 CLOCKS = ("seconds", "search_seconds", "trial_seconds")
+
+# Searches that several tests look at, by test class and method: pytest makes an instance per test.
+_IN_FOLDER: dict[tuple[type, str], tuple[SearchResult, bytes]] = {}
+_CLASSWISE: dict[tuple[type, str], SearchResult | None] = {}
 
 
 class _KilledError(Exception):
@@ -135,7 +140,7 @@ class SearcherContract(ABC):
 
     def test_same_seed_same_result(self) -> None:
         """All randomness comes from the seed, and none from torch's global generator."""
-        first = self.search()
+        first, _ = self._in_folder()
         torch.rand(1)
         before = torch.random.get_rng_state()
         again = self.search()
@@ -148,9 +153,8 @@ class SearcherContract(ABC):
     def test_policy_is_valid(self) -> None:
         """The policy uses operations of the pool only, and can be applied."""
         train = planted_windows(48, varied=False)
-        for result in (self.search(), self._classwise()):
-            if result is None:
-                continue
+        results = (self._in_folder()[0], self._classwise())
+        for result in filter(None, results):
             used = set(result.policy.operations_used)
             assert used <= set(self.operations), f"the policy uses {used - {*self.operations}}."
             pool = operation_pool(train, operations=self.operations)
@@ -199,22 +203,35 @@ class SearcherContract(ABC):
             if isinstance(event, SearchEpoch | TrialEnd) and number == self.budget // 2:
                 raise _KilledError
 
-        whole = self.search(run_dir=tmp_path / "whole")
+        whole, file = self._in_folder()
         with suppress(_KilledError):
             self.search(run_dir=tmp_path / "killed", on_event=kill)
         resumed = self.search(run_dir=tmp_path / "killed", resume=True)
         assert resumed.policy == whole.policy, "a resumed search must find the same policy."
         assert _history(resumed) == _history(whole), "a resumed search must report the same."
-        policies = [(tmp_path / name / "policy.json").read_bytes() for name in ("whole", "killed")]
-        assert policies[0] == policies[1], "a resumed search must write the same file."
+        written = (tmp_path / "killed" / "policy.json").read_bytes()
+        assert written == file, "a resumed search must write the same file."
+
+    def _in_folder(self) -> tuple[SearchResult, bytes]:
+        """Run a small search in a folder, once for all tests; return its policy file too."""
+        key = (type(self), self.method)
+        if key not in _IN_FOLDER:
+            with TemporaryDirectory() as folder:
+                result = self.search(run_dir=Path(folder, "run"))
+                _IN_FOLDER[key] = result, Path(folder, "run", "policy.json").read_bytes()
+        return _IN_FOLDER[key]
 
     def _classwise(self) -> SearchResult | None:
-        try:
-            return self.search(classwise=True)
-        except ValueError as error:
-            if "classwise" not in str(error):
-                raise
-            return None
+        """Run a small class-wise search, once for all tests; None if the method has none."""
+        key = (type(self), self.method)
+        if key not in _CLASSWISE:
+            try:
+                _CLASSWISE[key] = self.search(classwise=True)
+            except ValueError as error:
+                if "classwise" not in str(error):
+                    raise
+                _CLASSWISE[key] = None
+        return _CLASSWISE[key]
 
 
 def _history(result: SearchResult) -> list[str]:

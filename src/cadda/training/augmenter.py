@@ -3,49 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 import torch
 from torch import Generator, Tensor
 
+from cadda.exceptions import TrainingError
+from cadda.policies.policy import Policy, PolicyDraw
+from cadda.policies.schedule import ScheduledPolicy
+
 __all__ = ["Augmentation", "Augmenter"]
 
 
-@runtime_checkable
-class Replayable(Protocol):
-    """A policy that keeps its random numbers apart, as `cadda.Policy` does."""
-
-    def draw(self, x: Tensor, y: Tensor, *, generator: Generator | None) -> Any:
-        """Decide by chance what happens to each window."""
-
-    def transform(self, x: Tensor, draw: Any) -> Tensor:
-        """Transform windows as a draw says."""
-
-    def operations_of(self, draw: Any, window: int) -> list[str]:
-        """Name the operations that transform a window."""
-
-
-@runtime_checkable
-class Scheduled(Protocol):
-    """A policy that changes from epoch to epoch."""
-
-    def at_epoch(self, epoch: int) -> Replayable:
-        """Return the policy of an epoch, counted from 1."""
-
-
-@runtime_checkable
-class KnowsClasses(Protocol):
-    """A policy that knows whether it treats classes differently."""
-
-    @property
-    def is_classwise(self) -> bool:
-        """Whether each class has a policy of its own."""
-
-
 Augmentation: TypeAlias = (
-    Replayable | Scheduled | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+    Policy | ScheduledPolicy | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 )
-"""A `cadda.Policy`, a schedule of them, or anything that maps (x, y) to augmented (x, y)."""
+"""A policy, a schedule of them, or anything that maps (x, y) to augmented (x, y)."""
 
 
 class Augmenter:
@@ -57,29 +30,31 @@ class Augmenter:
 
     def __init__(self, policy: Augmentation | None, copies: int | None = None) -> None:
         self.source = policy
-        self.policy = policy.at_epoch(1) if isinstance(policy, Scheduled) else policy
-        is_classwise = isinstance(self.policy, KnowsClasses) and self.policy.is_classwise
+        self.policy = policy.at_epoch(1) if isinstance(policy, ScheduledPolicy) else policy
+        is_classwise = getattr(self.policy, "is_classwise", False)
         wanted = int(is_classwise) if copies is None else copies
         self.copies = 0 if policy is None else wanted
-        self._last_draw: Any = None
+        self._last_draw: PolicyDraw | None = None
 
     def start_epoch(self, epoch: int) -> None:
         """Switch to the policy of an epoch, if the policy changes between epochs."""
-        if isinstance(self.source, Scheduled):
+        if isinstance(self.source, ScheduledPolicy):
             self.policy = self.source.at_epoch(epoch)
 
     def __call__(self, x: Tensor, y: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
         """Augment one batch."""
-        if self.policy is None:
-            return x, y
         if not self.copies:
-            return self._augment(self.policy, x, y, generator)
+            return self._augment(x, y, generator)
         many_x, many_y = torch.cat([x] * self.copies), torch.cat([y] * self.copies)
-        augmented, labels = self._augment(self.policy, many_x, many_y, generator)
+        augmented, labels = self._augment(many_x, many_y, generator)
         return torch.cat([x, augmented]), torch.cat([y, labels])
 
-    def explain(self, x: Tensor, *, untrained: bool) -> str:
-        """Explain why the loss of the last batch, as augmented, is not finite; ends a sentence."""
+    def divergence(self, x: Tensor, loss: float, epoch: int, step: int) -> TrainingError:
+        """Return the error for a loss of the last batch, as augmented, that is not finite."""
+        why = self._explain(x, untrained=epoch == step == 1)
+        return TrainingError(f"the loss became {loss} in epoch {epoch}, step {step}: {why}.")
+
+    def _explain(self, x: Tensor, *, untrained: bool) -> str:
         broken = (~x.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
         if not broken and untrained:
             return "the model gives NaN or infinite logits for finite windows before any training"
@@ -87,19 +62,14 @@ class Augmenter:
             return "the windows are finite, so training diverged; try a smaller `lr`"
         window, names = broken[0], []
         n_unchanged = len(x) // (self.copies + 1) if self.copies else 0
-        if isinstance(self.policy, Replayable) and window >= n_unchanged:
-            names = self.policy.operations_of(self._last_draw, window - n_unchanged)
+        draw = self._last_draw if window >= n_unchanged else None
+        if isinstance(self.policy, Policy) and draw is not None:
+            names = self.policy.operations_of(draw, window - n_unchanged)
         after = f" after {', '.join(names)}" if names else ""
         return f"window {window} of the batch is not finite{after}"
 
-    def _augment(
-        self,
-        policy: Replayable | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
-        x: Tensor,
-        y: Tensor,
-        generator: Generator,
-    ) -> tuple[Tensor, Tensor]:
-        if not isinstance(policy, Replayable):
-            return policy(x, y)
-        self._last_draw = policy.draw(x, y, generator=generator)
-        return policy.transform(x, self._last_draw), y
+    def _augment(self, x: Tensor, y: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
+        if not isinstance(self.policy, Policy):
+            return (x, y) if self.policy is None else self.policy(x, y)
+        self._last_draw = self.policy.draw(x, y, generator=generator)
+        return self.policy.transform(x, self._last_draw), y

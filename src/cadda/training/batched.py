@@ -20,7 +20,6 @@ from torch.nn.functional import cross_entropy
 from cadda._internal.random import Seeds
 from cadda.exceptions import TrainingError
 from cadda.training.augmenter import Augmentation, Augmenter
-from cadda.training.metrics import score
 from cadda.training.problem import Problem
 from cadda.training.progress import EarlyStopping, Fitted
 from cadda.training.settings import TrainingSettings
@@ -30,6 +29,7 @@ from cadda.training.step import (
     class_weights,
     descend,
     make_optimizer,
+    score_validation,
 )
 
 __all__ = ["can_stack", "train_stacked"]
@@ -94,12 +94,11 @@ class _Stack:
     def run_epoch(self) -> None:
         """Train all for an epoch, validate, and drop those that are done."""
         train_losses = self._train()
-        valid_losses, accuracies = self._validate()
-        values = zip(self.members, train_losses, valid_losses, accuracies, strict=True)
-        for i, (member, train_loss, valid_loss, accuracy) in enumerate(values):
+        values = zip(self.members, train_losses, self._validate(), strict=True)
+        for i, (member, train_loss, scores) in enumerate(values):
             if member.error is None:
                 weights = {name: value[i] for name, value in self.parameters.items()}
-                member.progress.update(train_loss, valid_loss, accuracy, weights)
+                member.progress.update(train_loss, *scores, weights)
         kept = [i for i, member in enumerate(self.members) if member.should_continue]
         if len(kept) < len(self.members):
             self._keep(kept)
@@ -154,25 +153,17 @@ class _Stack:
     ) -> None:
         for member, loss, (x, _) in zip(self.members, losses.tolist(), batches, strict=True):
             if not math.isfinite(loss) and member.error is None:
-                why = member.augment.explain(x, untrained=epoch == step == 1)
-                member.error = TrainingError(
-                    f"the loss became {loss} in epoch {epoch}, step {step}: {why}."
-                )
+                member.error = member.augment.divergence(x, loss, epoch, step)
 
     @torch.no_grad()
-    def _validate(self) -> tuple[list[float], list[float]]:
-        x, y = self.problem.valid.x, self.problem.valid.y
-        batches = [
-            self._logits(part.to(self.device), None).cpu()
-            for part in torch.split(x, PREDICTION_BATCH)
+    def _validate(self) -> list[tuple[float, float]]:
+        """Return loss and balanced accuracy of each member."""
+        parts = torch.split(self.problem.valid.x, PREDICTION_BATCH)
+        batches = [self._logits(part.to(self.device), None).cpu() for part in parts]
+        return [
+            score_validation(self.problem, logits, self.weight)
+            for logits in torch.cat(batches, dim=1)
         ]
-        weight = None if self.weight is None else self.weight.cpu()
-        losses, accuracies = [], []
-        for logits in torch.cat(batches, dim=1):
-            losses.append(cross_entropy(logits, y, weight=weight).item())
-            scores = score(y, logits.argmax(1), self.problem.class_names)
-            accuracies.append(scores.balanced_accuracy)
-        return losses, accuracies
 
     def _keep(self, kept: list[int]) -> None:
         """Continue with some of the members, with their part of weights and of Adam's state."""

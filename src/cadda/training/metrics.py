@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,14 +45,7 @@ class Scores:
         dict
             Numbers, dicts and lists only.
         """
-        return {
-            "balanced_accuracy": self.balanced_accuracy,
-            "macro_f1": self.macro_f1,
-            "f1_per_class": dict(self.f1_per_class),
-            "kappa": self.kappa,
-            "accuracy": self.accuracy,
-            "confusion": self.confusion.tolist(),
-        }
+        return asdict(self) | {"confusion": self.confusion.tolist()}
 
 
 def score(y_true: ArrayLike, y_pred: ArrayLike, class_names: tuple[str, ...]) -> Scores:

@@ -119,14 +119,9 @@ class EarlyStopping:
     @property
     def should_continue(self) -> bool:
         """Whether there is an epoch left, and patience for it."""
-        epochs_since_best = len(self.history) - self.best_epoch
-        has_patience = epochs_since_best < self.settings.patience
-        return len(self.history) < self.settings.max_epochs and has_patience
-
-    @property
-    def stopped_early(self) -> bool:
-        """Whether there were fewer epochs than allowed."""
-        return len(self.history) < self.settings.max_epochs
+        n_epochs = len(self.history)
+        has_patience = n_epochs - self.best_epoch < self.settings.patience
+        return n_epochs < self.settings.max_epochs and has_patience
 
     def update(
         self,
@@ -155,7 +150,8 @@ class EarlyStopping:
     def finish(self, model: nn.Module, description: ModelDescription) -> Fitted:
         """Return the model with the best weights."""
         model.load_state_dict(self.best_weights)
-        return Fitted(model.eval(), self.history, self.best_epoch, self.stopped_early, description)
+        stopped_early = len(self.history) < self.settings.max_epochs
+        return Fitted(model.eval(), self.history, self.best_epoch, stopped_early, description)
 
     def state_dict(self) -> State:
         """Return what `load_state_dict` restores."""

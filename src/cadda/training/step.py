@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from cadda.exceptions import ModelError
+from cadda.training.metrics import score
+from cadda.training.problem import Problem
 from cadda.training.settings import TrainingSettings
 
 __all__ = [
@@ -17,6 +20,7 @@ __all__ = [
     "descend",
     "make_optimizer",
     "predict_logits",
+    "score_validation",
 ]
 
 PREDICTION_BATCH = 256
@@ -73,3 +77,12 @@ def class_weights(
     counts = torch.bincount(y, minlength=n_classes)
     n_present = int((counts > 0).sum())
     return torch.where(counts > 0, len(y) / (n_present * counts.clamp_min(1)), 0.0).to(device)
+
+
+def score_validation(
+    problem: Problem, logits: Tensor, class_weight: Tensor | None = None
+) -> tuple[float, float]:
+    """Return loss and balanced accuracy of the logits of the validation windows."""
+    y, weight = problem.valid.y, None if class_weight is None else class_weight.cpu()
+    loss = cross_entropy(logits, y, weight=weight).item()
+    return loss, score(y, logits.argmax(1), problem.class_names).balanced_accuracy

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds, seeded
-from cadda.exceptions import TrainingError
 from cadda.training.augmenter import Augmentation, Augmenter
 from cadda.training.checkpoint import (
     Fingerprint,
@@ -22,7 +21,6 @@ from cadda.training.checkpoint import (
     policy_digest,
     save_checkpoint,
 )
-from cadda.training.metrics import score
 from cadda.training.problem import Problem
 from cadda.training.progress import EarlyStopping, EpochEnd, Fitted, TrainingEnd, TrainingEvent
 from cadda.training.settings import TrainingSettings
@@ -32,6 +30,7 @@ from cadda.training.step import (
     descend,
     make_optimizer,
     predict_logits,
+    score_validation,
 )
 
 __all__ = ["Trainer", "train"]
@@ -92,7 +91,9 @@ class Trainer:
     def run_epoch(self) -> EpochEnd:
         """Train for one epoch, validate, and keep the weights if they are the best so far."""
         train_loss = self._train(len(self.progress.history) + 1)
-        return self.progress.update(train_loss, *self._validate(), self.model.state_dict())
+        logits = predict_logits(self.model, self.problem.valid.x, self.problem.n_classes)
+        scores = score_validation(self.problem, logits, self.class_weight)
+        return self.progress.update(train_loss, *scores, self.model.state_dict())
 
     def _train(self, epoch: int) -> float:
         """Iterate once over the training windows and return the mean loss."""
@@ -109,23 +110,13 @@ class Trainer:
                 loss = self._loss(*batch)
                 losses.append(loss.item() * len(index))
                 if not math.isfinite(losses[-1]):
-                    why = self.augment.explain(batch[0], untrained=epoch == step == 1)
-                    raise TrainingError(
-                        f"the loss became {loss.item()} in epoch {epoch}, step {step}: {why}."
-                    )
+                    raise self.augment.divergence(batch[0], loss.item(), epoch, step)
                 descend(self.optimizer, loss)
         return sum(losses) / len(x)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         logits = check_logits(self.model(x), len(x), self.problem.n_classes)
         return cross_entropy(logits, y, weight=self.class_weight)
-
-    def _validate(self) -> tuple[float, float]:
-        y = self.problem.valid.y
-        logits = predict_logits(self.model, self.problem.valid.x, self.problem.n_classes)
-        weight = None if self.class_weight is None else self.class_weight.cpu()
-        loss = cross_entropy(logits, y, weight=weight).item()
-        return loss, score(y, logits.argmax(1), self.problem.class_names).balanced_accuracy
 
     def _fingerprint(self) -> Fingerprint:
         """Return what identifies this run, so that no other run is resumed in its place."""

@@ -69,7 +69,7 @@ def make_search(
     budget = SearchBudget(n_trials, training=TrainingSettings(max_epochs=2))
     files = None if folder is None else RunFolder(folder).search_files
     context = SearchContext(budget, SerialEngine(), classwise, files, resume)
-    return kind.make_search(make_problem(), settings, context)
+    return kind.make_runner(make_problem(), settings, context).search
 
 
 def surface(policy: PolicySpec) -> float:
@@ -150,15 +150,15 @@ def test_an_interrupted_estimator_goes_on_as_if_nothing_had_happened(
 
     def policies(folder: Path, interruptions: tuple[int, ...]) -> list[PolicySpec]:
         own = {"folder": folder, "multivariate": multivariate, **SHAPE}
-        search = make_search("autoaugment", 40, **own)
+        search = make_search("autoaugment", 24, **own)
         asked: list[PolicySpec] = []
-        for number in range(40):
+        for number in range(24):
             if number in interruptions:
-                search = make_search("autoaugment", 40, resume=True, **own)
+                search = make_search("autoaugment", 24, resume=True, **own)
                 assert len(search.outcomes) == number
                 # What was running is asked for once more.
                 asked = asked[:number]
-            while len(asked) < 40 and search.n_required(len(asked)) <= number:
+            while len(asked) < 24 and search.n_required(len(asked)) <= number:
                 asked.append(search.ask(len(asked)).policy)
             search.tell(number, Outcome(surface(asked[number])))
         return asked
@@ -166,7 +166,7 @@ def test_an_interrupted_estimator_goes_on_as_if_nothing_had_happened(
     (tmp_path / "whole").mkdir()
     (tmp_path / "cut").mkdir()
     whole = policies(tmp_path / "whole", ())
-    assert policies(tmp_path / "cut", (1, 12, 13, 20, 33)) == whole
+    assert policies(tmp_path / "cut", (1, 12, 13, 20)) == whole
 
 
 @pytest.mark.parametrize("classwise", [False, True])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import torch
 from torch import Tensor, nn
 
 from cadda.policies.relaxed.base import RelaxedPolicy
@@ -14,7 +15,7 @@ from cadda.searchers.events import SearchStep
 from cadda.training.checkpoint import State, Stateful
 from cadda.training.problem import Problem
 
-__all__ = ["Searcher"]
+__all__ = ["Searcher", "assign_gradients"]
 
 
 class Searcher(ABC):
@@ -64,3 +65,10 @@ class Searcher(ABC):
     def _weights(self) -> Tensor:
         """Return the logits of the choices."""
         return self.policy.weight.detach()
+
+
+def assign_gradients(loss: Tensor, parameters: Sequence[Tensor]) -> None:
+    """Write the gradient of a scalar ``loss`` into ``parameters``, 0 where it has none."""
+    gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient

@@ -46,7 +46,7 @@ from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, per_window
 from cadda.policies.relaxed.policies import MixturePolicy
 from cadda.searchers.events import SearchStep
-from cadda.searchers.gradient.base import Searcher
+from cadda.searchers.gradient.base import Searcher, assign_gradients
 from cadda.training.checkpoint import Stateful
 from cadda.training.problem import Problem
 from cadda.training.step import descend
@@ -205,12 +205,7 @@ class FasterSearcher(Searcher):
         """Make augmented windows look more real, and more like their classes."""
         logits, score = self._score(augmented, y)
         loss = self.settings.classification * cross_entropy(logits, y) - score.mean()
-        parameters = list(self.policy.parameters())
-        gradients = torch.autograd.grad(
-            loss, parameters, allow_unused=True, materialize_grads=True
-        )
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
+        assign_gradients(loss, list(self.policy.parameters()))
         self.policy_optimizer.step()
 
     def _score(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

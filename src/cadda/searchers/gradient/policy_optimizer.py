@@ -13,6 +13,7 @@ from cadda._internal.random import Seeds, seeded, uniform
 from cadda.policies.relaxed.base import RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed.policies import MixturePolicy, StagedPolicy
+from cadda.searchers.gradient.base import assign_gradients
 from cadda.training.checkpoint import State, Stateful
 
 __all__ = ["ChoiceAdam", "Estimator", "PolicyAscent"]
@@ -121,11 +122,7 @@ class PolicyAscent:
             for parameter in self.policy.parameters()
             if not (self.uses_relax and parameter is self.policy.weight)
         ]
-        gradients = torch.autograd.grad(
-            -rewards.mean() / scale, parameters, allow_unused=True, materialize_grads=True
-        )
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
+        assign_gradients(-rewards.mean() / scale, parameters)
         if self.uses_relax:
             self.policy.weight.grad = -self.weight_gradient(gain / scale, draw, generator)
         self._step()

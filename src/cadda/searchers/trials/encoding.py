@@ -59,18 +59,33 @@ class PolicySpace:
 
 
 @dataclass(frozen=True)
-class PolicyEncoding:
-    """Policies with one operation per stage, and p and µ in steps."""
+class _Encoding:
+    """What encodings share: the operations, and the classes with values of their own."""
 
     pool: OperationPool
     class_names: tuple[str, ...] | None
-    n_subpolicies: int
-    n_stages: int
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Classes with a policy of their own, or ``"*"``."""
+        """Classes with values of their own, or ``"*"``."""
         return self.class_names or (ALL_CLASSES,)
+
+    def _spec(self, rows: dict[str, tuple[Subpolicy, ...]]) -> PolicySpec:
+        return PolicySpec(
+            policy=rows,
+            operations={operation.name: operation.settings for operation in self.pool},
+            class_names=self.class_names,
+            sfreq=self.pool.sfreq,
+            ch_names=self.pool.ch_names or None,
+        )
+
+
+@dataclass(frozen=True)
+class PolicyEncoding(_Encoding):
+    """Policies with one operation per stage, and p and µ in steps."""
+
+    n_subpolicies: int
+    n_stages: int
 
     @property
     def log10_size(self) -> float:
@@ -101,21 +116,16 @@ class PolicyEncoding:
 
     def decode(self, values: Mapping[str, Value]) -> PolicySpec:
         """Return the policy that values describe."""
-        return _spec(
-            self.pool,
-            self.class_names,
-            {
-                row: tuple(
-                    Subpolicy(
-                        stages=tuple(
-                            (self._entry(values, f"{row}/{i}/{k}"),) for k in range(self.n_stages)
-                        )
-                    )
-                    for i in range(self.n_subpolicies)
-                )
-                for row in self.rows
-            },
-        )
+        rows = {}
+        for row in self.rows:
+            entries = [
+                [self._entry(values, f"{row}/{i}/{k}") for k in range(self.n_stages)]
+                for i in range(self.n_subpolicies)
+            ]
+            rows[row] = tuple(
+                Subpolicy(stages=tuple((entry,) for entry in stages)) for stages in entries
+            )
+        return self._spec(rows)
 
     def draw(self, generator: Generator) -> Values:
         """Return random values."""
@@ -148,17 +158,10 @@ class PolicyEncoding:
 
 
 @dataclass(frozen=True)
-class GridEncoding:
+class GridEncoding(_Encoding):
     """RandAugment's policies: some operations in a row, each any of the pool, all as strong."""
 
-    pool: OperationPool
-    class_names: tuple[str, ...] | None
     n_stages: int
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """Classes with a number and a magnitude of their own, or ``"*"``."""
-        return self.class_names or (ALL_CLASSES,)
 
     @property
     def n_cells(self) -> int:
@@ -201,21 +204,7 @@ class GridEncoding:
                 for operation in self.pool
             )
             rows[row] = (Subpolicy(stages=(stage,) * values[f"{row}/n_operations"]),)
-        return _spec(self.pool, self.class_names, rows)
-
-
-def _spec(
-    pool: OperationPool,
-    class_names: tuple[str, ...] | None,
-    rows: dict[str, tuple[Subpolicy, ...]],
-) -> PolicySpec:
-    return PolicySpec(
-        policy=rows,
-        operations={operation.name: operation.settings for operation in pool},
-        class_names=class_names,
-        sfreq=pool.sfreq,
-        ch_names=pool.ch_names or None,
-    )
+        return self._spec(rows)
 
 
 def _pick(choice: Choice, generator: Generator) -> Value:

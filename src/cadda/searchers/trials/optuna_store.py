@@ -77,7 +77,7 @@ class StudyMemory:
         from optuna.samplers import RandomSampler
         from optuna.study import create_study
 
-        self._distributions: dict[str, BaseDistribution] = {
+        self.distributions: dict[str, BaseDistribution] = {
             key: _distribution(choice) or CategoricalDistribution(choice)
             for key, choice in choices.items()
         }
@@ -91,31 +91,19 @@ class StudyMemory:
                 load_if_exists=True,
             )
         self._study_id = self._storage.get_study_id_from_name(name)
-        self._trials = self.study.trials
+        # Trials of an earlier process, finished or not.
+        self.trials: list[FrozenTrial] = self.study.trials
         self.outcomes = self._finished()
-
-    @property
-    def distributions(self) -> dict[str, BaseDistribution]:
-        """What a trial chooses, as Optuna knows it."""
-        return self._distributions
-
-    @property
-    def trials(self) -> list[FrozenTrial]:
-        """Trials of an earlier process, finished or not."""
-        return self._trials
 
     def begin(self, values: Mapping[str, Value]) -> None:
         """Store a running trial, in one step so that it is never incomplete."""
         from optuna.trial import TrialState, create_trial
 
         with quiet_optuna():
-            self.study.add_trial(
-                create_trial(
-                    state=TrialState.RUNNING,
-                    params=dict(values),
-                    distributions=self._distributions,
-                )
+            trial = create_trial(
+                state=TrialState.RUNNING, params=dict(values), distributions=self.distributions
             )
+            self.study.add_trial(trial)
 
     def finish(self, number: int, outcome: Outcome) -> None:
         """Store the outcome of a trial."""
@@ -129,7 +117,7 @@ class StudyMemory:
 
     def _finished(self) -> list[Outcome]:
         outcomes = []
-        for trial in self._trials:
+        for trial in self.trials:
             if not trial.state.is_finished():
                 break
             kept = trial.user_attrs
