@@ -54,7 +54,9 @@ def validated_dataclass(kind: type[Kind]) -> type[Kind]:
         try:
             init(self, **read_none(values, types))
         except ValidationError as error:
-            raise _as_argument_error(error, fields) from error
+            is_unknown = any(map(is_unknown_name, error.errors(include_url=False)))
+            kind_of_error = TypeError if is_unknown else ValueError
+            raise kind_of_error(f"{describe_error(error, known=fields)}.") from error
         for name, value in values.items():
             # To Python, true is the number 1.
             if isinstance(value, bool) and not isinstance(getattr(self, name), bool):
@@ -74,12 +76,6 @@ def _by_name(
     for name in positional.keys() & set(values):
         raise TypeError(f"{kind} got two values for `{name}`.")
     return positional
-
-
-def _as_argument_error(error: ValidationError, known: Collection[str]) -> ValueError | TypeError:
-    text = f"{describe_error(error, known=known)}."
-    is_unknown = any(map(is_unknown_name, error.errors(include_url=False)))
-    return TypeError(text) if is_unknown else ValueError(text)
 
 
 def read_none(values: Mapping[str, object], types: Mapping[str, object]) -> dict[str, object]:

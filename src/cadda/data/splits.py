@@ -161,18 +161,14 @@ def _assign_subjects(
 ) -> list[list[str]]:
     """Assign subjects to groups of given sizes so that classes are spread evenly."""
     subjects = np.array(windows.subjects)
-    counts = _class_counts_by_subject(windows, subjects)
+    is_of_subject = subjects[:, None] == windows.subject
+    is_of_class = windows.y.numpy()[:, None] == np.arange(windows.n_classes)
+    counts = is_of_subject.astype(float) @ is_of_class.astype(float)
     rng = np.random.default_rng(seeds.integer(stream))
     cuts = np.cumsum(sizes)[:-1]
     orders = [rng.permutation(len(subjects)) for _ in range(N_TRIES)]
     best = min(orders, key=lambda order: _unevenness(counts, np.split(order, cuts)))
     return [subjects[np.sort(group)].tolist() for group in np.split(best, cuts)]
-
-
-def _class_counts_by_subject(windows: Windows, subjects: NDArray[np.str_]) -> NDArray[np.float64]:
-    is_of_subject = subjects[:, None] == windows.subject
-    is_of_class = windows.y.numpy()[:, None] == np.arange(windows.n_classes)
-    return np.asarray(is_of_subject.astype(float) @ is_of_class.astype(float))
 
 
 def _unevenness(counts: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]) -> float:

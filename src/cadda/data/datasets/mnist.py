@@ -62,7 +62,10 @@ def read_mnist(
         raise ValueError(f"`n_chunks` must be at least 1, got {n_chunks}.")
     images, labels, subjects, sources = [], [], [], []
     for part in parts:
-        x, y = _read_part(Path(folder), part)
+        x = _read_idx(Path(folder), f"{_FILES[part]}-images-idx3-ubyte", 3)
+        y = _read_idx(Path(folder), f"{_FILES[part]}-labels-idx1-ubyte", 1)
+        if len(x) != len(y):
+            raise DataError(f"{folder} has {len(x)} {part} images, but {len(y)} labels.")
         chunk = np.arange(len(y)) * n_chunks // max(len(y), 1)
         kept = np.isin(y, wanted)
         images.append(x[kept])
@@ -98,14 +101,6 @@ def read_digits(*, digits: Sequence[int], n_chunks: int = 20) -> Windows:
         ch_names=[f"row {i}" for i in range(_N_PIXELS)],
         class_names=[str(digit) for digit in digits],
     )
-
-
-def _read_part(folder: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    x = _read_idx(folder, f"{_FILES[part]}-images-idx3-ubyte", 3)
-    y = _read_idx(folder, f"{_FILES[part]}-labels-idx1-ubyte", 1)
-    if len(x) != len(y):
-        raise DataError(f"{folder} has {len(x)} {part} images, but {len(y)} labels.")
-    return x, y
 
 
 def _read_idx(folder: Path, name: str, n_axes: int) -> NDArray[np.uint8]:

@@ -212,8 +212,23 @@ class PolicySpec(_Data):
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        _check_classes(self.policy, self.class_names)
-        _check_operations(self.operations, self.operations_used)
+        names, rows = self.class_names, self.policy
+        if names is not None and len(set(names)) < len(names):
+            raise ValueError("`class_names` must be different from each other")
+        if ALL_CLASSES in rows and len(rows) > 1:
+            raise ValueError(
+                f"`policy` must have either {ALL_CLASSES!r} or one entry per class, not both"
+            )
+        if ALL_CLASSES not in rows and (names is None or set(rows) != set(names)):
+            raise ValueError(
+                "`class_names` must list the classes of `policy`, "
+                f"{sorted(rows)}, in the order of their labels"
+            )
+        undeclared = sorted(set(self.operations_used) - set(self.operations))
+        if self.operations and undeclared:
+            raise ValueError(
+                f"`operations` must list all that `policy` uses, but lacks {undeclared}"
+            )
         return self
 
     @property
@@ -333,26 +348,3 @@ class PolicySpec(_Data):
     def to_text(self) -> str:
         """Return the short form, which has no sampling rate, channels and provenance."""
         return format_text(self)
-
-
-def _check_classes(rows: Collection[str], class_names: tuple[str, ...] | None) -> None:
-    """Check that a policy has a row for all classes or one for each of ``class_names``."""
-    if class_names is not None and len(set(class_names)) < len(class_names):
-        raise ValueError("`class_names` must be different from each other")
-    if ALL_CLASSES in rows:
-        if len(rows) > 1:
-            raise ValueError(
-                f"`policy` must have either {ALL_CLASSES!r} or one entry per class, not both"
-            )
-    elif class_names is None or set(rows) != set(class_names):
-        raise ValueError(
-            "`class_names` must list the classes of `policy`, "
-            f"{sorted(rows)}, in the order of their labels"
-        )
-
-
-def _check_operations(declared: Collection[str], used: Collection[str]) -> None:
-    """Check that a policy declares the operations that it uses, if it declares any."""
-    undeclared = sorted(set(used) - set(declared))
-    if declared and undeclared:
-        raise ValueError(f"`operations` must list all that `policy` uses, but lacks {undeclared}")
