@@ -56,7 +56,16 @@ class StudyFolder:
 
     def read_results(self) -> list[ResultLine]:
         """Read the results of all runs."""
-        return _read_results(self.results)
+        lines = []
+        for number, values in enumerate(JsonLines(self.results).read(), start=1):
+            try:
+                lines.append(ResultLine.model_validate(values))
+            except ValidationError as error:
+                raise RunError(
+                    f"{self.results}, line {number}, is not a result of a study "
+                    f"({short_reason(error)}); remove the line, or choose another folder."
+                ) from error
+        return lines
 
     def append_result(self, line: ResultLine) -> None:
         """Append a result, which is on disk when this returns."""
@@ -79,7 +88,7 @@ class StudyFolder:
         n_copied = 0
         for other in others:
             missing = [job.to_json() for job in plan.progress(study, self.read_results()).missing]
-            for line in _read_results(self.folder.parent / other / "results.jsonl"):
+            for line in StudyFolder(self.folder.parent / other).read_results():
                 own = line.model_copy(update={"study": plan.study, "taken_from": other})
                 is_missing = line.study == other and line.job in missing
                 if is_missing and plan.progress(study, [own]).records:
@@ -125,16 +134,3 @@ class StudyFolder:
                         temporary, format=name, dpi=DOTS_PER_INCH, metadata=dates.get(name)
                     )
         return files
-
-
-def _read_results(path: Path) -> list[ResultLine]:
-    lines = []
-    for number, values in enumerate(JsonLines(path).read(), start=1):
-        try:
-            lines.append(ResultLine.model_validate(values))
-        except ValidationError as error:
-            raise RunError(
-                f"{path}, line {number}, is not a result of a study ({short_reason(error)}); "
-                "remove the line, or choose another folder."
-            ) from error
-    return lines

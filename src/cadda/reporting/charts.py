@@ -90,7 +90,6 @@ def line_chart(
     alt: str,
     x_label: str,
     y_span: Span | None = None,
-    whole_x: bool = True,
     style: str = "",
 ) -> Chart:
     """Draw series over a common axis, from back to front."""
@@ -102,9 +101,7 @@ def line_chart(
         pieces = [(x[i : i + 1], y[i : i + 1]) for i in range(len(x))] if each.dots else [(x, y)]
         path = "".join(draw_line(*piece, x_span, y_span) for piece in pieces)
         lines.append(Line(path, each.style, each.label))
-    return Chart(
-        title, alt, tuple(lines), axis(x_span, whole=whole_x), axis(y_span), x_label, style
-    )
+    return Chart(title, alt, tuple(lines), axis(x_span, whole=True), axis(y_span), x_label, style)
 
 
 def draw_line(
