@@ -26,7 +26,7 @@ from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import Problem, Samples, Trainer, TrainingSettings
-from cadda.training.augmenter import Augmentation
+from cadda.training.augmenter import AugmentFunction
 
 __all__ = [
     "Device",
@@ -208,7 +208,9 @@ def _are_image_operations(names: Iterable[str]) -> bool:
     return {CATALOGUE[name].domain for name in names if name in CATALOGUE} == {"image"}
 
 
-PolicyLike: TypeAlias = PolicySpec | PolicySchedule | Augmentation | str | os.PathLike[str] | None
+PolicyLike: TypeAlias = (
+    PolicySpec | PolicySchedule | Policy | AugmentFunction | str | os.PathLike[str] | None
+)
 
 
 def prepare_training(

@@ -12,13 +12,13 @@ from cadda.exceptions import TrainingError
 from cadda.policies.policy import Policy, PolicyDraw
 from cadda.policies.schedule import ScheduledPolicy
 
-__all__ = ["Augmentation", "Augmenter"]
+__all__ = ["AugmentFunction", "Augmentation", "Augmenter"]
 
 
-Augmentation: TypeAlias = (
-    Policy | ScheduledPolicy | Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-)
-"""A policy, a schedule of them, or anything that maps (x, y) to augmented (x, y)."""
+AugmentFunction: TypeAlias = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Anything that maps (x, y) to augmented (x, y)."""
+
+Augmentation: TypeAlias = Policy | ScheduledPolicy | AugmentFunction
 
 
 class Augmenter:
