@@ -265,7 +265,7 @@ def test_the_study_is_a_normal_one(tmp_path: Path) -> None:
         for k in range(2)
         for name in ("operation", "probability", "magnitude")
     }
-    with pytest.raises(RunError, match=r"already contains the study 'mine'"):
+    with pytest.raises(RunError, match=r"already contains the Optuna study 'mine'"):
         run(storage=address, study_name="mine", budget=3)
     with pytest.raises(RunError, match=r"`storage` 'nowhere' cannot be opened"):
         run(storage="nowhere")

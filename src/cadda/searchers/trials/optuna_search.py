@@ -61,9 +61,9 @@ class TrialSettings:
         such as ``lenet1``, which have neither dropout nor batch normalisation. Their policies are
         proposed together.
     storage : str | None
-        Address of the database of the study; None keeps it in the run folder, or in memory.
+        URL of the database of the Optuna study; None keeps it in the run folder, or in memory.
     study_name : str
-        Name of the study.
+        Name of the Optuna study.
     seed : int
         Decides everything that is random.
     """
@@ -148,7 +148,7 @@ class StudySearch(TrialSearch):
             self._sampling.tell(number, outcome)
 
     def policy(self, number: int) -> PolicySpec:
-        # The study keeps numbers to their last digit, 0.30000000000000004 and the like: the
+        # The Optuna study keeps numbers to their last digit, 0.30000000000000004 and the like: the
         # estimator must find the same numbers again after an interruption.
         values = self._values[number].items()
         return self.encoding.decode(

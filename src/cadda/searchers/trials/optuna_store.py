@@ -27,7 +27,7 @@ __all__ = ["Sampling", "StudyMemory", "check_storage", "quiet_optuna"]
 
 LARGEST_SEED = 2**32
 LONGEST_LOCK = 2.0
-"""Seconds that a process holds the lock of a study for at the most."""
+"""Seconds that a process holds the lock of an Optuna study at most."""
 
 
 class _OtherThreads(logging.Filter):
@@ -135,7 +135,7 @@ class Sampling:
 
         self._memory, self._kind, self._multivariate = memory, kind, multivariate
         self._constant_liar = trials_at_once > 1
-        # A study of its own in memory: a killed process must leave no half proposal behind.
+        # A separate Optuna study in memory: a killed process must not keep half a proposal.
         with quiet_optuna():
             self._study = create_study()
             self._study.add_trials(memory.trials)
@@ -182,12 +182,12 @@ def _distribution(choice: Choice) -> BaseDistribution | None:
 
 
 def _open_storage(storage: Path | str | None, name: str, *, resume: bool) -> BaseStorage:
-    """Open the storage of a study; raise if the study exists and `resume` is False."""
+    """Open the storage of an Optuna study; raise if it exists and `resume` is False."""
     opened = _open(storage)
     if not resume and name in [study.study_name for study in opened.get_all_studies()]:
         raise RunError(
-            f"{storage} already contains the study {name!r}; pass `resume`=True to continue it, "
-            "or choose another `study_name`."
+            f"{storage} already contains the Optuna study {name!r}; pass `resume`=True to "
+            "continue it, or choose another `study_name`."
         )
     return opened
 
