@@ -16,14 +16,12 @@ from rich.console import Console
 from rich.table import Table
 
 import cadda
-from cadda.models.networks import LeNet1
-from cadda.testing.planted import tensor_problem
+from cadda.api.prepare import make_problem
 from cadda.training import TrainingSettings, train
 from cadda.training.batched import train_stacked
 
 CLASS_NAMES = ("4", "5", "6", "9")
 N_PIXELS = 28
-SHAPE = (N_PIXELS, N_PIXELS, len(CLASS_NAMES))
 BATCHES = (16, 128)
 POLICIES = {
     "none": None,
@@ -31,11 +29,18 @@ POLICIES = {
 }
 
 
-def images(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+def images(n: int, seed: int) -> cadda.Windows:
     generator = torch.Generator().manual_seed(seed)
     y = torch.arange(n) % len(CLASS_NAMES)
     patterns = torch.randn(len(CLASS_NAMES), N_PIXELS, N_PIXELS, generator=generator)
-    return patterns[y] + torch.randn(n, N_PIXELS, N_PIXELS, generator=generator), y
+    return cadda.Windows(
+        patterns[y] + torch.randn(n, N_PIXELS, N_PIXELS, generator=generator),
+        y,
+        subject=[f"writer {seed}"] * n,
+        sfreq=1.0,
+        ch_names=[str(row) for row in range(N_PIXELS)],
+        class_names=CLASS_NAMES,
+    )
 
 
 def seconds_of(call: Callable[[], object]) -> float:
@@ -48,16 +53,15 @@ def compare(
     n_models: int, n_images: int, batch_size: int, text: str | None
 ) -> tuple[float, float]:
     """Measure models trained per second, one by one and stacked."""
-    data = images(n_images * len(CLASS_NAMES), 0), images(100, 1)
-    policy = None
+    train_part, valid_part = images(n_images * len(CLASS_NAMES), 0), images(100, 1)
+    pool, policy = cadda.image_pool(), None
     if text is not None:
-        policy = cadda.Policy(cadda.PolicySpec.from_text(text), cadda.image_pool())
+        policy = cadda.Policy(cadda.PolicySpec.from_text(text), pool)
     settings = [
         TrainingSettings(max_epochs=1, batch_size=batch_size, seed=seed)
         for seed in range(n_models)
     ]
-
-    problem = tensor_problem(*data, CLASS_NAMES, lambda seed: LeNet1(*SHAPE))
+    problem = make_problem(train_part, valid_part, model="lenet1", operations=pool, device="cpu")
 
     def alone() -> None:
         train(problem, settings[0], policy=policy)

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 import torch
+from problems import tensor_problem
 from torch import Tensor
 
 from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
-from cadda.testing.planted import tensor_problem
 
 CLASSES = ("a", "b", "c")
 POLICY_LR = 0.01

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from problems import tensor_problem
 
 from cadda import OperationPool, PolicySpec
 from cadda.exceptions import PolicyFileError
@@ -18,7 +19,6 @@ from cadda.policies.schedule import (
     build_policy,
     load_policy,
 )
-from cadda.testing.planted import tensor_problem
 from cadda.training import TrainingSettings, train
 
 SPECS = [PolicySpec.from_text(f"sign_flip p={p}") for p in (0.0, 1.0)]

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 import torch
+from problems import tensor_problem
 from torch import nn
 
 from cadda import OperationPool, Screening, Windows, screen
@@ -18,7 +19,7 @@ from cadda.screening.design import ScreeningProgress, ScreeningSettings, split_i
 from cadda.screening.rewards import collect_trials, label_rewards
 from cadda.screening.verdicts import Trials
 from cadda.searchers.gradient.reward import window_rewards
-from cadda.testing.planted import planted_windows, tensor_problem
+from cadda.testing.planted import planted_windows
 from cadda.training.problem import Problem
 
 SFREQ = 100.0

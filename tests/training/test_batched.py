@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from problems import tensor_problem
 from torch import nn
 
 from cadda.exceptions import TrainingError
@@ -15,7 +16,6 @@ from cadda.models.networks import LeNet1
 from cadda.operations.pool import image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.spec.model import PolicySpec
-from cadda.testing.planted import tensor_problem
 from cadda.training import Fitted, Problem, TrainingSettings, train
 from cadda.training.batched import can_stack, train_stacked
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from problems import tensor_problem
 from torch import nn
 
 from cadda import Operation, OperationPool, Policy, PolicySpec, StagedPolicy, operation_pool
 from cadda.exceptions import ModelError, TrainingError
 from cadda.policies.schedule import PolicySchedule, ScheduledPolicy, Segment
-from cadda.testing.planted import tensor_problem
 from cadda.training import EpochEnd, Problem, TrainingEnd, TrainingSettings, train
 from cadda.training.augmenter import Augmenter
 
@@ -155,12 +155,15 @@ def test_checkpoint_of_another_training(tmp_path: Path) -> None:
         train(problem(), settings(), checkpoint=file)
 
 
+FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "helpers")]
+
+
 @pytest.mark.parametrize("steps", [(7,), pytest.param((7, 11), marks=pytest.mark.slow)])
 def test_killed_process_resumes_to_the_same_bytes(steps: tuple[int, ...], tmp_path: Path) -> None:
     """A real process dies in the middle of an epoch."""
     script = f"""
 import os, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {FOLDERS!r}
 from test_trainer import *
 file, steps = Path(sys.argv[1]), [0]
 model = network()

@@ -45,17 +45,18 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 
 def pick_device(device: Device) -> torch.device:
     """Return the device to compute on; ``"auto"`` takes a GPU if there is one."""
-    if device not in ("auto", "cpu", "cuda", "mps"):
+    available = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if device == "auto":
+        return torch.device(next(name for name, is_there in available.items() if is_there))
+    if device not in available:
         raise ValueError(f"`device` must be 'auto', 'cpu', 'cuda' or 'mps', got {device!r}.")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("`device` 'cuda' is not available here; use 'auto' or 'cpu'.")
-    if device == "mps" and not torch.backends.mps.is_available():
-        raise ValueError("`device` 'mps' is not available here; use 'auto' or 'cpu'.")
-    if device != "auto":
-        return torch.device(device)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    if not available[device]:
+        raise ValueError(f"`device` {device!r} is not available here; use 'auto' or 'cpu'.")
+    return torch.device(device)
 
 
 def operation_pool(

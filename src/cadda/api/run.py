@@ -147,11 +147,7 @@ def run_search(
 
 
 def evaluate_run(
-    folder: Path,
-    windows: Windows,
-    *,
-    skip_seen: bool = False,
-    different_subjects: bool = False,
+    folder: Path, windows: Windows, *, skip_seen: bool = False, different_subjects: bool = False
 ) -> tuple[Scores, int]:
     """Return the scores of the model of a run, and the number of subjects.
 

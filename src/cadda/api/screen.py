@@ -17,11 +17,7 @@ from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.screening.controls import destructive_controls
-from cadda.screening.design import (
-    MIN_SUBJECTS,
-    ScreeningProgress,
-    ScreeningSettings,
-)
+from cadda.screening.design import MIN_SUBJECTS, ScreeningProgress, ScreeningSettings
 from cadda.screening.result import Screening
 from cadda.screening.rewards import collect_trials
 from cadda.screening.verdicts import reach_verdicts

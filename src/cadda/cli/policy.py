@@ -26,10 +26,7 @@ __all__ = ["app"]
 File = Annotated[Path, Argument(help="Policy file: JSON or the short text form (.txt).")]
 
 
-def show(
-    file: File,
-    as_json: AsJson = False,
-) -> None:
+def show(file: File, as_json: AsJson = False) -> None:
     """Show a policy in physical units.
 
     Example: cadda policy show policy.json

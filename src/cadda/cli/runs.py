@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -71,12 +72,5 @@ def report(
         )
     path = write_report(run).path
     typer.echo(json.dumps({"report": str(path)}) if as_json else str(path))
-    if open_it:
-        _open(path)
-
-
-def _open(path: Path) -> None:
-    import webbrowser
-
-    if not webbrowser.open(path.as_uri()):
+    if open_it and not webbrowser.open(path.as_uri()):
         typer.echo("No browser found; open the file manually.", err=True)

@@ -118,7 +118,15 @@ def search(
             )
     report = write_report(out)
     if as_json:
-        typer.echo(json.dumps(summary_of(outcome) | {"report": str(report.path)}))
+        baseline_scores = outcome.scores.without_augmentation
+        summary = {
+            "policy": outcome.result.policy.model_dump(mode="json"),
+            "scores": outcome.scores.scores.to_dict(),
+            "without_augmentation": baseline_scores and baseline_scores.to_dict(),
+            "search_seconds": outcome.result.seconds,
+            "report": str(report.path),
+        }
+        typer.echo(json.dumps(summary))
     else:
         print_outcome(outcome, out)
         typer.echo(report.sentence)
@@ -186,17 +194,6 @@ def demo(
     typer.echo(f"Picture of all operations: {picture}")
     typer.echo("Your own recordings: `cadda search night-epo.fif.gz --method cadda --out run`")
     typer.echo(f"Open the report in a browser: {report.path}")
-
-
-def summary_of(outcome: SearchRun) -> dict[str, object]:
-    """Return policy, scores with and without it, and time for ``--json``."""
-    baseline = outcome.scores.without_augmentation
-    return {
-        "policy": outcome.result.policy.model_dump(mode="json"),
-        "scores": outcome.scores.scores.to_dict(),
-        "without_augmentation": None if baseline is None else baseline.to_dict(),
-        "search_seconds": outcome.result.seconds,
-    }
 
 
 def print_outcome(outcome: SearchRun, out: Path) -> None:

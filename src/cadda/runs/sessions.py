@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import TextIO
+from typing import Any
 
 import torch
 from pydantic import TypeAdapter
@@ -96,16 +96,9 @@ def _capture_warnings(session: SessionRecorder) -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def keep(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def keep(message: Warning | str, *place: Any, **options: Any) -> None:
             session.warn(str(message))
-            show(message, category, filename, lineno, file, line)
+            show(message, *place, **options)
 
         warnings.showwarning = keep
         handler, logger = _WarningHandler(session), logging.getLogger("cadda")

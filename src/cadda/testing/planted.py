@@ -1,19 +1,14 @@
-"""Windows whose right augmentation is known, class by class, and problems of plain tensors."""
+"""Windows whose right augmentation is known, class by class."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from cadda._internal.random import Seeds
 from cadda.data.windows import Windows
-from cadda.models.serialization import ModelDescription
-from cadda.operations.pool import OperationPool
-from cadda.training.problem import Problem, Samples
 
-__all__ = ["DESTROYS", "HELPS", "planted_network", "planted_windows", "tensor_problem"]
+__all__ = ["DESTROYS", "HELPS", "planted_network", "planted_windows"]
 
 CLASS_NAMES = ("decay", "growth", "dip", "sweep")
 HELPS = {"decay": "sign_flip", "sweep": "time_reverse"}
@@ -92,34 +87,4 @@ def planted_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
         nn.AdaptiveMaxPool1d(4),
         nn.Flatten(),
         nn.Linear(64, n_classes),
-    )
-
-
-def tensor_problem(
-    train: tuple[Tensor, Tensor],
-    valid: tuple[Tensor, Tensor],
-    class_names: tuple[str, ...],
-    make_model: Callable[[int], nn.Module],
-    *,
-    pool: OperationPool | None = None,
-    make_critic: Callable[[int], nn.Module] | None = None,
-    subject: tuple[str, ...] = (),
-) -> Problem:
-    """Make a problem of windows (n_windows, n_channels, n_times) and labels, on the CPU."""
-    x, y = train
-    return Problem(
-        train=Samples(x, y, subject),
-        valid=Samples(*valid),
-        description=ModelDescription(
-            model="custom",
-            n_channels=x.shape[1],
-            n_times=x.shape[2],
-            sfreq=1.0,
-            ch_names=tuple(str(i) for i in range(x.shape[1])),
-            class_names=class_names,
-        ),
-        make_pool=lambda: OperationPool([]) if pool is None else pool,
-        make_model=make_model,
-        make_critic=make_critic or make_model,
-        device=torch.device("cpu"),
     )

@@ -12,6 +12,7 @@ import pytest
 import torch
 from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
+from problems import tensor_problem
 from torch import nn
 
 from cadda import EnumeratedPolicy, MixturePolicy, OperationPool, StagedPolicy
@@ -20,7 +21,6 @@ from cadda.exceptions import TrainingError
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
 from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
-from cadda.testing.planted import tensor_problem
 from cadda.training.problem import Problem
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])

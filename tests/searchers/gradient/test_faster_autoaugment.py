@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from problems import tensor_problem
 from torch import Tensor, nn
 
 from cadda import OperationPool, image_pool
@@ -21,7 +22,6 @@ from cadda.searchers.gradient.faster_autoaugment import (
     gradient_penalty,
     partners,
 )
-from cadda.testing.planted import tensor_problem
 from cadda.training.problem import Problem
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from problems import tensor_problem
 from torch import nn
 
 from cadda.api.prepare import operation_pool
@@ -22,7 +23,7 @@ from cadda.searchers.trials.encoding import PolicyEncoding
 from cadda.searchers.trials.optuna_search import StudySearch, make_folds
 from cadda.searchers.trials.population import PopulationSearch
 from cadda.searchers.trials.protocol import HeldOutEvaluator, Outcome, Proposal, TrialSearch
-from cadda.testing.planted import CLASS_NAMES, planted_windows, tensor_problem
+from cadda.testing.planted import CLASS_NAMES, planted_windows
 from cadda.training import TrainingSettings
 from cadda.training.problem import Problem
 
