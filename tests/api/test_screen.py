@@ -105,8 +105,8 @@ def test_summary() -> None:
     verdicts = {"sign_flip": "helps", "mask": "helps", "shift": "hurts", "drop": "undecided"}
     rows = [row_of(name, "*", value) for name, value in verdicts.items()]
     rows += [row_of("sign_flip", "N2", "helps"), row_of("drop", "N2", "hurts")]
-    found = Screening(tuple(rows), ("9 subjects", "9 subjects"), 0.9, {}, {})
-    assert found.summary() == (
+    screening = Screening(tuple(rows), ("9 subjects", "9 subjects"), 0.9, {}, {})
+    assert screening.summary() == (
         "sign_flip and mask help; shift hurts; 1 is undecided. Beyond that, hurts in N2: drop."
     )
 

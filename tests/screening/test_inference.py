@@ -87,9 +87,9 @@ def test_standard_errors_are_those_of_repetition() -> None:
     effects = {"subjects": 0.4, "parts": 0.4, "n_subjects": 40, "n_parts": 40}
     repetitions = (random_trials(seed, **effects) for seed in range(150))
     tables = [average(t, t.reward, HALVES, s) for t, s in repetitions]
-    spread = torch.stack([one.mean for one in tables]).std(0)
-    told = torch.stack([one.standard_error() for one in tables]).square().mean(0).sqrt()
-    torch.testing.assert_close(told, spread, rtol=0.2, atol=0)
+    spread = torch.stack([means.mean for means in tables]).std(0)
+    expected = torch.stack([means.standard_error() for means in tables]).square().mean(0).sqrt()
+    torch.testing.assert_close(expected, spread, rtol=0.2, atol=0)
 
 
 def constant_trials(
@@ -100,7 +100,7 @@ def constant_trials(
     n_windows, n_parts, n_operations = 40, 10, len(rewards)
     shape = (n_parts, n_windows, n_operations)
     index = torch.meshgrid(*(torch.arange(k) for k in shape), indexing="ij")
-    part, window, operation = (one.flatten() for one in index)
+    part, window, operation = (column.flatten() for column in index)
     reward = torch.tensor(list(rewards.values()))[operation]
     reward = reward + 0.01 * torch.randn(len(reward), generator=g)
     zero, graded = torch.zeros_like(window), (False,) * n_operations
@@ -120,8 +120,8 @@ def verdicts(
 @pytest.mark.parametrize("class_name", ["*", "a"])
 def test_help_must_go_beyond_the_controls_and_random_labels(class_name: str) -> None:
     rewards = {"good": 0.9, "as noise": 0.5, "weak": 0.2, "noise": 0.5, "blocks": 0.1}
-    found = verdicts(rewards, 0.0, class_name)
-    assert found == {
+    by_operation = verdicts(rewards, 0.0, class_name)
+    assert by_operation == {
         "good": "helps",
         "as noise": "undecided",
         "weak": "undecided",
@@ -133,10 +133,16 @@ def test_help_must_go_beyond_the_controls_and_random_labels(class_name: str) -> 
 
 def test_harm_must_be_worse_than_random_labels_and_in_a_class_than_the_controls() -> None:
     rewards = {"weak": -0.1, "wrong": -0.7, "worse": -2.0, "noise": -1.0, "blocks": -0.8}
-    found = verdicts(rewards, -0.4)
-    assert [found[one] for one in ("weak", "wrong", "worse")] == ["undecided", "hurts", "hurts"]
-    found = verdicts(rewards, -0.4, "a")
-    assert [found[one] for one in ("weak", "wrong", "worse")] == ["undecided"] * 2 + ["hurts"]
+    by_operation = verdicts(rewards, -0.4)
+    assert [by_operation[name] for name in ("weak", "wrong", "worse")] == [
+        "undecided",
+        "hurts",
+        "hurts",
+    ]
+    by_operation = verdicts(rewards, -0.4, "a")
+    assert [by_operation[name] for name in ("weak", "wrong", "worse")] == ["undecided"] * 2 + [
+        "hurts"
+    ]
 
 
 def test_all_classes_are_weighed_by_their_share() -> None:

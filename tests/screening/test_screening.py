@@ -85,7 +85,7 @@ def of_waves() -> Screening:
 
 
 def test_invariances_are_rewarded(of_waves: Screening) -> None:
-    destroyed = max(row_of(of_waves, one).reward for one in of_waves.named("control"))
+    destroyed = max(row_of(of_waves, control).reward for control in of_waves.named("control"))
     for operation in ("sign_flip", "time_reverse"):
         row = row_of(of_waves, operation)
         assert row.reward > max(0.0, destroyed)
@@ -102,7 +102,7 @@ def test_what_makes_other_classes_is_not_rewarded(of_waves: Screening) -> None:
 
 
 def test_a_turned_sign_hurts_and_a_mirror_image_does_nothing() -> None:
-    found = screen(
+    screening = screen(
         bumps(80, 0, "a"),
         bumps(80, 1, "b"),
         model=network,
@@ -111,8 +111,8 @@ def test_a_turned_sign_hurts_and_a_mirror_image_does_nothing() -> None:
         **QUICK,
     )
     for class_name in ("*", "class0", "class1"):
-        assert found.named("hurts", class_name) == ("sign_flip",)
-    mirrored = [row for row in found.table if row.operation == "time_reverse"]
+        assert screening.named("hurts", class_name) == ("sign_flip",)
+    mirrored = [row for row in screening.table if row.operation == "time_reverse"]
     assert max(abs(row.reward) for row in mirrored) < 1e-4
     assert {row.verdict for row in mirrored} == {"undecided"}
 
@@ -120,7 +120,7 @@ def test_a_turned_sign_hurts_and_a_mirror_image_does_nothing() -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_verdicts_differ_by_class(seed: int) -> None:
     """A turned sign makes decays that validation has and training lacks, and destroys dips."""
-    found = screen(
+    screening = screen(
         planted_windows(120, varied=False, seed=seed),
         planted_windows(160, varied=True, seed=seed + 1000),
         model=network,
@@ -129,17 +129,17 @@ def test_verdicts_differ_by_class(seed: int) -> None:
         seed=seed,
         **QUICK,
     )
-    assert found.independent == ("120 windows", "160 windows")  # there are only four subjects
-    assert row_of(found, "sign_flip", "decay").verdict == "helps"
+    assert screening.independent == ("120 windows", "160 windows")  # there are only four subjects
+    assert row_of(screening, "sign_flip", "decay").verdict == "helps"
     for operation, class_name, sign in (
         ("sign_flip", "decay", 1),
         ("sign_flip", "dip", -1),
         ("time_reverse", "sweep", 1),
     ):
-        row = row_of(found, operation, class_name)
+        row = row_of(screening, operation, class_name)
         assert sign * row.reward > 3 * row.standard_error
         assert row.verdict != ("hurts" if sign > 0 else "helps")
-    assert "gaussian_noise" not in found.summary()
+    assert "gaussian_noise" not in screening.summary()
 
 
 class Same(Operation):
@@ -162,9 +162,9 @@ class Same(Operation):
 def false_verdicts(train: Windows, valid: Windows, seed: int) -> list[ScreeningRow]:
     """Give all verdicts where validation has nothing to do with training."""
     pool = OperationPool([Same(), SignFlip(), TimeReverse(), GaussianNoise()])
-    found = screen(train, valid, model=network, operations=pool, lr=3e-3, seed=seed, **QUICK)
-    assert row_of(found, "same").reward == row_of(found, "same").standard_error == 0
-    return [row for row in found.table if row.verdict in ("helps", "hurts")]
+    screening = screen(train, valid, model=network, operations=pool, lr=3e-3, seed=seed, **QUICK)
+    assert row_of(screening, "same").reward == row_of(screening, "same").standard_error == 0
+    return [row for row in screening.table if row.verdict in ("helps", "hurts")]
 
 
 @pytest.mark.parametrize("kind", ["waves", "planted"])
@@ -251,11 +251,11 @@ def test_rewards_with_each_label_are_exact_derivatives() -> None:
     weights = {name: value.detach() for name, value in model.named_parameters()}
     v = {n: torch.randn(w.shape, generator=g, dtype=w.dtype) for n, w in weights.items()}
     x = problem.train.x[:5].double()
-    found = label_rewards(model, weights, v, x)
+    rewards = label_rewards(model, weights, v, x)
     for label in range(2):
         y = torch.full((5,), label)
         exact = window_rewards(model, weights, v, x, y, method="exact", noise_seed=0)
-        torch.testing.assert_close(found[:, label], exact, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(rewards[:, label], exact, rtol=1e-3, atol=1e-4)
 
 
 def test_rewards_have_the_size_of_the_controls_in_every_turn() -> None:
@@ -275,7 +275,7 @@ def test_parts_share_no_subject_and_spread_the_classes() -> None:
     subject, y = torch.arange(60) // 5, torch.arange(60) % 3
     part = split_into_parts(subject, y, 4, stream)
     assert torch.bincount(part).tolist() == [15, 15, 15, 15]
-    assert all(len(part[subject == one].unique()) == 1 for one in range(12))
+    assert all(len(part[subject == number].unique()) == 1 for number in range(12))
     part = split_into_parts(torch.arange(60), y, 4, stream)
     assert torch.bincount(4 * y + part).tolist() == [5] * 12
 

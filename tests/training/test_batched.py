@@ -73,20 +73,22 @@ def both(settings: TrainingSettings) -> tuple[list[Any], list[Fitted]]:
 )
 def test_equal_to_one_by_one(settings: TrainingSettings) -> None:
     stacked, alone = both(settings)
-    lengths = [len(one.history) for one in alone]
+    lengths = [len(fitted.history) for fitted in alone]
     if settings.patience == 2:
         # They stop at different times, and those that go on are not disturbed.
         assert len(set(lengths)) > 1
-    for one, other in zip(stacked, alone, strict=True):
-        assert one.best_epoch == other.best_epoch
-        assert one.stopped_early == other.stopped_early
-        assert len(one.history) == len(other.history)
-        for mine, theirs in zip(one.history, other.history, strict=True):
+    for fitted, single in zip(stacked, alone, strict=True):
+        assert fitted.best_epoch == single.best_epoch
+        assert fitted.stopped_early == single.stopped_early
+        assert len(fitted.history) == len(single.history)
+        for mine, theirs in zip(fitted.history, single.history, strict=True):
             assert mine.train_loss == pytest.approx(theirs.train_loss, rel=1e-4)
             assert mine.valid_loss == pytest.approx(theirs.valid_loss, rel=1e-4)
             assert mine.is_best == theirs.is_best
-        for name, value in one.model.state_dict().items():
-            torch.testing.assert_close(value, other.model.state_dict()[name], rtol=1e-3, atol=1e-4)
+        for name, value in fitted.model.state_dict().items():
+            torch.testing.assert_close(
+                value, single.model.state_dict()[name], rtol=1e-3, atol=1e-4
+            )
 
 
 def test_one_that_diverges_does_not_disturb_the_others() -> None:

@@ -243,9 +243,12 @@ def test_resumes_to_the_same_bytes(classwise: bool) -> None:
     second.load_state_dict(state)
     run = second.run()
     assert [next(run) for _ in range(7)] == events[11:]
-    for one, other in ((whole.policy, second.policy), (whole.critic, second.critic)):
-        expected = one.state_dict()
-        assert all(torch.equal(expected[k], v) for k, v in other.state_dict().items())
+    for first_module, second_module in (
+        (whole.policy, second.policy),
+        (whole.critic, second.critic),
+    ):
+        expected = first_module.state_dict()
+        assert all(torch.equal(expected[k], v) for k, v in second_module.state_dict().items())
 
 
 def test_the_seed_decides() -> None:

@@ -203,8 +203,8 @@ def test_best_sharpness_is_where_the_loss_is_lowest() -> None:
     for factor in (0.2, 1.0, 9.0):
         losses = torch.stack([cross_entropy(factor * logits * beta, y) for beta in grid])
         expected = grid[losses.argmin()]
-        found = best_sharpness(factor * logits, y)
-        assert float(found) == pytest.approx(float(expected), rel=1e-3)
+        sharpness = best_sharpness(factor * logits, y)
+        assert float(sharpness) == pytest.approx(float(expected), rel=1e-3)
 
 
 def test_sharpness_stays_in_range() -> None:
@@ -277,12 +277,12 @@ def test_without_confidence_nothing_else_is_lost_where_offsets_are_right() -> No
     optimizer.step(closure)
     logits = model(batch.x)
     size = (logits - logits.mean(1, keepdim=True)).square().sum(1).mean()
-    surer = torch.cat([one.flatten() for one in torch.autograd.grad(size, model.parameters())])
+    surer = torch.cat([part.flatten() for part in torch.autograd.grad(size, model.parameters())])
     kept, removed = (
         torch.cat(
             [
-                one.flatten()
-                for one in loss_gradient(
+                part.flatten()
+                for part in loss_gradient(
                     model, weights_of(model), batch.x, batch.y, noise_seed=0, confidence=confidence
                 )[1].values()
             ]

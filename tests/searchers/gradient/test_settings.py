@@ -70,6 +70,6 @@ def test_no_setting_takes_what_it_is_not(method: str) -> None:
     ],
 )
 def test_values_are_read_as_what_they_mean(name: str, value: object, read: object) -> None:
-    found = complete("cadda", **{name: value})[name]
-    assert found == read
-    assert type(found) is type(read)
+    setting = complete("cadda", **{name: value})[name]
+    assert setting == read
+    assert type(setting) is type(read)

@@ -216,7 +216,7 @@ def test_who_takes_over_from_whom() -> None:
     search = make_search("population", 24, n_members=8, **SHAPE)
     assert isinstance(search, PopulationSearch)
     first = [search.ask(number).policy for number in range(8)]
-    assert len({one.to_json() for one in first}) == 8
+    assert len({spec.to_json() for spec in first}) == 8
     for number in range(8):
         value = None if number == 3 else float(number)
         search.tell(number, Outcome(value, state=f"weights {number}".encode()))
@@ -232,7 +232,7 @@ def test_who_takes_over_from_whom() -> None:
         search.tell(number, Outcome(1.0 if number == 15 else 2.0, state=b"later"))
     schedule = search.policy_as_result(15)
     parent = int(str(second[7].state)[-2])
-    assert [one.policy for one in schedule.segments] == [first[parent], second[7].policy]
+    assert [segment.policy for segment in schedule.segments] == [first[parent], second[7].policy]
 
 
 def direct_loss(evaluator: HeldOutEvaluator, transformed: torch.Tensor) -> float:
@@ -290,4 +290,6 @@ def test_operations_without_magnitude_have_none() -> None:
     encoding = PolicyEncoding(image_pool(), None, 2, 1)
     spec = encoding.decode(encoding.draw(torch.Generator().manual_seed(0)))
     assert set(spec.operations_used) <= set(image_pool().names)
-    assert all(entry.magnitude is None for one in spec.policy["*"] for (entry,) in one.stages)
+    assert all(
+        entry.magnitude is None for subpolicy in spec.policy["*"] for (entry,) in subpolicy.stages
+    )

@@ -110,7 +110,7 @@ def test_the_seed_decides(serial: SearchResult) -> None:
 
 def plain_network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
     model = network(n_channels, n_times, n_classes)
-    return nn.Sequential(*(one for one in model if not isinstance(one, nn.Dropout)))
+    return nn.Sequential(*(layer for layer in model if not isinstance(layer, nn.Dropout)))
 
 
 def test_stacked_trials_are_the_same_but_for_rounding(tmp_path: Path) -> None:
@@ -122,10 +122,10 @@ def test_stacked_trials_are_the_same_but_for_rounding(tmp_path: Path) -> None:
     stacked = run(stack=3, run_dir=tmp_path / "whole", **options)
     # The first ten proposals of the estimator are by chance, so that both ways have the same.
     alone = run(**options)
-    for one, other in zip(stacked.history, alone.history, strict=True):
-        assert isinstance(one, TrialEnd)
-        assert isinstance(other, TrialEnd)
-        assert one.value == pytest.approx(other.value, rel=1e-4)
+    for stacked_trial, single_trial in zip(stacked.history, alone.history, strict=True):
+        assert isinstance(stacked_trial, TrialEnd)
+        assert isinstance(single_trial, TrialEnd)
+        assert stacked_trial.value == pytest.approx(single_trial.value, rel=1e-4)
     with pytest.raises(Killed):
         run(stack=3, run_dir=tmp_path / "cut", on_event=stop, **options)
     run(stack=3, run_dir=tmp_path / "cut", resume=True, **options)
