@@ -20,6 +20,8 @@ from torch.nn.functional import cross_entropy
 import cadda
 from cadda._internal.random import Seeds
 from cadda.api.prepare import make_problem
+from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.methods import find_method
 from cadda.training.problem import Problem
 
@@ -66,7 +68,8 @@ def searcher(problem: Problem, name: str, **settings: Any) -> Any:
     method_name, fixed = METHODS[name]
     method = find_method(method_name)
     chosen = method.resolve_settings({"warmup_epochs": 0} | fixed | settings)
-    return method.make_searcher(problem, chosen, classwise=method.classwise)
+    kind = FasterSearcher if isinstance(chosen, FasterSettings) else BilevelSearcher
+    return kind(problem, chosen, classwise=method.classwise)
 
 
 def plain_step(problem: Problem, batch_size: int) -> Callable[[], None]:
