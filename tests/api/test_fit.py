@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from cadda import Policy, PolicySpec, operation_pool
+from cadda import Policy, PolicySchedule, PolicySpec, Segment, operation_pool
 from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import pick_device
 from cadda.api.run import evaluate_run, run_training
@@ -209,3 +210,46 @@ def test_checkpoint_of_other_windows_or_policy_is_not_resumed(tmp_path: Path) ->
         fit(train[::-1], valid, **options)
     with pytest.raises(TrainingError, match="`policy` was None"):
         fit(train, valid, policy=PolicySpec.from_text("sign_flip p=1"), **options)
+
+
+def with_other(windows: Windows, **changes: Any) -> Windows:
+    names = ("subject", "sfreq", "ch_names", "class_names")
+    same = {name: getattr(windows, name) for name in names}
+    return Windows(windows.x, windows.y, **same | changes)
+
+
+@pytest.mark.parametrize("name", ["sfreq", "ch_names", "pool"])
+def test_checkpoint_of_another_montage_is_not_resumed(name: str, tmp_path: Path) -> None:
+    """The numbers in the windows are the same, but operations would act otherwise on them."""
+    train, valid, _ = make().split(valid=0.2, test=0.2)
+    spec = PolicySpec.from_text("frequency_shift p=0.9 m=0.9")
+    options = QUICK | {"max_epochs": 1, "checkpoint": tmp_path / "checkpoint.pt", "policy": spec}
+    fit(train, valid, **options)
+    if name == "pool":
+        options["pool"] = operation_pool(sfreq=400.0, ch_names=["C3", "C4"])
+    else:
+        other = {name: {"sfreq": 200.0, "ch_names": ("F3", "F4")}[name]}
+        train, valid = with_other(train, **other), with_other(valid, **other)
+    with pytest.raises(TrainingError, match="belongs to another training run"):
+        fit(train, valid, **options)
+
+
+def test_damaged_checkpoint_is_not_resumed(tmp_path: Path) -> None:
+    train, valid, _ = make().split(valid=0.2, test=0.2)
+    file = tmp_path / "checkpoint.pt"
+    options = QUICK | {"max_epochs": 1, "checkpoint": file}
+    weights = fit(train, valid, **options).model.state_dict()
+    content = bytearray(file.read_bytes())
+    stored = next(iter(weights.values())).numpy().tobytes()
+    content[content.index(stored) + 1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(TrainingError, match="cannot be resumed from"):
+        fit(train, valid, **options)
+
+
+def test_every_segment_of_a_schedule_is_for_the_classes() -> None:
+    train, valid, _ = make().split(valid=0.2, test=0.2)
+    swapped = PolicySpec.from_text("[beta]\nsign_flip p=0.5\n[theta]\ntime_reverse p=0.5")
+    schedule = PolicySchedule((Segment(1, swapped), Segment(1, POLICY)))
+    with pytest.raises(ValueError, match="`policy` must be for the classes of the windows"):
+        fit(train, valid, policy=schedule, **QUICK)

@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import cadda
 from cadda import SearchResult, Windows, operation_pool
-from cadda.exceptions import LeakError, ModelError, RunError
+from cadda.exceptions import LeakError, ModelError, RunError, TrainingError
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart
 from cadda.searchers.methods import METHODS
 from cadda.searchers.trials.encoding import PolicySpace
@@ -220,6 +221,26 @@ def test_run_folder_of_other_data(tmp_path: Path) -> None:
         run(run_dir=tmp_path / "run", resume=True, train=planted_windows(64, varied=False, seed=9))
     with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, now 1"):
         run(run_dir=tmp_path / "run", resume=True, n_stages=1)
+
+
+def wider(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+    return nn.Sequential(nn.AvgPool1d(3), small(n_channels, n_times, n_classes))
+
+
+def test_run_folder_of_another_model_or_pool(tmp_path: Path) -> None:
+    """Their names are the same, "custom" and those of the operations."""
+    run(run_dir=tmp_path / "run", budget=2)
+    with pytest.raises(TrainingError, match="`model` was"):
+        run(run_dir=tmp_path / "run", budget=2, resume=True, model=wider)
+    pool = operation_pool(sfreq=50.0, ch_names=["C3", "C4"]).select(OPERATIONS)
+    with pytest.raises(TrainingError, match="`pool` was"):
+        run(run_dir=tmp_path / "run", budget=2, resume=True, operations=pool)
+
+
+def test_seeds_and_paths_of_other_types_do_not_spoil_the_result(tmp_path: Path) -> None:
+    result = run(seed=np.int64(3), data=tmp_path / "night.edf", run_dir=tmp_path / "run")
+    assert result.policy.provenance.seed == 3
+    assert result.policy == run(seed=3, data=str(tmp_path / "night.edf")).policy
 
 
 def without_class(windows: Windows, label: int) -> Windows:

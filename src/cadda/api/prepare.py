@@ -235,12 +235,19 @@ def prepare_training(
     ):
         pool = image_pool()
     problem = make_problem(train, valid, model=model, operations=pool, device=device)
-    for given in (last, spec.spec if isinstance(spec, Policy) else None):
-        if isinstance(given, PolicySpec):
-            _check_classes(given, train)
+    for given in _specs_of(spec):
+        _check_classes(given, train)
     if isinstance(spec, PolicySpec | PolicySchedule):
         return Trainer(problem, settings, build_policy(spec, problem.pool))
     return Trainer(problem, settings, spec)
+
+
+def _specs_of(policy: PolicyLike) -> list[PolicySpec]:
+    """Return the policy, or all policies of a schedule; none of a function of the user's own."""
+    if isinstance(policy, PolicySchedule):
+        return [segment.policy for segment in policy.segments]
+    spec = policy.spec if isinstance(policy, Policy) else policy
+    return [spec] if isinstance(spec, PolicySpec) else []
 
 
 def _check_classes(spec: PolicySpec, windows: Windows) -> None:

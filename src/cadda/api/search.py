@@ -165,6 +165,9 @@ def search_problem(
     chosen = find_method(method)
     classwise = _is_classwise(classwise, chosen, method)
     own = chosen.resolve_settings(settings, preset=preset, seed=seed)
+    # Before the search, so that no argument can spoil its result.
+    seed, data = int(seed), None if data is None else str(data)
+    provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
     _check_engine(engine, chosen.max_parallel_trials(own), method)
     check_problem(problem)
     chosen.check(problem, own)
@@ -226,7 +229,6 @@ def search_problem(
             )
         )
         runner.run()
-    provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
     result = result_of(runner, provenance)
     if folder is not None:
         write_result(folder, result)

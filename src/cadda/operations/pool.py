@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
+import numpy as np
 from torch import Tensor
 
 from cadda._internal.text import did_you_mean
@@ -61,6 +64,18 @@ class OperationPool:
     def names(self) -> tuple[str, ...]:
         """Names of the operations, in order."""
         return tuple(self._index)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the operations, of what they were made with, and of the windows they suit."""
+        made_with = [
+            # What an operation computes and keeps for later is private.
+            {name: value for name, value in vars(item).items() if not name.startswith("_")}
+            for item in self._operations
+        ]
+        classes = [type(item).__qualname__ for item in self._operations]
+        content = _describe([self.names, classes, made_with, self.sfreq, self.ch_names])
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def index(self, name: str) -> int:
         """Return the index of an operation.
@@ -171,3 +186,17 @@ def eeg_pool(sensors: Sensors) -> OperationPool:
 def image_pool() -> OperationPool:
     """Make the pool of the image operations, flips and rotations."""
     return OperationPool(row.operation() for row in CATALOGUE.values() if row.domain == "image")
+
+
+def _describe(value: object) -> str:
+    """Write a value as text; numbers that were computed are rounded, as their last digits vary."""
+    if isinstance(value, Tensor):
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray):
+        return f"{value.shape}{np.round(value.astype(float), 6).tolist()}"
+    if isinstance(value, Mapping):
+        value = [(name, value[name]) for name in sorted(value)]
+    if isinstance(value, list | tuple):
+        return f"[{','.join(_describe(item) for item in value)}]"
+    is_plain = value is None or isinstance(value, bool | int | float | str)
+    return repr(value) if is_plain else type(value).__qualname__

@@ -147,7 +147,7 @@ class ScheduledPolicy:
     """Runs a schedule on windows, with the operations of a pool."""
 
     def __init__(self, schedule: PolicySchedule, pool: OperationPool) -> None:
-        self.schedule = schedule
+        self.schedule, self.pool = schedule, pool
         self._policies = [Policy(segment.policy, pool) for segment in schedule.segments]
 
     def at_epoch(self, epoch: int) -> Policy:

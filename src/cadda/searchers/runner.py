@@ -37,7 +37,13 @@ from cadda.searchers.retraining import (
 from cadda.searchers.trials.protocol import Outcome, TrialSearch, evaluate
 from cadda.searchers.warnings import epoch_warnings
 from cadda.training import Problem, TrainingEvent, predict_logits
-from cadda.training.checkpoint import Fingerprint, State, load_checkpoint, save_checkpoint
+from cadda.training.checkpoint import (
+    Fingerprint,
+    State,
+    load_checkpoint,
+    model_digest,
+    save_checkpoint,
+)
 from cadda.training.step import score_validation
 
 __all__ = ["GradientRunner", "SearchContext", "SearchRunner", "TrialRunner"]
@@ -142,9 +148,10 @@ class SearchRunner(ABC):
 
     def _fingerprint(self) -> Fingerprint:
         return {
+            **self.problem.identity,
             "operations": list(self.problem.pool.names),
-            "class_names": list(self.problem.class_names),
-            "data": self.problem.data_digest[:16],
+            "pool": self.problem.pool.digest[:16],
+            "model": model_digest(self.problem.make_model(0)),
         }
 
     def _save(self) -> None:

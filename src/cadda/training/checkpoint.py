@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cadda._internal.files import replace_atomically
 from cadda.exceptions import TrainingError
@@ -47,15 +49,22 @@ Fingerprint: TypeAlias = Mapping[str, object]
 
 def save_checkpoint(path: Path, state: State, fingerprint: Fingerprint) -> None:
     """Write a checkpoint in one step."""
+    # In memory first: torch reports a full disk as an internal error.
+    content = io.BytesIO()
+    torch.save({"state": state, "fingerprint": dict(fingerprint)}, content)
     with replace_atomically(path) as temporary:
-        torch.save({"state": state, "fingerprint": dict(fingerprint)}, temporary)
+        temporary.write_bytes(content.getbuffer())
 
 
 def load_checkpoint(path: Path, fingerprint: Fingerprint) -> State:
     """Read a checkpoint of the same fingerprint; nothing in the file is executed."""
     try:
+        # torch does not compare the checksums that it has written.
+        with zipfile.ZipFile(path) as archive:
+            if archive.testzip() is not None:
+                raise ValueError("wrong checksum")
         content = torch.load(path, weights_only=True, map_location="cpu")
-        state, saved = content["state"], content["fingerprint"]
+        state, saved = content["state"], dict(content["fingerprint"])
     # torch raises anything from KeyError to UnpicklingError for a file that is not its own.
     except Exception as error:
         raise TrainingError(
@@ -73,11 +82,14 @@ def load_checkpoint(path: Path, fingerprint: Fingerprint) -> State:
 
 
 def model_digest(model: nn.Module) -> str:
-    """Return a digest of structure and weights of a model."""
+    """Return a digest of structure (as ``str`` shows it) and weights of a model."""
     digest = hashlib.sha256(str(model).encode())
     for name, value in model.state_dict().items():
         digest.update(name.encode())
-        digest.update(value.detach().cpu().flatten().view(torch.uint8).numpy().data)
+        if isinstance(value, Tensor):
+            digest.update(value.detach().cpu().flatten().view(torch.uint8).numpy().data)
+        else:
+            digest.update(repr(value).encode())
     return digest.hexdigest()[:16]
 
 
@@ -86,11 +98,10 @@ def policy_digest(policy: Augmentation | None) -> str | None:
     if policy is None:
         return None
     if isinstance(policy, Policy):
-        content = (
-            policy.granularity + policy.spec.model_copy(update={"provenance": None}).to_json()
-        )
+        spec = policy.spec.model_copy(update={"provenance": None})
+        content = policy.granularity + spec.to_json() + policy.pool.digest
     elif isinstance(policy, ScheduledPolicy):
-        content = policy.schedule.to_json()
+        content = policy.schedule.to_json() + policy.pool.digest
     else:
         named = policy if hasattr(policy, "__qualname__") else type(policy)
         return f"{named.__module__}.{named.__qualname__}"

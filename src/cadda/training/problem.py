@@ -76,9 +76,15 @@ class Problem:
         return self.make_pool()
 
     @property
-    def data_digest(self) -> str:
-        """SHA-256 of training and validation windows."""
-        return hashlib.sha256(f"{self.train.digest}|{self.valid.digest}".encode()).hexdigest()
+    def identity(self) -> dict[str, object]:
+        """What tells the windows from others: for the fingerprints of checkpoints."""
+        digests = f"{self.train.digest}|{self.valid.digest}"
+        return {
+            "class_names": list(self.class_names),
+            "ch_names": list(self.description.ch_names),
+            "sfreq": self.description.sfreq,
+            "data": hashlib.sha256(digests.encode()).hexdigest()[:16],
+        }
 
     def new_model(self, seed: int) -> nn.Module:
         """Make an untrained model on the device."""

@@ -122,8 +122,7 @@ class Trainer:
         """Return what identifies this run, so that no other run is resumed in its place."""
         return asdict(self.settings) | {
             "betas": list(self.settings.betas),
-            "class_names": list(self.problem.class_names),
-            "data": self.problem.data_digest[:16],
+            **self.problem.identity,
             "model": model_digest(self.model),
             "policy": policy_digest(self.policy),
         }
