@@ -80,6 +80,10 @@ def message_of(error: Exception) -> str:
         ("`sign_flip`", "`sign_flip`"),
         ("`valid=0.3`", "`valid=0.3`"),
         ("max_warmup", "max_warmup"),
+        # These are values, and keys of a file.
+        ("'lrr' (did you mean `lr`?)", "'lrr' (did you mean `lr`?)"),
+        ("unknown setting `lr`", "unknown setting `lr`"),
+        ("key `lr`", "key `lr`"),
     ],
 )
 def test_errors_name_options(argument: str, option: str) -> None:

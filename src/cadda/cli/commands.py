@@ -27,7 +27,10 @@ __all__ = [
     "name_options",
 ]
 
-ARGUMENT = re.compile(r"`(\w+)(?:=([^`]+))?`")
+NO_ARGUMENT = ("did you mean ", "got ", "key ", "setting ", "operation ")
+"""What stands before a name in backticks that is not an argument."""
+
+ARGUMENT = re.compile("".join(f"(?<!{words})" for words in NO_ARGUMENT) + r"`(\w+)(?:=([^`]+))?`")
 """An argument of the library in a message, such as `max_warmup`, `resume=True` or `lr=0.01`."""
 
 FLAGS = {"`on_bad='drop'`": "`--drop-bad`"}
@@ -79,7 +82,8 @@ def name_options(text: str) -> str:
     """Return a message with the options of the running command instead of arguments.
 
     Arguments are in backticks: `max_warmup` becomes `--max-warmup`, `resume=True` becomes
-    `--resume`. What is not an option of the command stays as it is.
+    `--resume`. What is not an option of the command stays as it is, and so do values,
+    suggestions, and keys of a file.
     """
     command = _running.get()
     if command is None:
