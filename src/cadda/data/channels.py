@@ -37,16 +37,20 @@ _MIRROR_TOLERANCE = 0.15
 """How far, in head radii, a sensor may be from the mirror image of its partner."""
 
 
-def find_channels(wanted: Sequence[str], available: Sequence[str], where: str) -> tuple[str, ...]:
+def find_channels(
+    wanted: Sequence[str], available: Sequence[str], where: str, *, given_as: str = "`channels`"
+) -> tuple[str, ...]:
     """Match names such as ``C3`` to channels of a recording such as ``EEG C3-CLE``.
 
-    Return the names in the recording, in the order wanted; `where` names it in messages.
+    Return the names in the recording, in the order wanted. Messages name the recording `where`
+    and what was `given_as`: the argument, or the key of a file.
     """
-    matches = [_find_channel(name, available, where) for name in check_names("channels", wanted)]
+    wanted = check_names("channels", wanted)
+    matches = [_find_channel(name, available, where, given_as) for name in wanted]
     for name, channel in zip(wanted, matches, strict=True):
         if matches.count(channel) > 1:
             raise ValueError(
-                f"`channels` must be different from each other, but {name!r} and another name "
+                f"{given_as} must be different from each other, but {name!r} and another name "
                 f"are both {channel!r} of {where}."
             )
     return tuple(matches)
@@ -68,14 +72,14 @@ def same_channels(first: Sequence[str], second: Sequence[str]) -> bool:
     )
 
 
-def _find_channel(name: str, available: Sequence[str], where: str) -> str:
+def _find_channel(name: str, available: Sequence[str], where: str, given_as: str) -> str:
     for rule in _RULES:
         matches = [other for other in available if rule(name, other)]
         if len(matches) == 1:
             return matches[0]
         if matches:
             raise DataError(
-                f"`channels` is ambiguous: {name!r} may be one of several channels of {where}, "
+                f"{given_as} is ambiguous: {name!r} may be one of several channels of {where}, "
                 f"{', '.join(map(repr, matches))}."
             )
     spelling = {_plain(other): other for other in available}
@@ -84,7 +88,7 @@ def _find_channel(name: str, available: Sequence[str], where: str) -> str:
         hint = f"did you mean {' or '.join(map(repr, near))}?"
     else:
         hint = f"it has {', '.join(map(repr, available[:20])) or 'none'}."
-    raise DataError(f"`channels` must be in the recording, but {where} has no {name!r}; {hint}")
+    raise DataError(f"{given_as} must be in the recording, but {where} has no {name!r}; {hint}")
 
 
 def _is_spelt_alike(name: str, other: str) -> bool:

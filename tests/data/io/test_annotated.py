@@ -113,22 +113,22 @@ def test_files_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("seconds = 2.0", "", r"motor.toml: `seconds` is missing\.$"),
+        ("seconds = 2.0", "", r"motor.toml: key `seconds` is missing\.$"),
         (
             "seconds = 2.0",
             "secs = 2.0",
-            r"motor.toml: `secs` is not a key of a mapping file \(did you mean `seconds`\?\)\.$",
+            r"motor.toml: key `secs` is not a known key \(did you mean `seconds`\?\)\.$",
         ),
         ("seconds = 2.0", "seconds = 2.0\nSubject = 'x'", r"`Subject` .*did you mean `subject`"),
-        ("seconds = 2.0", "seconds = 2.0\nxyz = 1", "`xyz` .* file; there are classes, sub"),
+        ("seconds = 2.0", "seconds = 2.0\nxyz = 1", "`xyz` .* key; there are classes, sub"),
         ("seconds = 2.0", "seconds = -2.0", "`seconds` must be above 0, got -2.0"),
         ("seconds = 2.0", "seconds = 'two'", "`seconds` must be a valid number, .*got 'two'"),
         ("seconds = 2.0", "seconds = ", "motor.toml is not valid TOML"),
         (
             "seconds = 2.0",
             "seconds = 200.0",
-            r"motor.toml: no window of `seconds`, 200 s, fits into its recording; the longest .*"
-            r" has 20 s\.$",
+            r"motor.toml: no window of the key `seconds`, 200 s, fits into its recording; "
+            r"the longest .* has 20 s\.$",
         ),
         (
             'T1 = "left"\nT2 = "right"',
@@ -141,9 +141,13 @@ def test_files_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory)
         ("T1 =", "T7 =", "no window of 'left'"),
         ("(S\\d+)R", "S\\d+R", "`subject` must be a regular expression with a group"),
         ("(S\\d+)R", "(S\\d+", "`subject` must be a regular expression with a group"),
-        ("(S\\d+)R", "(S\\d+)X", "`subject` pattern .* does not match S001R04.edf"),
-        ('"C4"', '"C7"', "has no 'C7'; did you mean"),
-        ("[classes]", "files = '*.bdf'\n[classes]", "`files` pattern .* matches no file"),
+        (
+            "(S\\d+)R",
+            "(S\\d+)X",
+            "motor.toml: key `subject` must match .* does not match S001R04.edf",
+        ),
+        ('"C4"', '"C7"', "motor.toml: key `channels` must .* has no 'C7'; did you mean"),
+        ("[classes]", "files = '*.bdf'\n[classes]", "motor.toml: key `files` must match a file"),
         ('T1 = "left"\nT2 = "right"', "", "`classes` must have at least 1 item"),
     ],
 )
@@ -151,6 +155,23 @@ def test_refuses(folder: Path, old: str, new: str, message: str) -> None:
     rewrite(folder, old, new)
     with pytest.raises(DataError, match=message):
         read_windows(folder)
+
+
+def test_channels_that_were_asked_for_are_an_argument(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"^`channels` must be in the recording, .* no 'Oz'"):
+        read_windows(folder, channels=["Oz"])
+
+
+def test_warns_about_annotations_that_no_file_has(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_windows(folder)
+    assert not caplog.messages
+    rewrite(folder, "[classes]", '[classes]\nT3 = "left"')
+    assert read_windows(folder).class_names == ("left", "right")
+    (said,) = caplog.messages
+    assert "no file has the annotation 'T3'" in said
+    assert "there are 'T0', 'T1', 'T2'." in said
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from cadda._internal.text import describe_error, short_reason
+from cadda._internal.text import describe_error, python_place, short_reason
 from cadda.data.channels import electrodes, find_channels
 from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
+from cadda.data.io.hypnogram import Annotation
 from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
 from cadda.exceptions import DataError
 
 __all__ = ["EdfMapping", "plan_annotated"]
 
 _logger = logging.getLogger(__name__)
+
+MAX_LISTED = 20
+"""Annotations that a message lists."""
 
 _TOLERANCE = 1e-3
 """Rounding of times in files, in seconds."""
@@ -58,9 +62,29 @@ def plan_annotated(path: Path, channels: Sequence[str] | None = None) -> ReadPla
     headers = [read_edf_header(file) for file in _files(path, mapping)]
     wanted = list(channels or mapping.channels or _placed_channels(headers[0]))
     class_names = tuple(dict.fromkeys(mapping.classes.values()))
-    recordings = [_recording(header, mapping, wanted, class_names) for header in headers]
+    given_as = "`channels`" if channels else _key(path, "channels")
+    recordings: list[Recording] = []
+    texts: list[set[str]] = []
+    for header in headers:
+        annotations = read_annotations(header)
+        texts.append({annotation.text for annotation in annotations})
+        starts, labels = _windows(annotations, header.seconds, mapping, class_names)
+        picks = find_channels(wanted, header.labels, header.path.name, given_as=given_as)
+        subject = _subject(path, mapping.subject, header.path.name)
+        recordings.append(
+            Recording(
+                header.path,
+                picks,
+                header.sfreq_of(picks),
+                starts,
+                labels,
+                subject,
+                header.path.stem,
+            )
+        )
     if not sum(len(recording.starts) for recording in recordings):
-        raise DataError(f"{path}: {_why_no_windows(headers, mapping)}.")
+        raise DataError(f"{path}: {_why_no_windows(headers, texts, mapping)}.")
+    _warn_about_absent_annotations(path, mapping, set().union(*texts))
     _warn_about_overlaps(path, recordings, mapping.seconds)
     preprocessing = Preprocessing(
         lowpass=mapping.lowpass or None,
@@ -80,8 +104,15 @@ def _read_mapping(path: Path) -> EdfMapping:
         raise DataError(f"{path} is not valid TOML: {error}.") from error
     except ValidationError as error:
         known = list(EdfMapping.model_fields)
-        text = describe_error(error, noun="key of a mapping file", known=known)
+        text = describe_error(
+            error, noun="known key", known=known, place=lambda at: f"key {python_place(at)}"
+        )
         raise DataError(f"{path}: {text}.") from error
+
+
+def _key(path: Path, name: str) -> str:
+    """Return the name of a key in messages: not one of an argument."""
+    return f"{path}: key `{name}`"
 
 
 def _files(path: Path, mapping: EdfMapping) -> list[Path]:
@@ -90,7 +121,7 @@ def _files(path: Path, mapping: EdfMapping) -> list[Path]:
     inside = str(pattern.relative_to(pattern.anchor)) if pattern.is_absolute() else mapping.files
     files = sorted(file for file in root.glob(inside) if file.is_file())
     if not files:
-        raise DataError(f"{path}: `files` pattern {mapping.files!r} matches no file.")
+        raise DataError(f"{_key(path, 'files')} must match a file, got {mapping.files!r}.")
     return files
 
 
@@ -104,8 +135,9 @@ def _placed_channels(header: EdfHeader) -> list[str]:
     return placed
 
 
-def _why_no_windows(headers: Sequence[EdfHeader], mapping: EdfMapping) -> str:
-    texts = [{note.text for note in read_annotations(header)} for header in headers]
+def _why_no_windows(
+    headers: Sequence[EdfHeader], texts: Sequence[set[str]], mapping: EdfMapping
+) -> str:
     if not any(mapping.classes.keys() & present for present in texts):
         return (
             f"no file has one of the annotations {list(mapping.classes)}; "
@@ -113,44 +145,41 @@ def _why_no_windows(headers: Sequence[EdfHeader], mapping: EdfMapping) -> str:
         )
     longest = max(header.seconds for header in headers)
     return (
-        f"no window of `seconds`, {mapping.seconds:g} s, fits into its recording"
+        f"no window of the key `seconds`, {mapping.seconds:g} s, fits into its recording"
         f"{' and its annotation' if mapping.repeat else ''}; the longest recording has "
         f"{longest:g} s"
     )
 
 
-def _recording(
-    header: EdfHeader, mapping: EdfMapping, wanted: list[str], class_names: tuple[str, ...]
-) -> Recording:
-    name = header.path.name
+def _subject(path: Path, pattern: str, name: str) -> str:
+    """Return the subject of a file, by its name."""
+    key = _key(path, "subject")
     try:
-        match = re.search(mapping.subject, name)
+        match = re.search(pattern, name)
         subject = match[1] if match else None
     except (re.error, IndexError) as error:
         raise DataError(
-            f"`subject` must be a regular expression with a group, got {mapping.subject!r}."
+            f"{key} must be a regular expression with a group, got {pattern!r}."
         ) from error
     if not subject:
-        raise DataError(f"`subject` pattern {mapping.subject!r} does not match {name}.")
-    starts, labels = _windows(header, mapping, class_names)
-    picks = find_channels(wanted, header.labels, name)
-    return Recording(
-        header.path,
-        picks,
-        header.sfreq_of(picks),
-        starts,
-        labels,
-        subject,
-        header.path.stem,
-    )
+        raise DataError(
+            f"{key} must match the names of all files, but {pattern!r} does not match {name}."
+        )
+    return subject
 
 
 def _windows(
-    header: EdfHeader, mapping: EdfMapping, class_names: tuple[str, ...]
+    annotations: Sequence[Annotation],
+    recorded: float,
+    mapping: EdfMapping,
+    class_names: tuple[str, ...],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return starts in seconds and labels of the windows, in the order of time."""
+    """Return starts in seconds and labels of the windows, in the order of time.
+
+    The recording has `recorded` seconds.
+    """
     windows: list[tuple[float, int]] = []
-    for annotation in read_annotations(header):
+    for annotation in annotations:
         if annotation.text not in mapping.classes:
             continue
         label = class_names.index(mapping.classes[annotation.text])
@@ -158,11 +187,24 @@ def _windows(
         count = int(room / mapping.seconds) if mapping.repeat else 1
         first = annotation.onset + mapping.offset
         windows += [(first + k * mapping.seconds, label) for k in range(count)]
-    last = header.seconds - mapping.seconds
+    last = recorded - mapping.seconds
     inside = sorted(w for w in windows if -_TOLERANCE <= w[0] <= last + _TOLERANCE)
     starts = np.array([start for start, _ in inside])
     labels = np.array([label for _, label in inside], dtype=np.int64)
     return np.clip(starts, 0, max(last, 0)), labels
+
+
+def _warn_about_absent_annotations(path: Path, mapping: EdfMapping, present: set[str]) -> None:
+    """Warn about annotations that no file has, which may be misspelt."""
+    absent = [text for text in mapping.classes if text not in present]
+    if absent:
+        _logger.warning(
+            "%s: no file has the annotation%s %s of the key `classes`; there are %s.",
+            path,
+            "s" if absent[1:] else "",
+            ", ".join(map(repr, absent)),
+            ", ".join(map(repr, sorted(present)[:MAX_LISTED])),
+        )
 
 
 def _warn_about_overlaps(path: Path, recordings: Sequence[Recording], seconds: float) -> None:
