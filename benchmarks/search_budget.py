@@ -23,7 +23,7 @@ from rich.table import Table
 
 import cadda
 from cadda.searchers.events import Retrained, TrialEnd
-from cadda.searchers.methods import METHODS
+from cadda.searchers.registry import METHODS
 from cadda.testing.planted import planted_network, planted_windows
 from cadda.training import TrainingSettings
 

@@ -22,7 +22,7 @@ from cadda._internal.random import Seeds
 from cadda.api.prepare import make_problem
 from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
-from cadda.searchers.methods import find_method
+from cadda.searchers.registry import find_method
 from cadda.training.problem import Problem
 
 MASS = ("C3", "C4", "F3", "F4", "O1", "O2")

@@ -20,7 +20,7 @@ from planted_truth import success  # noqa: E402
 from records import Records  # noqa: E402
 from search_budget import MARGIN  # noqa: E402
 
-from cadda.searchers.methods import METHODS  # noqa: E402
+from cadda.searchers.registry import METHODS  # noqa: E402
 
 BLOCK = re.compile(r"(?<=<!-- results: begin -->\n).*(?=<!-- results: end -->)", re.S)
 DATA = {

@@ -22,7 +22,7 @@ from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.methods import find_method
+from cadda.searchers.registry import find_method
 from cadda.training import TrainingSettings, predict_logits
 
 __all__ = ["AugmentedClassifier"]

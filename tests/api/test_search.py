@@ -18,7 +18,7 @@ import cadda
 from cadda import SearchResult, Windows, operation_pool
 from cadda.exceptions import LeakError, ModelError, RunError, TrainingError
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart
-from cadda.searchers.methods import METHODS
+from cadda.searchers.registry import METHODS
 from cadda.searchers.trials.encoding import PolicySpace
 from cadda.testing.planted import CLASS_NAMES, planted_windows
 from cadda.training import TrainingSettings

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadda.searchers.methods import METHODS
+from cadda.searchers.registry import METHODS
 from cadda.testing import SearcherContract
 
 QUICK: dict[str, dict[str, Any]] = {

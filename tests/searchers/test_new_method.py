@@ -16,7 +16,7 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import summarise
 from cadda.searchers.events import SearchEpoch
 from cadda.searchers.method import SearchMethod
-from cadda.searchers.methods import METHODS
+from cadda.searchers.registry import METHODS
 from cadda.searchers.retraining import AnyPolicy
 from cadda.searchers.runner import SearchContext, SearchRunner
 from cadda.testing import SearcherContract

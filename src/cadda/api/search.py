@@ -23,7 +23,7 @@ from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, SearchConfig, Split
 from cadda.searchers.events import SearchStart
 from cadda.searchers.method import SearchMethod
-from cadda.searchers.methods import find_method
+from cadda.searchers.registry import find_method
 from cadda.searchers.retraining import SearchBudget
 from cadda.searchers.runner import SearchContext
 from cadda.searchers.warnings import check_problem
@@ -68,7 +68,7 @@ def search(
     valid : Windows
         Windows of other subjects, which policies are evaluated on.
     method : str
-        Name of the method, such as ``"cadda"``; `cadda.searchers.methods.METHODS` describes all.
+        Name of the method, such as ``"cadda"``; `cadda.searchers.registry.METHODS` describes all.
     classwise : bool | None
         Whether to find a policy for each class. None is the default of the method: True for
         ``"cadda"``, which is class-wise ``"adda"``, False for others.

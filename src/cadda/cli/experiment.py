@@ -22,7 +22,7 @@ from cadda.cli.studies import (
     run_and_print,
     simulation_bar,
 )
-from cadda.searchers import METHOD_NAMES
+from cadda.searchers.registry import METHODS
 
 __all__ = ["app", "compare"]
 
@@ -177,7 +177,7 @@ def compare(
     methods: Annotated[
         str,
         Option(
-            help=f"Methods, separated by commas: {', '.join(METHOD_NAMES)}; `none` is no "
+            help=f"Methods, separated by commas: {', '.join(METHODS)}; `none` is no "
             "augmentation, `classwise:` before a name searches one policy per class."
         ),
     ] = "none,adda,cadda",

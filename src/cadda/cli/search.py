@@ -11,7 +11,7 @@ from typer import Option
 
 from cadda.cli import options
 from cadda.cli.commands import command_line, hint_on_interrupt, name_options
-from cadda.searchers import METHOD_NAMES
+from cadda.searchers.registry import METHODS
 
 if TYPE_CHECKING:
     from cadda.api.run import SearchRun
@@ -31,7 +31,7 @@ def search(
     stopping: options.EarlyStopping,
     *,
     out: Annotated[Path, Option(help="Run folder for policy, model, scores and report.html.")],
-    method: Annotated[str, Option(help=f"Search method: {', '.join(METHOD_NAMES)}.")] = "adda",
+    method: Annotated[str, Option(help=f"Search method: {', '.join(METHODS)}.")] = "adda",
     classwise: Annotated[
         bool | None,
         Option(

@@ -27,7 +27,7 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.heatmap import OperationUse
 from cadda.reporting.figures.race import RaceCurve, RacePanel
-from cadda.searchers.methods import find_method
+from cadda.searchers.registry import find_method
 from cadda.searchers.retraining import AnyPolicy, SearchBudget
 from cadda.searchers.runner import SearchContext, SearchRunner
 

@@ -168,7 +168,18 @@ class Constant:
         self._copies: dict[tuple[torch.dtype, torch.device], Tensor] = {}
 
     def like(self, x: Tensor) -> Tensor:
-        """Return the constant on the device of ``x`` and, unless it is integer, in its dtype."""
+        """Return the constant on the device of ``x`` and, if it is not integer, in its dtype.
+
+        Parameters
+        ----------
+        x : Tensor
+            The tensor to follow.
+
+        Returns
+        -------
+        Tensor
+            A copy that is made only once.
+        """
         dtype = x.dtype if self._value.is_floating_point() else self._value.dtype
         key = (dtype, x.device)
         if key not in self._copies:

@@ -22,7 +22,7 @@ class SearchMethod(ABC, Generic[Settings]):
     """A way to search for a policy.
 
     A method is a subclass with a dataclass of settings and `make_runner`, and one line in
-    `cadda.searchers.methods.METHODS`; command line, Python, studies and report then know it. The
+    `cadda.searchers.registry.METHODS`; command line, Python, studies and report then know it. The
     settings must have a field ``seed``. `cadda.testing.SearcherContract` checks all of it.
     """
 

@@ -1,11 +1,10 @@
-"""The search methods by name."""
+"""The search methods of cadda."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from cadda._internal.text import did_you_mean
 from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.method import SearchMethod
@@ -18,7 +17,17 @@ from cadda.searchers.warnings import idle_workers, only_warmup, rare_classes
 from cadda.training.batched import can_stack
 from cadda.training.problem import Problem
 
-__all__ = ["METHODS", "find_method"]
+__all__ = [
+    "ADDA",
+    "AUTOAUGMENT",
+    "CADDA",
+    "DADA",
+    "FASTER_AUTOAUGMENT",
+    "FAST_AUTOAUGMENT",
+    "POPULATION",
+    "RANDAUGMENT",
+    "RANDOM",
+]
 
 GradientSettings = TypeVar("GradientSettings", BilevelSettings, FasterSettings)
 
@@ -163,48 +172,32 @@ def _check_at_most_windows(name: str, value: int, problem: Problem) -> None:
 BY_TRAINING = {"evaluator": "training", "n_folds": 5}
 """Without held-out folds, their number has no effect and cannot be set."""
 
-# Each method has settings of its own, of which only the method itself knows the type.
-METHODS: dict[str, SearchMethod[Any]] = {
-    "adda": BilevelMethod("bilevel gradient, one operation drawn per stage", paper=PAPER),
-    "cadda": BilevelMethod(
-        "ADDA with a policy for each class", classwise=True, paper=PAPER | {"batch_size": 32}
-    ),
-    "dada": BilevelMethod(
-        "bilevel gradient, whole sequences of operations drawn",
-        fixed={"sampling": "subpolicy", "n_subpolicies": 1},
-        paper=PAPER,
-    ),
-    "faster_autoaugment": FasterMethod("match augmented to real windows with a WGAN critic"),
-    "autoaugment": StudyMethod(
-        "train a model with each policy; TPE proposes",
-        fixed={"sampler": "tpe", **BY_TRAINING},
-        paper={"trials_at_once": 1},
-    ),
-    "fast_autoaugment": StudyMethod(
-        "models trained without augmentation rate augmented windows; TPE proposes",
-        fixed={"sampler": "tpe", "evaluator": "held-out", "stack": 1},
-        paper={"trials_at_once": 1},
-    ),
-    "random": StudyMethod(
-        "train a model with each policy; policies are drawn at random",
-        fixed={"sampler": "random", "multivariate": False, **BY_TRAINING},
-    ),
-    "randaugment": StudyMethod(
-        "grid over the number of operations and one magnitude",
-        fixed={"sampler": "grid", "multivariate": False, "n_subpolicies": 1, **BY_TRAINING},
-    ),
-    "population": PopulationMethod(
-        "models trained side by side copy and perturb the best policies"
-    ),
-}
-
-
-def find_method(name: str) -> SearchMethod[Any]:
-    """Return the method of a name; case and hyphens do not matter."""
-    key = name.lower().replace("-", "_")
-    if key not in METHODS:
-        raise ValueError(
-            f"unknown `method` {name!r}{did_you_mean(key, METHODS)}; "
-            f"there are {', '.join(METHODS)}."
-        )
-    return METHODS[key]
+ADDA = BilevelMethod("bilevel gradient, one operation drawn per stage", paper=PAPER)
+CADDA = BilevelMethod(
+    "ADDA with a policy for each class", classwise=True, paper=PAPER | {"batch_size": 32}
+)
+DADA = BilevelMethod(
+    "bilevel gradient, whole sequences of operations drawn",
+    fixed={"sampling": "subpolicy", "n_subpolicies": 1},
+    paper=PAPER,
+)
+FASTER_AUTOAUGMENT = FasterMethod("match augmented to real windows with a WGAN critic")
+AUTOAUGMENT = StudyMethod(
+    "train a model with each policy; TPE proposes",
+    fixed={"sampler": "tpe", **BY_TRAINING},
+    paper={"trials_at_once": 1},
+)
+FAST_AUTOAUGMENT = StudyMethod(
+    "models trained without augmentation rate augmented windows; TPE proposes",
+    fixed={"sampler": "tpe", "evaluator": "held-out", "stack": 1},
+    paper={"trials_at_once": 1},
+)
+RANDOM = StudyMethod(
+    "train a model with each policy; policies are drawn at random",
+    fixed={"sampler": "random", "multivariate": False, **BY_TRAINING},
+)
+RANDAUGMENT = StudyMethod(
+    "grid over the number of operations and one magnitude",
+    fixed={"sampler": "grid", "multivariate": False, "n_subpolicies": 1, **BY_TRAINING},
+)
+POPULATION = PopulationMethod("models trained side by side copy and perturb the best policies")

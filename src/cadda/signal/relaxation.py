@@ -19,7 +19,20 @@ __all__ = [
 
 
 def straight_through(hard: Tensor, soft: Tensor) -> Tensor:
-    """Combine the value of ``hard``, bit for bit, with the derivative of ``soft``."""
+    """Combine the value of one tensor with the derivative of another.
+
+    Parameters
+    ----------
+    hard : Tensor
+        Gives the value, bit for bit.
+    soft : Tensor
+        Gives the derivative; same shape.
+
+    Returns
+    -------
+    Tensor
+        ``hard`` in the forward pass, ``soft`` in the backward pass.
+    """
     # The difference is exactly 0, which `hard + soft - soft` is not.
     return hard.detach() + (soft - soft.detach())
 
@@ -32,9 +45,21 @@ def relaxed_bernoulli(
     .. math:: \text{soft} = \sigma\big((\operatorname{logit} p + \operatorname{logit} u)/\tau\big),
               \qquad \text{hard} = [u > 1 - p].
 
-    Returns hard, 0 or 1 without gradient, and soft, in (0, 1) and differentiable in
-    ``probability`` p in [0, 1], which broadcasts against ``uniform`` u in (0, 1). p = 0 never
-    gives a 1 and p = 1 always does. Soft approaches hard as the ``temperature`` τ > 0 falls to 0.
+    Parameters
+    ----------
+    probability : Tensor
+        Probability p of a 1, in [0, 1]; broadcasts against ``uniform``.
+    uniform : Tensor
+        Numbers u in (0, 1).
+    temperature : float
+        Temperature τ > 0; the relaxed sample approaches the hard one as it falls to 0.
+
+    Returns
+    -------
+    hard : Tensor
+        0 or 1, without gradient. p = 0 never gives a 1 and p = 1 always does.
+    soft : Tensor
+        The relaxed sample in (0, 1), differentiable in ``probability``.
 
     References
     ----------
@@ -47,10 +72,20 @@ def relaxed_bernoulli(
 
 
 def gumbel(uniform: Tensor) -> Tensor:
-    """Turn ``uniform`` numbers in (0, 1) into standard Gumbel numbers, g = −log(−log u).
+    """Turn uniform numbers into standard Gumbel numbers, g = −log(−log u).
 
     The argmax of ``log_probability + gumbel(uniform)`` is a draw from the categorical
     distribution.
+
+    Parameters
+    ----------
+    uniform : Tensor
+        Numbers in (0, 1).
+
+    Returns
+    -------
+    Tensor
+        Gumbel numbers of the same shape.
     """
     return -torch.log(-torch.log(uniform))
 
@@ -58,13 +93,24 @@ def gumbel(uniform: Tensor) -> Tensor:
 def conditional_gumbel(log_probability: Tensor, choice: Tensor, uniform: Tensor) -> Tensor:
     r"""Draw perturbed log-probabilities z̃ given which of them is the largest.
 
-    With θ = exp(``log_probability``), normalised along the last axis, b the ``choice``, with one
-    axis fewer, and v the ``uniform`` numbers in (0, 1),
+    With θ = exp(log_probability), b the choice and v the uniform numbers,
 
     .. math:: \tilde z_b = -\log(-\log v_b), \qquad
               \tilde z_k = -\log\Big(-\frac{\log v_k}{\theta_k} - \log v_b\Big), \quad k \ne b.
 
-    The result is differentiable in ``log_probability``.
+    Parameters
+    ----------
+    log_probability : Tensor
+        Normalised log-probabilities along the last axis.
+    choice : Tensor
+        Index b of the largest along the last axis; one axis fewer.
+    uniform : Tensor
+        Numbers v in (0, 1), same shape as ``log_probability``.
+
+    Returns
+    -------
+    Tensor
+        z̃ with ``argmax(z̃) == choice``, differentiable in ``log_probability``.
 
     References
     ----------
@@ -82,9 +128,23 @@ def smooth_box(axis: Tensor, centre: Tensor, width: Tensor, steepness: float) ->
 
     .. math:: \sigma\big(\lambda(t - c + w/2)\big) - \sigma\big(\lambda(t - c - w/2)\big)
 
-    Times or frequencies t are the ``axis`` (n_points,); ``centre`` c and ``width`` w are
-    (n_boxes,); the ``steepness`` λ is in one over their unit. Values are (n_boxes, n_points), in
-    [0, 1]; a width of 0 gives exactly 0 everywhere.
+    A width of 0 gives exactly 0 everywhere.
+
+    Parameters
+    ----------
+    axis : Tensor
+        Times or frequencies t, shape (n_points,).
+    centre : Tensor
+        Middle c of each box, shape (n_boxes,).
+    width : Tensor
+        Width w of each box, shape (n_boxes,).
+    steepness : float
+        Steepness λ of the edges, one over the unit of ``axis``.
+
+    Returns
+    -------
+    Tensor
+        Values in [0, 1], about 1 inside and 0 outside, shape (n_boxes, n_points).
     """
     distance = axis - centre[:, None]
     half = width[:, None] / 2

@@ -18,8 +18,18 @@ LEGENDRE_TERMS = 50
 def permute_channels(x: Tensor, permutation: Tensor) -> Tensor:
     """Permute the channels of each window.
 
-    Channel ``i`` of a result is channel ``permutation[i]`` of the window; ``x`` is
-    (n_windows, n_channels, n_times), ``permutation`` int64 (n_windows, n_channels).
+    Parameters
+    ----------
+    x : Tensor
+        Windows of shape (n_windows, n_channels, n_times).
+    permutation : Tensor
+        int64, shape (n_windows, n_channels): channel ``i`` of a result is channel
+        ``permutation[i]`` of the window.
+
+    Returns
+    -------
+    Tensor
+        Permuted windows.
     """
     n_windows, n_channels, n_times = x.shape
     first = torch.arange(n_windows, device=x.device)[:, None] * n_channels
@@ -28,11 +38,20 @@ def permute_channels(x: Tensor, permutation: Tensor) -> Tensor:
 
 
 def permute_selected(selected: Tensor, key: Tensor) -> Tensor:
-    """Make permutations for `permute_channels` of the selected channels among themselves.
+    """Permute the selected channels of each window among themselves.
 
-    Channels are ``selected`` in a boolean (n_windows, n_channels); the others stay. The order of
-    each ``key``, a random number in (0, 1), decides: uniform keys make all permutations equally
-    likely.
+    Parameters
+    ----------
+    selected : Tensor
+        bool, shape (n_windows, n_channels).
+    key : Tensor
+        Random numbers in (0, 1), same shape; their order decides the permutation, so uniform keys
+        make every permutation of the selected channels equally likely.
+
+    Returns
+    -------
+    Tensor
+        Permutations as in `permute_channels`; a channel that is not selected stays.
     """
     n_channels = selected.shape[1]
     position = torch.arange(n_channels, device=key.device).expand_as(key)
@@ -85,9 +104,21 @@ def rotate_sensors(x: Tensor, angle: Tensor, harmonics: Tensor) -> Tensor:
     r"""Interpolate each window to its sensors turned by its own angle.
 
     Computes :math:`x + (M(\psi) - M(0))\,x`, so that an angle of 0 is exactly the identity even
-    where two sensors share a position and M(0) is not. Windows ``x`` are
-    (n_windows, n_channels, n_times), each ``angle`` ψ in radians; ``harmonics`` come from
-    `rotation_harmonics`. Differentiable in ``x`` and ``angle``.
+    where two sensors share a position and M(0) is not.
+
+    Parameters
+    ----------
+    x : Tensor
+        Windows of shape (n_windows, n_channels, n_times).
+    angle : Tensor
+        ψ in radians, shape (n_windows,).
+    harmonics : Tensor
+        Result of `rotation_harmonics` with the dtype of ``x``.
+
+    Returns
+    -------
+    Tensor
+        Rotated windows, differentiable in ``x`` and ``angle``.
     """
     n_terms, n_channels = len(harmonics) // 2, harmonics.shape[1]
     order = torch.arange(1, n_terms + 1, dtype=x.dtype, device=x.device)

@@ -30,13 +30,37 @@ PICTURE_FLOOR = 1e-6
 
 
 def rfft(x: Tensor) -> Tensor:
-    """Compute the Fourier coefficients of ``x`` (…, n_times) at frequencies from 0."""
+    """Compute the Fourier coefficients of real signals at non-negative frequencies.
+
+    Parameters
+    ----------
+    x : Tensor
+        Signals of shape (…, n_times).
+
+    Returns
+    -------
+    Tensor
+        Complex coefficients of shape (…, n_times // 2 + 1).
+    """
     spectrum: Tensor = torch.fft.rfft(x)
     return spectrum
 
 
 def irfft(spectrum: Tensor, n_times: int) -> Tensor:
-    """Compute real signals from their Fourier coefficients ``spectrum``, the inverse of `rfft`."""
+    """Compute real signals from their Fourier coefficients; the inverse of `rfft`.
+
+    Parameters
+    ----------
+    spectrum : Tensor
+        Complex coefficients of shape (…, n_times // 2 + 1).
+    n_times : int
+        Number of samples, even or odd.
+
+    Returns
+    -------
+    Tensor
+        Signals of shape (…, n_times).
+    """
     x: Tensor = torch.fft.irfft(spectrum, n=n_times)
     return x
 
@@ -44,8 +68,16 @@ def irfft(spectrum: Tensor, n_times: int) -> Tensor:
 def hilbert(x: Tensor) -> Tensor:
     """Compute the Hilbert transform, the imaginary part of the analytic signal.
 
-    Of ``x`` (…, n_times), what is constant, and for even ``n_times`` what is at the Nyquist
-    frequency, becomes 0.
+    Parameters
+    ----------
+    x : Tensor
+        Real signals of shape (…, n_times).
+
+    Returns
+    -------
+    Tensor
+        Real signals of the same shape; what is constant, and for even ``n_times`` what is at the
+        Nyquist frequency, becomes 0.
     """
     spectrum = rfft(x)
     # A turn by −90°. irfft ignores the imaginary parts that this leaves at DC and at Nyquist.
@@ -59,8 +91,19 @@ def shift_frequencies(x: Tensor, shift: Tensor, sfreq: float) -> Tensor:
     .. math:: x'(t) = \operatorname{Re}\big(x_a(t)\, e^{2\pi i \Delta f t}\big)
                     = x(t) \cos(2\pi \Delta f t) - H[x](t) \sin(2\pi \Delta f t)
 
-    Windows ``x`` are (n_windows, n_channels, n_times), each ``shift`` Δf in Hz. Differentiable in
-    both.
+    Parameters
+    ----------
+    x : Tensor
+        Windows of shape (n_windows, n_channels, n_times).
+    shift : Tensor
+        Δf in Hz, shape (n_windows,).
+    sfreq : float
+        Sampling rate in Hz.
+
+    Returns
+    -------
+    Tensor
+        Shifted windows, differentiable in ``x`` and ``shift``.
     """
     time = torch.arange(x.shape[-1], dtype=x.dtype, device=x.device) / sfreq
     angle = (2 * math.pi * shift)[:, None, None] * time
@@ -72,9 +115,18 @@ def rotate_phases(x: Tensor, phase: Tensor) -> Tensor:
 
     .. math:: \mathcal F(x')[f] = \mathcal F(x)[f] \, e^{i \varphi_f}
 
-    The ``phase`` φ in radians broadcasts to (…, n_times // 2 + 1) for ``x`` (…, n_times). It must
-    be 0 at DC and, for even ``n_times``, at the Nyquist frequency, whose coefficients are real.
-    Differentiable in both.
+    Parameters
+    ----------
+    x : Tensor
+        Signals of shape (…, n_times).
+    phase : Tensor
+        φ in radians, broadcasts to (…, n_times // 2 + 1). It must be 0 at DC and, for even
+        ``n_times``, at the Nyquist frequency, whose coefficients are real.
+
+    Returns
+    -------
+    Tensor
+        Real signals of the same shape as ``x``, differentiable in ``x`` and ``phase``.
     """
     turn = torch.complex(torch.cos(phase), torch.sin(phase))
     return irfft(rfft(x) * turn, x.shape[-1])
@@ -86,9 +138,23 @@ def stop_band(x: Tensor, centre: Tensor, width: Tensor, sfreq: float, edge: floa
     .. math:: \mathcal F(x')[f] = \mathcal F(x)[f]\, \Big(1 -
               \sigma\big(\tfrac{f - c + w/2}{e}\big) + \sigma\big(\tfrac{f - c - w/2}{e}\big)\Big)
 
-    Windows ``x`` are (n_windows, n_channels, n_times); ``centre`` c, ``width`` w and the softness
-    ``edge`` e are in Hz, one c and one w per window. A width of 0 does not change the window.
-    Differentiable in ``x``, ``centre`` and ``width``.
+    Parameters
+    ----------
+    x : Tensor
+        Windows of shape (n_windows, n_channels, n_times).
+    centre : Tensor
+        Middle c of the band in Hz, shape (n_windows,).
+    width : Tensor
+        Width w of the band in Hz, shape (n_windows,); 0 does not change the window.
+    sfreq : float
+        Sampling rate in Hz.
+    edge : float
+        Softness e of the edges in Hz.
+
+    Returns
+    -------
+    Tensor
+        Filtered windows, differentiable in ``x``, ``centre`` and ``width``.
     """
     n_times = x.shape[-1]
     spectrum = rfft(x)

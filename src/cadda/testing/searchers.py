@@ -20,7 +20,7 @@ from cadda.api.search import SearchResult, search
 from cadda.policies.policy import Policy
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart, TrialEnd
 from cadda.searchers.method import SearchMethod
-from cadda.searchers.methods import METHODS, find_method
+from cadda.searchers.registry import METHODS, find_method
 from cadda.testing.planted import CLASS_NAMES, planted_windows
 from cadda.training import TrainingSettings
 
@@ -50,7 +50,7 @@ def _network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
 class SearcherContract(ABC):
     """The checks that every search method passes; inherit, name the method, and run pytest.
 
-    The method must be in `cadda.searchers.methods.METHODS`. Searches are on 48 windows of one
+    The method must be in `cadda.searchers.registry.METHODS`. Searches are on 48 windows of one
     channel, and take seconds.
 
     Examples

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cadda.searchers.methods import METHODS
+from cadda.searchers.registry import METHODS
 
 
 def complete(method: str, **options: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from cadda.compute import SerialEngine
 from cadda.operations.pool import image_pool
 from cadda.policies.spec.model import PolicySpec
 from cadda.runs.folder import RunFolder
-from cadda.searchers.methods import METHODS
+from cadda.searchers.registry import METHODS
 from cadda.searchers.retraining import SearchBudget
 from cadda.searchers.runner import SearchContext
 from cadda.searchers.trials.encoding import PolicyEncoding

@@ -20,7 +20,7 @@ from cadda import SearchResult
 from cadda.exceptions import RunError, TrainingError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.searchers.events import Retrained, SearchStart, TrialEnd
-from cadda.searchers.methods import METHODS
+from cadda.searchers.registry import METHODS
 from cadda.searchers.runner import TrialRunner
 from cadda.testing.planted import planted_windows
 from cadda.training import TrainingSettings

@@ -44,7 +44,7 @@ from cadda.experiments.training import Fold, TrainingConfig
 from cadda.operations.pool import image_pool
 from cadda.reporting.figures.heatmap import draw_selected
 from cadda.reporting.figures.race import add_race_legend, draw_race
-from cadda.searchers.methods import find_method
+from cadda.searchers.registry import find_method
 
 __all__ = ["MnistConfig", "MnistStudy"]
 

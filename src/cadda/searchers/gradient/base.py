@@ -68,7 +68,15 @@ class Searcher(ABC):
 
 
 def assign_gradients(loss: Tensor, parameters: Sequence[Tensor]) -> None:
-    """Write the gradient of a scalar ``loss`` into ``parameters``, 0 where it has none."""
+    """Write the gradient of a scalar ``loss`` into ``parameters``, 0 where it has none.
+
+    Parameters
+    ----------
+    loss : Tensor
+        A number to be lowered.
+    parameters : sequence of Tensor
+        Parameters whose ``grad`` is set; those that the loss does not depend on get zeros.
+    """
     gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient

@@ -225,16 +225,37 @@ class Classifier(nn.Module):
         self.critic = critic
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return logits of ``x``, shape (n_windows, n_classes)."""
+        """Classify windows.
+
+        Parameters
+        ----------
+        x : Tensor
+            The windows.
+
+        Returns
+        -------
+        Tensor
+            Logits of shape (n_windows, n_classes).
+        """
         logits: Tensor = self.critic(x)[0]
         return logits
 
 
 def gradient_penalty(critic: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Compute the mean over windows of (‖∇D‖ − 1)², differentiable in the critic's parameters.
+    """Measure how far the slope of a critic is from 1.
 
-    The norm is over all axes of ``x`` but that of the windows. ``critic`` maps windows to one
-    score each, which must not depend on other windows.
+    Parameters
+    ----------
+    critic : callable
+        Maps windows to one critic score each, which must not depend on other windows.
+    x : Tensor
+        Windows at which to measure.
+
+    Returns
+    -------
+    Tensor
+        Mean over windows of (‖∇D‖ − 1)², the norm being over all axes but that of the windows;
+        differentiable in the parameters of the critic.
     """
     point = x.detach().requires_grad_()
     (slope,) = torch.autograd.grad(critic(point).sum(), point, create_graph=True)
@@ -243,10 +264,21 @@ def gradient_penalty(critic: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def partners(y: Tensor, index: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw another window of the same class for each window of an index.
+    """Draw another window of the same class for each of some windows.
 
-    ``y`` are the labels of all windows, on the device of the generator, ``index`` the windows that
-    get a partner. A window that is alone in its class is its own.
+    Parameters
+    ----------
+    y : Tensor
+        Labels of all windows.
+    index : Tensor
+        Windows that get a partner.
+    generator : torch.Generator
+        Source of randomness, on the device of the labels.
+
+    Returns
+    -------
+    Tensor
+        Indices of the partners; a window that is alone in its class is its own.
     """
     order = y.argsort(stable=True)
     size = y.bincount()

@@ -110,9 +110,16 @@ class PolicyAscent:
     ) -> None:
         """Run one step.
 
-        ``rewards`` (n_windows,) are attached to the parameters of the policy. Each is compared
-        with its ``baseline``, which does not depend on the draw. RELAX draws from the
-        ``generator``.
+        Parameters
+        ----------
+        rewards : Tensor
+            Reward of each window, attached to the parameters of the policy.
+        baseline : Tensor
+            What each reward is compared with; does not depend on the draw.
+        draw : RelaxedDraw
+            What was drawn for the windows.
+        generator : torch.Generator
+            Source of randomness of RELAX.
         """
         gain = rewards.detach() - baseline
         scale = self._update_scale(gain)
@@ -167,7 +174,19 @@ class PolicyAscent:
     def weight_gradient(self, reward: Tensor, draw: RelaxedDraw, generator: Generator) -> Tensor:
         """Estimate the gradient of the mean reward in w by RELAX, and train the control variate.
 
-        ``reward`` is (n_windows,); the gradient has the shape of w.
+        Parameters
+        ----------
+        reward : Tensor
+            Reward of each window, shape (n_windows,).
+        draw : RelaxedDraw
+            What was drawn for the windows.
+        generator : torch.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        Tensor
+            Of the shape of the weights.
         """
         choices = self.policy.choices(draw)
         first, unit = self._units(draw)

@@ -53,10 +53,25 @@ def weights_of(model: nn.Module) -> Weights:
 def window_losses(
     model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, *, noise_seed: int
 ) -> Tensor:
-    """Compute the cross entropy of each window with other weights than the model has.
+    """Compute the loss of each window with other weights than the model has.
 
-    Windows ``x`` and labels ``y`` give losses (n_windows,). The model stays as it is, buffers
-    included. The same ``noise_seed`` gives the same masks of dropout.
+    Parameters
+    ----------
+    model : nn.Module
+        The model; neither its parameters nor its buffers are changed.
+    weights : mapping of str to Tensor
+        Weights to use instead.
+    x : Tensor
+        Windows.
+    y : Tensor
+        Labels.
+    noise_seed : int
+        Seed of dropout: the same number gives the same masks.
+
+    Returns
+    -------
+    Tensor
+        Cross entropy of each window, shape (n_windows,).
     """
     return cross_entropy(_logits(model, weights, x, noise_seed), y, reduction="none")
 
@@ -78,16 +93,34 @@ def loss_gradient(
     noise_seed: int,
     confidence: Confidence = "keep",
 ) -> tuple[float, Weights]:
-    """Compute the mean loss of a batch (x, y) and its gradient in the weights, by name.
+    """Compute the mean loss of a batch and its gradient in the weights.
 
-    The model stays as it is. The gradient is 0 for a parameter that has no part in the loss.
+    Parameters
+    ----------
+    model : nn.Module
+        The model, which is left as it is.
+    weights : mapping of str to Tensor
+        Weights to use instead of its own.
+    x : Tensor
+        Windows.
+    y : Tensor
+        Labels.
+    noise_seed : int
+        Seed of dropout.
+    confidence : 'remove' | 'calibrate' | 'keep'
+        An overfitted model is too sure of itself, and whatever makes it less sure lowers its loss,
+        noise included; and one that says a class too often gains from whatever spoils that class.
+        ``"remove"`` takes the direction out of the gradient in which only the scale of the logits
+        changes, and what an offset of each class would do as well; ``"calibrate"`` divides the
+        logits by the temperature that suits this batch best, which also makes all windows count
+        alike, right or wrong.
 
-    An overfitted model is too sure of itself, and whatever makes it less sure lowers its loss,
-    noise included; and one that says a class too often gains from whatever spoils that class. A
-    ``confidence`` of ``"remove"`` takes the direction out of the gradient in which only the scale
-    of the logits changes, and what an offset of each class would do as well; ``"calibrate"``
-    divides the logits by the temperature that suits this batch best, which also makes all windows
-    count alike, right or wrong.
+    Returns
+    -------
+    loss : float
+        Mean loss.
+    gradient : dict of str to Tensor
+        Gradient by name; 0 for a parameter that has no part in the loss.
     """
     leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
     logits = _logits(model, leaves, x, noise_seed)
@@ -123,8 +156,17 @@ def loss_gradient(
 def best_sharpness(logits: Tensor, y: Tensor) -> Tensor:
     """Find the inverse temperature that lowers the loss of given logits most, by Newton's method.
 
-    The loss is convex in it. ``logits`` are (n_windows, n_classes), labels ``y`` (n_windows,); the
-    result is clipped to `SHARPNESS_RANGE`.
+    Parameters
+    ----------
+    logits : Tensor
+        Shape (n_windows, n_classes).
+    y : Tensor
+        Labels.
+
+    Returns
+    -------
+    Tensor
+        A number between `SHARPNESS_RANGE`; the loss is convex in it.
     """
     lowest, highest = SHARPNESS_RANGE
     sharpness = torch.ones((), dtype=logits.dtype, device=logits.device)
@@ -141,7 +183,22 @@ def best_sharpness(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def unrolled(weights: Mapping[str, Tensor], gradient: Mapping[str, Tensor], lr: float) -> Weights:
-    """Compute one step of gradient descent, θ − ξ · gradient, without changing the weights θ."""
+    """Compute one step of gradient descent without changing the weights.
+
+    Parameters
+    ----------
+    weights : mapping of str to Tensor
+        θ.
+    gradient : mapping of str to Tensor
+        Gradient of the training loss.
+    lr : float
+        Step size ξ.
+
+    Returns
+    -------
+    dict of str to Tensor
+        θ − ξ · gradient.
+    """
     return {name: value - lr * gradient[name] for name, value in weights.items()}
 
 
@@ -155,12 +212,30 @@ def window_rewards(
     method: Hypergradient,
     noise_seed: int,
 ) -> Tensor:
-    """Compute the reward of each window (n_windows,), differentiable in the windows.
+    """Compute the reward of each window, differentiable in the windows.
 
-    ``weights`` are θ, the ``direction`` is v, the gradient of the validation loss after the
-    unrolled step; ``x`` are the windows as augmented, ``y`` their labels. The method is a central
-    difference of two passes that share augmentation and dropout, as in the paper, or forward-mode
-    differentiation. Both passes share ``noise_seed``: other masks would be amplified by 1/ε.
+    Parameters
+    ----------
+    model : nn.Module
+        The model, which is left as it is.
+    weights : mapping of str to Tensor
+        θ.
+    direction : mapping of str to Tensor
+        v, the gradient of the validation loss after the unrolled step.
+    x : Tensor
+        Windows as augmented; gradients flow back to them.
+    y : Tensor
+        Labels.
+    method : 'finite-difference' | 'exact'
+        Central difference of two passes that share augmentation and dropout, as in the paper; or
+        forward-mode differentiation.
+    noise_seed : int
+        Seed of dropout, the same for both passes: other masks would be amplified by 1/ε.
+
+    Returns
+    -------
+    Tensor
+        Rewards of shape (n_windows,).
     """
 
     def losses(point: Weights) -> Tensor:
