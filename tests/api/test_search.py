@@ -219,7 +219,7 @@ def test_run_folder_of_other_data(tmp_path: Path) -> None:
     run(run_dir=tmp_path / "run")
     with pytest.raises(RunError, match=r"contains a search with another `data.train`"):
         run(run_dir=tmp_path / "run", resume=True, train=planted_windows(64, varied=False, seed=9))
-    with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, now 1"):
+    with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, now 1; .*`resume=True`"):
         run(run_dir=tmp_path / "run", resume=True, n_stages=1)
 
 

@@ -63,7 +63,7 @@ def test_missing_records_are_added(searched: Path, data: Path) -> None:
     (searched / "predictions.npz").unlink()
     said = run("report", searched, code=2).stderr
     assert said.startswith("cadda: ")
-    assert "has no predictions.npz; run it again with the same arguments" in said
+    assert "has no predictions.npz; resume it with `--resume` and the same arguments" in said
     options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3", "--drop-bad"]
     again = run("search", data, *options, *QUICK, "--out", searched, "--resume", "--json").stdout
     after = Path(json.loads(again)["report"]).read_text()

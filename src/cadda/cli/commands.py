@@ -33,8 +33,8 @@ NO_ARGUMENT = ("did you mean ", "got ", "key ", "setting ", "operation ")
 ARGUMENT = re.compile("".join(f"(?<!{words})" for words in NO_ARGUMENT) + r"`(\w+)(?:=([^`]+))?`")
 """An argument of the library in a message, such as `max_warmup`, `resume=True` or `lr=0.01`."""
 
-FLAGS = {"`on_bad='drop'`": "`--drop-bad`"}
-"""Values of arguments that have a flag of another name."""
+FLAGS = {"`on_bad='drop'`": "`--drop-bad`", "`resume=True`": "`--resume`"}
+"""Values of arguments that have a flag of another name, or of another command."""
 
 
 class Command(TyperCommand):

@@ -31,6 +31,7 @@ __all__ = [
     "Split",
     "TrainingConfig",
     "digest_of",
+    "how_to_resume",
     "versions",
 ]
 
@@ -173,9 +174,15 @@ class RunFolder:
         for name, old, new in _differences(before, config):
             raise RunError(
                 f"{self.folder} contains a {config.kind} with another `{name}`: {_short(old)}, "
-                f"now {_short(new)}; choose another folder, or use the same arguments to resume "
-                "it."
+                f"now {_short(new)}; choose another folder, or {how_to_resume(config)}."
             )
+
+
+def how_to_resume(config: RunConfig) -> str:
+    """Return what to do with an unfinished run, as the end of a sentence."""
+    if config.kind == "search":
+        return "resume it with `resume=True` and the same arguments"
+    return "run it again with the same arguments"
 
 
 def _differences(

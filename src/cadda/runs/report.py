@@ -26,7 +26,7 @@ from cadda.reporting.records import (
     SearchFacts,
 )
 from cadda.runs.events import EventLog, RunEvent, search_curves
-from cadda.runs.folder import RunConfig, RunFolder, SearchConfig
+from cadda.runs.folder import RunConfig, RunFolder, SearchConfig, how_to_resume
 from cadda.runs.sessions import load_sessions
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
 from cadda.training.progress import EpochEnd
@@ -79,11 +79,11 @@ def read_record(folder: Path) -> RunRecord:
 
 
 def _check_complete(run: RunFolder, config: RunConfig) -> None:
-    again = "run it again with the same arguments"
+    again = how_to_resume(config)
     if not run.scores.exists():
         raise RunError(
             f"the {config.kind} in {run.folder} has no scores on test subjects: it is unfinished, "
-            f"or `cadda.search` was called without test subjects; {again} to resume it."
+            f"or `cadda.search` was called without test subjects; {again}."
         )
     missing = [path.name for path in (run.data, run.predictions) if not path.exists()]
     if missing:

@@ -191,8 +191,8 @@ def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: P
 
 def test_unfinished(report_of: Callable[[str], Path], tmp_path: Path) -> None:
     for name, words in (
-        ("class-wise", r"the search in .* has no scores on test .* same arguments to resume"),
-        ("training", r"the training in .* has no scores on test .* same arguments to resume"),
+        ("class-wise", r"the search in .* has no scores on test .* resume it with `resume=True`"),
+        ("training", r"the training in .* has no scores on test .* again with the same arguments"),
     ):
         folder = tmp_path / name
         shutil.copytree(report_of(name).parent, folder)
@@ -206,7 +206,7 @@ def test_missing_records(report_of: Callable[[str], Path], tmp_path: Path) -> No
     shutil.copytree(report_of("class-wise").parent, folder)
     for name in ("data.json", "predictions.npz", "examples.npz", "sessions.json"):
         (folder / name).unlink()
-    with pytest.raises(RunError, match=r"has no data.json and no predictions.npz; run it again"):
+    with pytest.raises(RunError, match=r"has no data.json and no predictions.npz; resume it"):
         write_report(folder)
 
 
