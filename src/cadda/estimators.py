@@ -90,7 +90,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> X, y, subject = rng.normal(size=(40, 2, 300)), np.arange(40) % 2, np.arange(40) // 8
     >>> X[y == 1] *= np.linspace(0.2, 2, 300)
     >>> clf = AugmentedClassifier(model="shallow", max_epochs=3, random_state=0)
-    >>> scores = cross_val_score(clf, X, y, groups=subject, cv=GroupKFold(2))
+    >>> params = {"groups": subject}
+    >>> scores = cross_val_score(clf, X, y, groups=subject, params=params, cv=GroupKFold(2))
     >>> scores.shape
     (2,)
     """
