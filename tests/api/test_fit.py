@@ -14,9 +14,17 @@ from torch import nn
 from cadda import Policy, PolicySchedule, PolicySpec, Segment, operation_pool
 from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import pick_device
+from cadda.api.result import SearchResult
 from cadda.api.run import evaluate_run, run_training
 from cadda.data.windows import Windows
-from cadda.exceptions import CaddaError, LeakError, ModelError, RunError, TrainingError
+from cadda.exceptions import (
+    CaddaError,
+    LeakError,
+    ModelError,
+    PolicyFileError,
+    RunError,
+    TrainingError,
+)
 from cadda.models.serialization import load_model
 from cadda.runs.folder import RunFolder
 from cadda.training import TrainingSettings
@@ -116,6 +124,29 @@ def test_wrong_settings(changes: dict, match: str) -> None:
     train, valid, _ = make().split()
     with pytest.raises(ValueError, match=match):
         fit(train, valid, **(QUICK | changes))
+
+
+@pytest.mark.parametrize("policy", [3, ["sign_flip"], PolicySpec])
+def test_what_is_no_policy(policy: Any) -> None:
+    with pytest.raises(TypeError, match=r"`policy` must be .*, got \w+\.$"):
+        fit(make(), make(first=100), policy=policy, **QUICK)
+
+
+def test_result_of_a_search_as_policy() -> None:
+    result = SearchResult(POLICY, None, [], 0.0, None, None)
+    with pytest.raises(TypeError, match=r"got SearchResult; pass its `policy`\.$"):
+        fit(make(), make(first=100), policy=result, **QUICK)  # type: ignore[arg-type]
+
+
+def test_policy_file_with_an_operation_of_ones_own(tmp_path: Path) -> None:
+    PolicySpec.from_text("my_gain p=1", known=None).save(tmp_path / "found.json")
+    with pytest.raises(PolicyFileError, match=r"`my_gain`; for operations .*`pool`"):
+        fit(make(), make(first=100), policy=tmp_path / "found.json", **QUICK)
+
+
+def test_evaluate_takes_no_file() -> None:
+    with pytest.raises(TypeError, match=r"got str; .*`cadda\.load_model`"):
+        evaluate("model.safetensors", make())  # type: ignore[arg-type]
 
 
 def test_arrays_instead_of_windows() -> None:

@@ -58,6 +58,8 @@ def test_select_and_add(pool: OperationPool) -> None:
     assert small.sfreq == 100
     other = small.with_operation(FrequencyShift(100.0, symmetric=True))
     assert other.names == ("sign_flip", "bandstop", "frequency_shift")
+    with pytest.raises(TypeError, match="got the class FrequencyShift; pass an instance"):
+        small.with_operation(FrequencyShift)  # type: ignore[arg-type]
     replaced = pool.with_operation(FrequencyShift(100.0, symmetric=True))
     assert replaced.names == pool.names
     assert replaced["frequency_shift"].settings["symmetric"] is True

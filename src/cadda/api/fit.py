@@ -129,5 +129,10 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     if isinstance(model, Fitted):
         check_fits(model.description, windows)
         return evaluate(model.model, windows)
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            f"`model` must be a module or the result of `cadda.fit`, got {type(model).__name__}; "
+            "read a file with `cadda.load_model`."
+        )
     logits = predict_logits(model, windows.x, windows.n_classes)
     return score(windows.y, logits.argmax(1), windows.class_names)

@@ -16,7 +16,7 @@ from torch import nn
 from cadda.data.channels import measured_positions, resolve_montage, same_channels
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
-from cadda.exceptions import ModelError
+from cadda.exceptions import ModelError, PolicyFileError
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource, make_model
 from cadda.models.serialization import ModelDescription
@@ -25,6 +25,7 @@ from cadda.operations.pool import OperationPool, eeg_pool, image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
 from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.text import OWN_OPERATIONS
 from cadda.training import Problem, Samples, Trainer, TrainingSettings
 from cadda.training.augmenter import AugmentFunction
 
@@ -38,6 +39,7 @@ __all__ = [
     "operation_pool",
     "pick_device",
     "prepare_training",
+    "read_policy",
 ]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -225,8 +227,8 @@ def prepare_training(
     device: Device = "auto",
 ) -> Trainer:
     """Make a training run, ready to start; whatever is wrong with the arguments raises here."""
-    known = () if pool is None else pool.names
-    spec = load_policy(policy, known=known) if isinstance(policy, str | os.PathLike) else policy
+    spec = read_policy(policy, pool) if isinstance(policy, str | os.PathLike) else policy
+    _check_policy(spec)
     last = spec.last if isinstance(spec, PolicySchedule) else spec
     if (
         pool is None
@@ -248,6 +250,29 @@ def _specs_of(policy: PolicyLike) -> list[PolicySpec]:
         return [segment.policy for segment in policy.segments]
     spec = policy.spec if isinstance(policy, Policy) else policy
     return [spec] if isinstance(spec, PolicySpec) else []
+
+
+def read_policy(
+    path: str | os.PathLike[str], pool: OperationPool | None = None
+) -> PolicySpec | PolicySchedule:
+    """Read a policy file to train with; `pool` has the operations that are not of cadda."""
+    try:
+        return load_policy(path, known=() if pool is None else pool.names)
+    except PolicyFileError as error:
+        way_out = "; for operations of your own, call `cadda.fit` in Python with their `pool`"
+        raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error
+
+
+def _check_policy(policy: object) -> None:
+    known = isinstance(policy, PolicySpec | PolicySchedule | Policy)
+    # A class is callable too.
+    if policy is None or known or (callable(policy) and not isinstance(policy, type)):
+        return
+    kind = policy.__name__ if isinstance(policy, type) else type(policy).__name__
+    raise TypeError(
+        "`policy` must be a policy, a schedule, the path of a file with either, or a function of "
+        f"(x, y), got {kind}{'; pass its `policy`' if hasattr(policy, 'policy') else ''}."
+    )
 
 
 def _check_classes(spec: PolicySpec, windows: Windows) -> None:

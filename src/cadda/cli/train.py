@@ -53,14 +53,14 @@ def train(
 
     Example: cadda train night-epo.fif.gz --policy policy.json --out run
     """
+    from cadda.api.prepare import read_policy
     from cadda.api.run import run_training
     from cadda.cli.display import count_test_subjects, print_scores
-    from cadda.policies.schedule import load_policy
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
     from cadda.training import TrainingSettings
 
-    spec = None if policy is None else load_policy(policy)
+    spec = None if policy is None else read_policy(policy)
     hint = "Every finished epoch is saved: resume with the same command."
     with hint_on_interrupt(hint), recorded_session(out, command_line()):
         windows = read_options.read(data)

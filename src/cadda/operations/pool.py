@@ -125,6 +125,11 @@ class OperationPool:
         OperationPool
             The new pool.
         """
+        if not isinstance(operation, Operation):
+            given = type(operation).__name__
+            if isinstance(operation, type):
+                given = f"the class {operation.__name__}; pass an instance"
+            raise TypeError(f"`operation` must be an Operation, got {given}.")
         operations = {own.name: own for own in self._operations} | {operation.name: operation}
         return self._of(operations.values())
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_CLASSES",
+    "OWN_OPERATIONS",
     "check_known",
     "format_text",
     "load_spec",
@@ -39,6 +40,8 @@ Spec = TypeVar("Spec", bound="PolicySpec")
 
 ALL_CLASSES = "*"
 """Stands for every class in the policy of a class-agnostic spec."""
+
+OWN_OPERATIONS = "; list operations of your own in `known`"
 
 _SHORT_NAMES = {"probability": "p", "magnitude": "m", "weight": "w"}
 """What the fields of a policy file are called in the short form."""
@@ -121,7 +124,7 @@ def check_known(
     allowed = set(CATALOGUE) | set(known or ())
     for name in () if known is None else spec.operation_names:
         if name not in allowed:
-            hint = did_you_mean(name, allowed) or "; list operations of your own in `known`"
+            hint = did_you_mean(name, allowed) or OWN_OPERATIONS
             place = _place((*root, *_path_to(spec, name)), short)
             raise PolicyFileError(f"{place} must be a known operation, got `{name}`{hint}.")
 
