@@ -254,6 +254,8 @@ def without_class(windows: Windows, label: int) -> Windows:
         ({"operations": ["sign_flop", "time_mask"]}, ValueError, r"did you mean `sign_flip`\?"),
         ({"operations": ["sign_flip"]}, ValueError, "must name at least two operations"),
         ({"operations": "sign_flip"}, TypeError, "`operations` must be a list of names"),
+        ({"budgt": 1}, ValueError, r"unknown setting `budgt` \(did you mean `budget`\?\)"),
+        ({"lr": 0.1}, ValueError, r"`lr` .*`training=TrainingSettings\(lr=…\)`"),
         ({"estimater": "relax"}, ValueError, r"unknown setting `estimater` \(did you mean `estim"),
         ({"batch_size": 100}, ValueError, "`batch_size` must be at most the number of training"),
         ({"budget": 0}, ValueError, "`budget` must be a finite number above 0"),

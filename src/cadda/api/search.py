@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +31,7 @@ from cadda.searchers.warnings import check_problem
 from cadda.tracking import tee
 from cadda.training import Problem, TrainingSettings
 
-__all__ = ["N_EPOCHS", "SearchResult", "search", "search_problem"]
+__all__ = ["N_EPOCHS", "SearchResult", "check_setting_names", "search", "search_problem"]
 
 N_EPOCHS = 50
 
@@ -118,6 +119,7 @@ def search(
     SearchResult
         The policy, and how it was found.
     """
+    check_setting_names(method, settings)
     problem = make_problem(train, valid, model=model, operations=operations, device=device)
     return search_problem(
         problem,
@@ -138,6 +140,11 @@ def search(
         on_event=on_event,
         **settings,
     )
+
+
+def check_setting_names(method: str, names: Iterable[str]) -> None:
+    """Raise if a name is not one of a setting; it may be meant as an argument of `search`."""
+    find_method(method).check_setting_names(names, signature(search).parameters)
 
 
 def search_problem(

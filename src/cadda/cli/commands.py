@@ -25,6 +25,7 @@ __all__ = [
     "command_line",
     "hint_on_interrupt",
     "name_options",
+    "option_names",
 ]
 
 NO_ARGUMENT = ("did you mean ", "got ", "key ", "setting ", "operation ")
@@ -99,6 +100,12 @@ def name_options(text: str) -> str:
         return f"`{_as_typed(parameters[name], value)}`"
 
     return ARGUMENT.sub(replace, text)
+
+
+def option_names() -> list[str]:
+    """Return the names of the arguments and options of the running command, as in Python."""
+    command = _running.get()
+    return [] if command is None else [str(parameter.name) for parameter in command.params]
 
 
 def command_line(*, without: str | None = None) -> str:

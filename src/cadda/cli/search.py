@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +12,7 @@ import typer
 from typer import Option
 
 from cadda.cli import options
-from cadda.cli.commands import command_line, hint_on_interrupt, name_options
+from cadda.cli.commands import command_line, hint_on_interrupt, name_options, option_names
 from cadda.searchers.registry import METHODS
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ def search(
     from cadda.training import TrainingSettings
 
     chosen = options.parse_settings(settings or [])
+    _check_settings(method, chosen)
     again = f"{command_line(without='--resume')} --resume"
     hint = f"Every finished epoch or trial is saved. Resume with:\n  {again}"
     with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
@@ -194,6 +197,20 @@ def demo(
     typer.echo(f"Picture of all operations: {picture}")
     typer.echo("Your own recordings: `cadda search night-epo.fif.gz --method cadda --out run`")
     typer.echo(f"Open the report in a browser: {report.path}")
+
+
+def _check_settings(method: str, settings: Collection[str]) -> None:
+    """Raise if `--set` has what is not a setting of the method, such as another option."""
+    from cadda.api.search import check_setting_names
+    from cadda.api.search import search as search_function
+
+    arguments, known = signature(search_function).parameters, option_names()
+    for name in settings:
+        option = {"run_dir": "out", "training": "max_epochs"}.get(name, name)
+        if name in arguments or name in known:
+            hint = f"; use `{option}`" if option in known else ""
+            raise ValueError(f"{name!r} is not a setting of the method{hint}.")
+    check_setting_names(method, settings)
 
 
 def print_outcome(outcome: SearchRun, out: Path) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
 from cadda.searchers.runner import SearchContext, SearchRunner
-from cadda.training import Problem
+from cadda.training import Problem, TrainingSettings
 
 __all__ = ["SearchMethod"]
 
 Settings = TypeVar("Settings")
+
+_TRAINING_SETTINGS = {item.name for item in fields(TrainingSettings)}
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,24 @@ class SearchMethod(ABC, Generic[Settings]):
         """Combine preset, fixed settings and options of the user; later ones take precedence."""
         if preset not in (None, "paper"):
             raise ValueError(f"`preset` must be 'paper' or None, got {preset!r}.")
-        for name in options:
-            if name not in self.setting_names:
-                raise ValueError(
-                    f"unknown setting `{name}`{did_you_mean(name, self.setting_names)}; this "
-                    f"method has {', '.join(self.setting_names)}."
-                )
+        self.check_setting_names(options)
         start = self.paper if preset else {}
         return self.settings_class(**{**start, **self.fixed, **options, "seed": seed})
+
+    def check_setting_names(self, names: Iterable[str], arguments: Collection[str] = ()) -> None:
+        """Raise if a name is not one of a setting; it may be meant as one of `arguments`."""
+        known = self.setting_names
+        for name in names:
+            if name not in known and name in _TRAINING_SETTINGS:
+                raise ValueError(
+                    f"unknown setting `{name}` of the method; models are trained with "
+                    f"`training=TrainingSettings({name}=…)`."
+                )
+            if name not in known:
+                raise ValueError(
+                    f"unknown setting `{name}`{did_you_mean(name, [*known, *arguments])}; this "
+                    f"method has {', '.join(known)}."
+                )
 
     def check_budget(self, budget: int, settings: Settings) -> int:
         """Return the budget; raise if it is too small."""
