@@ -106,3 +106,17 @@ def test_warnings_are_kept_and_shown(
     assert session["warnings"] == ["in volts", "3 windows are left out"]
     assert "3 windows are left out" in capsys.readouterr().err
     assert not logging.getLogger("cadda").handlers
+
+
+@pytest.mark.parametrize("content", [b"[{}]", b"", b"\xff"])
+def test_damaged_list_is_begun_anew(
+    content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = begun(tmp_path)
+    run.sessions.write_bytes(content)
+    with recorded_session(run.folder, COMMAND):
+        pass
+    (session,) = json.loads(run.sessions.read_text())
+    (said,) = caplog.messages
+    assert "sessions.json is damaged" in said
+    assert session["warnings"] == [said]

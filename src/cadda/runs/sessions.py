@@ -17,12 +17,15 @@ import torch
 from pydantic import TypeAdapter
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.text import short_reason
 from cadda.reporting.records import Machine, Session
 from cadda.runs.events import RunEvent
 from cadda.runs.folder import RunFolder, versions
 from cadda.searchers.events import SearchEpoch, SearchStart
 
 __all__ = ["SessionRecorder", "load_sessions", "recorded_session"]
+
+_logger = logging.getLogger(__name__)
 
 _SESSIONS: TypeAdapter[tuple[Session, ...]] = TypeAdapter(tuple[Session, ...])
 
@@ -37,8 +40,17 @@ class SessionRecorder:
 
     def __init__(self, command: str, run: RunFolder) -> None:
         self.command, self._run = command, run
-        self._earlier = load_sessions(run)
         self.warnings: list[str] = []
+        try:
+            self._earlier = load_sessions(run)
+        except (OSError, ValueError) as error:
+            # Nothing is computed from earlier sessions.
+            self._earlier = ()
+            self.warn(
+                f"{run.sessions} is damaged or of another version of cadda "
+                f"({short_reason(error)}); earlier sessions are no longer listed."
+            )
+            _logger.warning(self.warnings[-1])
         self._started = datetime.now(UTC)
         self._clock = perf_counter()
 
