@@ -79,6 +79,12 @@ def test_what_is_wrong_is_said(changes: dict[str, Any], words: str, tmp_path: Pa
         load_policy(path)
 
 
+def test_deeply_nested_file(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text(200_000 * "[")
+    with pytest.raises(PolicyFileError, match=r"deep\.json: Invalid JSON"):
+        load_policy(tmp_path / "deep.json")
+
+
 def test_segments_have_epochs() -> None:
     with pytest.raises(ValueError, match="`n_epochs` must be at least 1, got 0"):
         Segment(0, SPECS[0])

@@ -66,7 +66,7 @@ class JsonLines:
     def _parse(self, line: bytes, number: int) -> JsonObject:
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RunError(
                 f"{self.path}, line {number}, is not JSON ({short_reason(error)}); remove the "
                 "line, or choose another folder."

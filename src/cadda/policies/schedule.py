@@ -170,7 +170,7 @@ def load_policy(
     """Read a file that has a policy, in JSON or as short form in ``.txt``, or a schedule."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         data = None
     # What is not a schedule is read as a policy, whose errors name the place.
     if not isinstance(data, dict) or data.get("format") != FORMAT:
