@@ -81,6 +81,7 @@ class SearchRunner(ABC):
         self.epoch, self.seconds = 0, 0.0
         self.history: list[HistoryEvent] = []
         self._checkpoint = None if files is None else files.checkpoint
+        self._fingerprint = {} if files is None else _fingerprint_of(problem)
 
     @property
     def n_epochs(self) -> int:
@@ -121,7 +122,7 @@ class SearchRunner(ABC):
         """Continue from the checkpoint, if there is one."""
         if self._checkpoint is None or not self._checkpoint.exists():
             return
-        saved = load_checkpoint(self._checkpoint, self._fingerprint())
+        saved = load_checkpoint(self._checkpoint, self._fingerprint)
         self.epoch, self.seconds = saved["epoch"], saved["seconds"]
         self.history = [HISTORY_EVENTS[name](**values) for name, values in saved["history"]]
         for state in saved["retrained"]:
@@ -146,14 +147,6 @@ class SearchRunner(ABC):
         self._save()
         self.on_event(event)
 
-    def _fingerprint(self) -> Fingerprint:
-        return {
-            **self.problem.identity,
-            "operations": list(self.problem.pool.names),
-            "pool": self.problem.pool.digest[:16],
-            "model": model_digest(self.problem.make_model(0)),
-        }
-
     def _save(self) -> None:
         if self._checkpoint is None:
             return
@@ -164,7 +157,17 @@ class SearchRunner(ABC):
             "retrained": [done.state_dict() for done in self.retrainer.done.values()],
             "search": self.state_dict(),
         }
-        save_checkpoint(self._checkpoint, state, self._fingerprint())
+        save_checkpoint(self._checkpoint, state, self._fingerprint)
+
+
+def _fingerprint_of(problem: Problem) -> Fingerprint:
+    """Return what identifies a search, so that no other search is resumed in its place."""
+    return {
+        **problem.identity,
+        "operations": list(problem.pool.names),
+        "pool": problem.pool.digest[:16],
+        "model": model_digest(problem.make_model(0)),
+    }
 
 
 class GradientRunner(SearchRunner):
