@@ -82,6 +82,7 @@ RULES = [
     # Not the name of a random stream, which numbers depend on, nor that of a benchmark.
     Rule("judging", r"(?<!many-)(?<!\")\bjudg(e|es|ed|ing)\b", "evaluate, evaluator, test"),
     Rule("drawings", r"\bdrawings\b", "resamples, draws"),
+    Rule("anew", r"\banew\b", "again, resampled, reallocated"),
     Rule("flaws", r"\bflaws?\b", "bad windows, quality"),
 ]
 

@@ -38,7 +38,7 @@ def test_folder_that_is_not_there(tmp_path: Path) -> None:
     assert str(caught.value) == expected
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs permissions")
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="permissions do not stop root")
 def test_folder_without_permission(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(CaddaError, match=r"cannot write .*: Permission denied"):

@@ -26,7 +26,7 @@ class Example:
 
 
 def test_values_may_be_text() -> None:
-    made = Example("5", limit="none", lr="1e-3", betas="0.5, 0.9", averaged="no")  # type: ignore[arg-type]
+    made = Example("5", limit="none", lr="1e-3", betas="0.5, 0.9", averaged="no")
     assert made == Example(5, None, 1e-3, 0.0, (0.5, 0.9), "fast", averaged=False)
     assert asdict(pickle.loads(pickle.dumps(made))) == asdict(made)  # noqa: S301
 
@@ -72,7 +72,7 @@ def test_positional_arguments() -> None:
 
 def test_settings_of_training_are_such_settings() -> None:
     with pytest.raises(ValueError, match=r"^`max_epochs` must be a valid integer, got 'x'\.$"):
-        TrainingSettings(max_epochs="x")  # type: ignore[arg-type]
+        TrainingSettings(max_epochs="x")
 
 
 def test_place_and_number_of_problems() -> None:

@@ -135,7 +135,7 @@ def test_what_is_no_policy(policy: Any) -> None:
 def test_result_of_a_search_as_policy() -> None:
     result = SearchResult(POLICY, None, [], 0.0, None, None)
     with pytest.raises(TypeError, match=r"got SearchResult; pass its `policy`\.$"):
-        fit(make(), make(first=100), policy=result, **QUICK)  # type: ignore[arg-type]
+        fit(make(), make(first=100), policy=result, **QUICK)
 
 
 def test_policy_file_with_an_operation_of_ones_own(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_policy_file_with_an_operation_of_ones_own(tmp_path: Path) -> None:
 
 def test_evaluate_takes_no_file() -> None:
     with pytest.raises(TypeError, match=r"got str; .*`cadda\.load_model`"):
-        evaluate("model.safetensors", make())  # type: ignore[arg-type]
+        evaluate("model.safetensors", make())
 
 
 def test_arrays_instead_of_windows() -> None:

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from cadda import Windows, simulate_sleep
 from cadda.compute import open_engine
 from cadda.exceptions import RunError
+from cadda.experiments import JobEnd, run_study
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import AnyProgress, StudyRun, describe_data, make_plan
-from cadda.experiments.runner import JobEnd, run_missing, run_study
+from cadda.experiments.runner import run_missing
 from cadda.experiments.study import (
     AnyStudy,
     JobResult,

@@ -9,7 +9,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Self
 
@@ -96,8 +95,7 @@ class ArrayRecord:
 
     def save(self, path: Path) -> None:
         """Write the arrays."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        arrays = {name: value for name, value in values.items() if value is not None}
+        arrays = {name: value for name, value in vars(self).items() if value is not None}
         with replace_atomically(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 

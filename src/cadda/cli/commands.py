@@ -159,6 +159,7 @@ def _without_groups(command: Callable[..., None]) -> Callable[..., None]:
             options[name] = kind(**{field.name: options.pop(field.name) for field in fields(kind)})
         command(**options)
 
+    # Typer asks `inspect`, which reads this attribute; the type of functions does not have it.
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run

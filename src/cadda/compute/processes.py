@@ -49,7 +49,7 @@ def threads_per_worker(n_workers: int) -> int:
 class _Worker:
     """A Python process that runs tasks.
 
-    It is started anew and not forked, since forked threads and locks of torch can hang; it does
+    It is spawned, not forked, since forked threads and locks of torch can hang; it does
     not import the user's main module, so that scripts need no guard around their code.
     """
 

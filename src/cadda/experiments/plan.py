@@ -188,6 +188,7 @@ def read_plan_name(text: str) -> str:
 
 def parse_plan(text: str, job_type: type[Job]) -> StudyPlan[Job]:
     """Parse a plan that `StudyPlan.to_json` wrote; `ValueError` if it is none."""
+    # pydantic takes types that are only known at run time, type checkers do not.
     plan: StudyPlan[Job] = TypeAdapter(StudyPlan[job_type]).validate_json(text)  # type: ignore[valid-type]
     return plan
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 __all__ = ["PooledConvolution"]
 
 MOST_BLOCKS = 2**15
-"""Pools computed at once: arrays above about 32 MB are allocated anew in every step."""
+"""Pools computed at once: arrays above about 32 MB are reallocated in every step."""
 
 
 class PooledConvolution(nn.Conv1d):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -11,9 +13,10 @@ from cadda.models._fused_convolution import PooledConvolution
 __all__ = ["Chambon2018", "LeNet1", "Shallow"]
 
 
-class _Network(nn.Module):
+class _Network(nn.Module, ABC):
     """A network that classifies windows."""
 
+    @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
         """Classify windows.
 
@@ -28,7 +31,6 @@ class _Network(nn.Module):
         Tensor
             Logits of shape (n_windows, n_classes).
         """
-        raise NotImplementedError
 
 
 class Chambon2018(_Network):

@@ -201,7 +201,7 @@ _ROWS = (
     ),
     OperationInfo(
         operation=FTSurrogate, domain="frequency", in_paper=True,
-        summary="draws Fourier phases anew, keeps the amplitudes",
+        summary="randomises Fourier phases, keeps the amplitudes",
         references=("Schwabedal 2019",),
         quantity="phase <", full=FTSurrogate.max_phase, unit="°",
         study_magnitudes={"sleep": 0.8, "motor-imagery": 0.9},

@@ -50,7 +50,7 @@ class ScreeningSettings:
     n_parts : int
         Number of parts that the validation windows are split into.
     valid_batch_size : int
-        Largest number of validation windows per round, drawn anew each time.
+        Largest number of validation windows per round, resampled each time.
     lr : float
         Learning rate of Adam.
     unroll_lr : float

@@ -117,9 +117,9 @@ class SearcherContract(ABC):
     def test_settings_are_validated(self) -> None:
         """Unknown settings are refused by name, and resolved settings can be written as JSON."""
         method = find_method(self.method)
-        settings = method.resolve_settings(self.settings, seed=3)
-        assert is_dataclass(settings), "`settings_class` must be a dataclass."
-        values = asdict(settings)  # type: ignore[arg-type]
+        settings: Any = method.resolve_settings(self.settings, seed=3)
+        assert is_dataclass(method.settings_class), "`settings_class` must be a dataclass."
+        values = asdict(settings)
         assert values["seed"] == 3, "`seed` must be that of the search."
         json.dumps(values)
         message = _message(lambda: method.resolve_settings({"no_such_setting": 1}))

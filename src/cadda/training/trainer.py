@@ -98,7 +98,7 @@ class Trainer:
     def _train(self, epoch: int) -> float:
         """Iterate once over the training windows and return the mean loss."""
         x, y = self.problem.train.x, self.problem.train.y
-        # Streams start anew in every epoch, so a resumed run needs no saved random state.
+        # Each epoch has streams of its own, so a resumed run needs no saved random state.
         order = torch.randperm(len(x), generator=self.seeds.stream("order", epoch=epoch))
         draws = self.seeds.stream("augmentation", device=self.device, epoch=epoch)
         self.augment.start_epoch(epoch)

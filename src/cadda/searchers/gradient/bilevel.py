@@ -61,7 +61,7 @@ class BilevelSettings:
     batch_size : int
         Training windows per step.
     valid_batch_size : int | None
-        Validation windows per step, drawn anew each time; None takes as many as for training.
+        Validation windows per step, resampled each time; None takes as many as for training.
     valid_memory : float
         How much of the validation gradient is kept from one step to the next, in [0, 1): the mean
         over recent steps is less noisy, and a little out of date.

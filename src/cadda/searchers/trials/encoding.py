@@ -132,13 +132,13 @@ class PolicyEncoding(_Encoding):
         return {name: _pick(choice, generator) for name, choice in self.choices().items()}
 
     def perturb(self, values: Mapping[str, Value], generator: Generator) -> Values:
-        """Return perturbed values: some drawn anew, p and µ moved by a few steps."""
+        """Return perturbed values: some resampled, p and µ moved by a few steps."""
         changed = {}
         for name, choice in self.choices().items():
-            anew = float(torch.rand((), generator=generator)) < RESAMPLE_PROBABILITY
+            resample = float(torch.rand((), generator=generator)) < RESAMPLE_PROBABILITY
             step = int(torch.randint(-MAX_STEPS, MAX_STEPS + 1, (), generator=generator))
             drawn = _pick(choice, generator)
-            if anew:
+            if resample:
                 changed[name] = drawn
             elif name.endswith("operation"):
                 changed[name] = values[name]

@@ -1,4 +1,4 @@
-"""Trials: a policy is proposed, evaluated by itself, and its outcome is told to the search."""
+"""Trials: a policy is proposed, evaluated by itself, and its outcome reported to the search."""
 
 from __future__ import annotations
 

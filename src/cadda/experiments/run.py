@@ -1,0 +1,274 @@
+"""Plan, run, resume and draw studies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cadda.compute import check_engine, open_engine
+from cadda.data.io.read import read_windows
+from cadda.data.windows import Windows
+from cadda.exceptions import RunError
+from cadda.experiments.folder import StudyFolder, check_formats
+from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, describe_data, make_plan
+from cadda.experiments.registry import find_study
+from cadda.experiments.runner import StudyEvent, StudyStart, run_missing
+from cadda.experiments.study import (
+    AnyStudy,
+    Reader,
+    Record,
+    ResultTable,
+    StudyConfig,
+    make_config,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "PlannedStudy",
+    "StudyResult",
+    "draw_study",
+    "plan_study",
+    "run_study",
+    "study_status",
+]
+
+
+@dataclass(frozen=True)
+class PlannedStudy:
+    """A study that can be run, and what of it is finished.
+
+    Parameters
+    ----------
+    run : StudyRun
+        Study, settings and windows.
+    plan : StudyPlan
+        The jobs.
+    progress : Progress
+        Finished, failed and missing jobs.
+    n_other_results : int
+        Number of results in the folder that are of other settings, data or studies.
+    """
+
+    run: StudyRun
+    plan: AnyPlan
+    progress: AnyProgress
+    n_other_results: int
+
+    @property
+    def config(self) -> StudyConfig:
+        """The settings."""
+        return self.run.config
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study shows so far.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        The jobs.
+    progress : Progress
+        Finished, failed and missing jobs.
+    table : ResultTable
+        The numbers.
+    figure : matplotlib.figure.Figure
+        The figure.
+    files : tuple of Path
+        Where the figure was saved.
+    """
+
+    plan: AnyPlan
+    progress: AnyProgress
+    table: ResultTable
+    figure: Figure
+    files: tuple[Path, ...]
+
+    @property
+    def records(self) -> tuple[Record[Any, Any], ...]:
+        """Finished jobs with their results."""
+        return self.progress.records
+
+
+def _ignore(*_: object) -> None:
+    """Ignore an event."""
+
+
+def plan_study(
+    name: str,
+    *,
+    data: str | Path | Windows = "simulated",
+    scale: str = "cpu",
+    settings: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    read: Reader = read_windows,
+    on_progress: Callable[[int, int, str], None] = _ignore,
+) -> PlannedStudy:
+    """Plan a study without running it.
+
+    Parameters
+    ----------
+    name, data, scale, settings, read, on_progress : as in `run_study`
+        The study, its data and its settings.
+    out : path-like | None
+        Folder of the study, by default ``experiments/NAME``. It is only read.
+
+    Returns
+    -------
+    PlannedStudy
+        Settings, jobs, and which of them are finished.
+    """
+    study = find_study(name)
+    config = make_config(study, scale, settings or {})
+    if isinstance(data, Windows):
+        windows, data_name = data, "windows"
+    else:
+        windows = study.windows(config, str(data), read, on_progress)
+        data_name = study.data_name(str(data))
+    info = describe_data(windows, data_name, study.data_summary(windows))
+    plan = make_plan(name, study, scale, config, windows, info)
+    lines = _folder(name, out).read_results()
+    progress = plan.progress(study, lines)
+    n_results = sum(line.result is not None for line in lines)
+    run = StudyRun(study, config, windows)
+    return PlannedStudy(run, plan, progress, n_results - len(progress.records))
+
+
+def run_study(
+    name: str,
+    *,
+    data: str | Path | Windows = "simulated",
+    scale: str = "cpu",
+    settings: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    engine: str = "serial",
+    formats: Sequence[str] = ("png",),
+    read: Reader = read_windows,
+    on_progress: Callable[[int, int, str], None] = _ignore,
+    on_event: Callable[[StudyEvent], None] = _ignore,
+) -> StudyResult:
+    """Run all jobs of a study that are not finished, then draw its figure.
+
+    It can be stopped at any time: the same call continues, and repeats at most the jobs that were
+    running. Results of other settings or data in the same folder are kept.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study, see `cadda experiment list`.
+    data : str | Path | Windows
+        ``"simulated"``, ``"simulated-mass"``, a path, or windows.
+    scale : 'quick' | 'cpu' | 'paper'
+        Settings to start from.
+    settings : mapping of str to object | None
+        Settings that differ from those of the scale.
+    out : path-like | None
+        Folder of the study, by default ``experiments/NAME``.
+    engine : str
+        Where jobs run: ``"serial"``, ``"processes:N"`` or ``"dask:ADDRESS"``.
+    formats : sequence of str
+        File formats of the figure: ``"png"``, ``"svg"``, ``"pdf"``.
+    read : callable
+        Reads a path, or selects from simulated windows.
+    on_progress : callable
+        Called with the number of simulated subjects, their total and a name.
+    on_event : callable
+        Called with `StudyStart`, then with `JobEnd` for each job.
+
+    Returns
+    -------
+    StudyResult
+        Table, figure and records. Jobs that failed are listed in its progress; if all failed,
+        `RunError` is raised.
+    """
+    check_engine(engine)
+    check_formats(formats)
+    planned = plan_study(
+        name,
+        data=data,
+        scale=scale,
+        settings=settings,
+        out=out,
+        read=read,
+        on_progress=on_progress,
+    )
+    run, plan, folder = planned.run, planned.plan, _folder(name, out)
+    # The engine comes first: if it cannot be reached, no folder is made.
+    with open_engine(engine) as workers:
+        folder.start(plan, run.config)
+        n_reused = folder.reuse_results(plan, run.study, run.study.same_jobs_as)
+        before = plan.progress(run.study, folder.read_results())
+        n_done = len(plan.jobs) - len(before.missing)
+        seconds = before.seconds_left / workers.n_workers
+        on_event(StudyStart(plan, n_done, n_reused, seconds))
+        progress = run_missing(run, plan, folder, workers, on_event)
+    return _draw(run.study, plan, progress, folder, formats)
+
+
+def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, AnyProgress]:
+    """Read from its folder how far a study is, also while it runs.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    out : path-like | None
+        Folder of the study, by default ``experiments/NAME``.
+
+    Returns
+    -------
+    plan : StudyPlan
+        The jobs of the last run.
+    progress : Progress
+        Finished, failed and missing jobs.
+    """
+    study, folder = find_study(name), _folder(name, out)
+    plan = folder.read_plan(name, study.job_type)
+    return plan, plan.progress(study, folder.read_results())
+
+
+def draw_study(
+    name: str, out: str | Path | None = None, *, formats: Sequence[str] = ("png",)
+) -> StudyResult:
+    """Draw the figure of a study from its folder alone.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    out : path-like | None
+        Folder of the study, by default ``experiments/NAME``.
+    formats : sequence of str
+        File formats of the figure: ``"png"``, ``"svg"``, ``"pdf"``.
+
+    Returns
+    -------
+    StudyResult
+        Table, figure and records.
+    """
+    check_formats(formats)
+    plan, progress = study_status(name, out)
+    return _draw(find_study(name), plan, progress, _folder(name, out), formats)
+
+
+def _draw(
+    study: AnyStudy,
+    plan: AnyPlan,
+    progress: AnyProgress,
+    folder: StudyFolder,
+    formats: Sequence[str],
+) -> StudyResult:
+    if not progress.records:
+        first = f": {progress.failures[0][1]}" if progress.failures else ""
+        raise RunError(f"{folder.folder} has no finished job to draw{first}.")
+    table, figure = study.table(progress.records), study.figure(progress.records)
+    files = folder.save_figure(figure, plan, formats)
+    return StudyResult(plan, progress, table, figure, tuple(files))
+
+
+def _folder(name: str, out: str | Path | None) -> StudyFolder:
+    return StudyFolder(Path("experiments") / name if out is None else Path(out))
