@@ -1,0 +1,138 @@
+"""Operations that change the class of a window: which class becomes which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Generator, Tensor
+
+from cadda._internal.text import did_you_mean
+from cadda.operations.base import Draw, Operation
+
+__all__ = ["LabelMap", "MappedOperation", "check_mapping", "describe_mapping", "target_labels"]
+
+NOT_MAPPED = -1
+"""Stands for the label after an operation of a class that a label map does not name."""
+
+
+@dataclass(frozen=True)
+class LabelMap:
+    """What the classes of windows are after an operation.
+
+    Parameters
+    ----------
+    operation : str
+        Name of the operation.
+    mapping : dict of str to str
+        Class after the operation by class before it: a permutation of the classes that it names.
+        Windows of other classes are left as they are, because the operation does not suit them.
+    magnitude : float | None
+        Magnitude at which it was found; None for an operation without magnitude.
+
+    Examples
+    --------
+    >>> swap = LabelMap("channel_symmetry", {"left": "right", "right": "left"})
+    >>> str(swap)
+    'channel_symmetry (left ↔ right)'
+    """
+
+    operation: str
+    mapping: dict[str, str]
+    magnitude: float | None = None
+
+    def __post_init__(self) -> None:
+        check_mapping(self.mapping)
+
+    def __str__(self) -> str:
+        return f"{self.operation} ({describe_mapping(self.mapping)})"
+
+
+class MappedOperation(Operation):
+    """An operation that changes the class of windows, too.
+
+    Parameters
+    ----------
+    operation : Operation
+        What happens to the signal.
+    mapping : mapping of str to str
+        Class after the operation by class before it; see `LabelMap`.
+    """
+
+    # These are the same for all operations of a class elsewhere.
+    name: str  # type: ignore[misc]
+    has_magnitude: bool  # type: ignore[misc]
+
+    def __init__(self, operation: Operation, mapping: Mapping[str, str]) -> None:
+        check_mapping(mapping)
+        self.operation, self.mapping = operation, dict(mapping)
+        self.name = f"{operation.name} ({describe_mapping(mapping)})"
+        self.has_magnitude = operation.has_magnitude
+
+    @property
+    def settings(self) -> dict[str, float | bool | str]:
+        return self.operation.settings
+
+    def sample(self, x: Tensor, generator: Generator | None) -> Draw:
+        return self.operation.sample(x, generator)
+
+    def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
+        return self.operation.apply(x, magnitude, draw)
+
+    def check(self, x: Tensor) -> None:
+        self.operation.check(x)
+
+
+def check_mapping(mapping: Mapping[str, str]) -> None:
+    """Raise `ValueError` for a map that is not a permutation of its classes, or changes none."""
+    before, after = sorted(mapping), sorted(mapping.values())
+    if before != after:
+        raise ValueError(
+            "a label map must send the classes that it names to one another, each to a different "
+            f"one, got {dict(mapping)}; {_missing(mapping)}"
+        )
+    if all(old == new for old, new in mapping.items()):
+        raise ValueError(
+            f"a label map must change a class, got {dict(mapping)}; leave it out, and every class "
+            "is kept"
+        )
+
+
+def _missing(mapping: Mapping[str, str]) -> str:
+    targets = list(mapping.values())
+    twice = next((name for name in targets if targets.count(name) > 1), None)
+    if twice is not None:
+        return f"{twice!r} is the target of two classes"
+    return f"say what {next(name for name in targets if name not in mapping)!r} becomes"
+
+
+def describe_mapping(mapping: Mapping[str, str]) -> str:
+    """Return a label map as its cycles, such as ``"left ↔ right"`` or ``"6 ↔ 9, 8 kept"``."""
+    parts, kept, seen = [], [], set[str]()
+    for first in mapping:
+        if first in seen:
+            continue
+        cycle = [first]
+        while (name := mapping[cycle[-1]]) != first:
+            cycle.append(name)
+        seen.update(cycle)
+        if len(cycle) == 1:
+            kept.append(first)
+        elif len(cycle) == 2:
+            parts.append(" ↔ ".join(cycle))
+        else:
+            parts.append(" → ".join([*cycle, first]))
+    return ", ".join([*parts, *(f"{name} kept" for name in kept)])
+
+
+def target_labels(mapping: Mapping[str, str], class_names: Sequence[str]) -> list[int]:
+    """Return the label after the operation of each class; `NOT_MAPPED` for those not named."""
+    for name in mapping:
+        if name not in class_names:
+            hint = did_you_mean(name, class_names)
+            raise ValueError(
+                f"a label map must name classes of the data, {list(class_names)}, got "
+                f"{name!r}{hint}."
+            )
+    index = {name: label for label, name in enumerate(class_names)}
+    return [index[mapping[name]] if name in mapping else NOT_MAPPED for name in class_names]
