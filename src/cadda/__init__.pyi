@@ -21,6 +21,7 @@ from .exceptions import TrainingError as TrainingError
 from .exceptions import WorkerError as WorkerError
 from .models.serialization import ModelDescription as ModelDescription
 from .models.serialization import load_model as load_model
+from .operations import LabelMap as LabelMap
 from .operations import Operation as Operation
 from .operations import OperationPool as OperationPool
 from .operations import image_pool as image_pool
@@ -59,6 +60,7 @@ __all__ = [
     "EpochEnd",
     "FasterSettings",
     "Fitted",
+    "LabelMap",
     "LeakError",
     "MixturePolicy",
     "ModelDescription",

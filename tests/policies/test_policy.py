@@ -180,7 +180,7 @@ def test_shows_itself(pool: OperationPool) -> None:
 @pytest.mark.parametrize(
     ("y", "error", "match"),
     [
-        (None, ValueError, "`y` is missing: a class-wise policy"),
+        (None, ValueError, "`y` is missing: a policy that is class-wise"),
         (torch.tensor([0, 1]), ValueError, r"one label per window, shape \(3,\), got \(2,\)"),
         (torch.tensor([0, 2, 1]), ValueError, "`y` must be in 0 … 1, .* got 2"),
         (torch.tensor([0, -1, 1]), ValueError, "got -1"),

@@ -172,7 +172,9 @@ def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
 def check_labels(y: Tensor | None, x: Tensor, n_classes: int) -> Tensor:
     """Check for one label in 0 … ``n_classes - 1`` per window; return int64, (n_windows,)."""
     if y is None:
-        raise ValueError("`y` is missing: a class-wise policy needs the labels.")
+        raise ValueError(
+            "`y` is missing: a policy that is class-wise or has label maps needs the labels."
+        )
     labels = torch.as_tensor(y, device=x.device)
     if labels.shape != (len(x),):
         raise ValueError(

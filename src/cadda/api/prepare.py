@@ -68,6 +68,7 @@ def operation_pool(
     ch_names: Sequence[str] | None = None,
     positions: ArrayLike | None = None,
     operations: Sequence[str] | None = None,
+    class_names: Sequence[str] = (),
 ) -> OperationPool:
     """Make the pool of every EEG operation that is applicable to a montage.
 
@@ -85,6 +86,9 @@ def operation_pool(
         of the standard 10-20 montage.
     operations : sequence of str | None
         Names of the operations wanted; None takes all that are applicable.
+    class_names : sequence of str
+        Classes in the order of their labels, for policies with label maps; taken from ``windows``
+        if these know them.
 
     Returns
     -------
@@ -106,6 +110,7 @@ def operation_pool(
             positions = measured_positions(info) if positions is None else positions
         elif hasattr(windows, "sfreq") and hasattr(windows, "ch_names"):
             sfreq, ch_names = windows.sfreq, windows.ch_names
+            class_names = class_names or getattr(windows, "class_names", ())
             positions = getattr(windows, "positions", None) if positions is None else positions
         else:
             raise TypeError(
@@ -118,7 +123,8 @@ def operation_pool(
         raise ValueError(f"`ch_names` must be a list of channel names, got {ch_names!r}.")
     measured = None if positions is None else np.asarray(positions, dtype=float)
     montage = resolve_montage(ch_names, measured)
-    pool = eeg_pool(Sensors(sfreq, ch_names, montage.positions, montage.partner))
+    sensors = Sensors(sfreq, ch_names, montage.positions, montage.partner)
+    pool = eeg_pool(sensors).for_classes(class_names)
     return pool if operations is None else pool.select(operations)
 
 
@@ -157,6 +163,7 @@ def make_problem(
             train.sfreq,
             train.ch_names,
             train.positions,
+            train.class_names,
             scale=None if is_image else scale,
         ),
         make_model=lambda seed: model_for(model, description, seed=seed),
@@ -182,6 +189,7 @@ def _make_pool(
     sfreq: float,
     ch_names: tuple[str, ...],
     positions: NDArray[np.float64] | None,
+    class_names: tuple[str, ...],
     scale: float | None,
 ) -> OperationPool:
     """Make the pool of a problem; `scale` is the standard deviation of its windows, if known."""
@@ -193,10 +201,12 @@ def _make_pool(
             stacklevel=3,
         )
     if isinstance(operations, OperationPool):
-        return operations
+        return operations.for_classes(class_names)
     if isinstance(operations, str):
         raise TypeError(f"`operations` must be a list of names, got the text {operations!r}.")
-    pool = operation_pool(sfreq=sfreq, ch_names=ch_names, positions=positions)
+    pool = operation_pool(
+        sfreq=sfreq, ch_names=ch_names, positions=positions, class_names=class_names
+    )
     if operations is None:
         return pool
     if list(operations) == ["paper"]:
@@ -276,11 +286,12 @@ def _check_policy(policy: object) -> None:
 
 
 def _check_classes(spec: PolicySpec, windows: Windows) -> None:
-    """Raise if a class-wise policy is for other classes, or for the same in another order."""
-    if spec.is_classwise and spec.class_names != windows.class_names:
+    """Raise if a policy is for other classes, or for the same in another order."""
+    names = spec.class_names
+    if names is not None and names != windows.class_names:
         raise ValueError(
             f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
-            f"got one for {list(spec.class_names or ())}."
+            f"got one for {list(names)}."
         )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from cadda._internal.random import normal, uniform
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE, OperationInfo
+from cadda.operations.label_maps import LabelMap
 from cadda.operations.pool import OperationPool, eeg_pool, image_pool
 
 __all__ = [
     "CATALOGUE",
+    "LabelMap",
     "Operation",
     "OperationInfo",
     "OperationPool",

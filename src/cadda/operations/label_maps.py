@@ -10,7 +10,16 @@ from torch import Generator, Tensor
 from cadda._internal.text import did_you_mean
 from cadda.operations.base import Draw, Operation
 
-__all__ = ["LabelMap", "MappedOperation", "check_mapping", "describe_mapping", "target_labels"]
+__all__ = [
+    "NOT_MAPPED",
+    "LabelMap",
+    "MappedOperation",
+    "check_mapping",
+    "describe_mapping",
+    "mapping_of",
+    "plain_operation",
+    "target_labels",
+]
 
 NOT_MAPPED = -1
 """Stands for the label after an operation of a class that a label map does not name."""
@@ -81,6 +90,16 @@ class MappedOperation(Operation):
 
     def check(self, x: Tensor) -> None:
         self.operation.check(x)
+
+
+def plain_operation(operation: Operation) -> Operation:
+    """Return the operation without its label map."""
+    return operation.operation if isinstance(operation, MappedOperation) else operation
+
+
+def mapping_of(operation: Operation) -> dict[str, str] | None:
+    """Return the label map of an operation, None if it keeps every class."""
+    return operation.mapping if isinstance(operation, MappedOperation) else None
 
 
 def check_mapping(mapping: Mapping[str, str]) -> None:

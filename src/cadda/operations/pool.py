@@ -7,12 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
-from cadda.operations.base import Operation
+from cadda.operations.base import Constant, Operation
 from cadda.operations.catalogue import CATALOGUE, Sensors
+from cadda.operations.label_maps import (
+    LabelMap,
+    MappedOperation,
+    mapping_of,
+    plain_operation,
+    target_labels,
+)
 
 __all__ = ["OperationPool", "eeg_pool", "image_pool"]
 
@@ -30,6 +38,8 @@ class OperationPool:
         Sampling rate in Hz of the windows that the pool is for.
     ch_names : sequence of str
         Channels of the windows that the pool is for; empty for images.
+    class_names : sequence of str
+        Classes of the windows in the order of their labels; only label maps need them.
 
     Examples
     --------
@@ -47,11 +57,13 @@ class OperationPool:
         left_out: Mapping[str, str] | None = None,
         sfreq: float | None = None,
         ch_names: Sequence[str] = (),
+        class_names: Sequence[str] = (),
     ) -> None:
         self._operations = tuple(operations)
         self.left_out = dict(left_out or {})
         self.sfreq = sfreq
         self.ch_names = tuple(ch_names)
+        self.class_names = tuple(class_names)
         if not self._operations:
             raise ValueError("`operations` must have at least one operation, got none.")
         self._index = {operation.name: i for i, operation in enumerate(self._operations)}
@@ -59,6 +71,8 @@ class OperationPool:
             names = [operation.name for operation in self._operations]
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"`operations` must have different names, got `{twice}` twice.")
+        self.label_table = _label_table(self._operations, self.class_names)
+        """Label after each operation by label before it; None if all keep every class."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,12 +82,14 @@ class OperationPool:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the operations, of what they were made with, and of the windows they suit."""
+        plain = [plain_operation(item) for item in self._operations]
         made_with = [
             # What an operation computes and keeps for later is private.
             {name: value for name, value in vars(item).items() if not name.startswith("_")}
-            for item in self._operations
+            for item in plain
         ]
-        classes = [type(item).__qualname__ for item in self._operations]
+        # The names of operations with a label map have it.
+        classes = [type(item).__qualname__ for item in plain]
         content = _describe([self.names, classes, made_with, self.sfreq, self.ch_names])
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -133,10 +149,58 @@ class OperationPool:
         operations = {own.name: own for own in self._operations} | {operation.name: operation}
         return self._of(operations.values())
 
-    def _of(self, operations: Iterable[Operation]) -> OperationPool:
+    def with_label_maps(self, label_maps: Iterable[LabelMap]) -> OperationPool:
+        """Make a pool in which operations that change the class stand beside those that do not.
+
+        Parameters
+        ----------
+        label_maps : iterable of LabelMap
+            What each such operation does to the classes.
+
+        Returns
+        -------
+        OperationPool
+            The larger pool, with one more operation for each map that it does not have yet.
+        """
+        mapped = (MappedOperation(self[item.operation], item.mapping) for item in label_maps)
+        new = {operation.name: operation for operation in mapped}
+        return self._of([*self, *(new[name] for name in new if name not in self)])
+
+    def for_classes(self, class_names: Sequence[str]) -> OperationPool:
+        """Make a pool of the same operations for windows of some classes.
+
+        Parameters
+        ----------
+        class_names : sequence of str
+            Classes in the order of their labels.
+
+        Returns
+        -------
+        OperationPool
+            The pool.
+        """
+        return self._of(self._operations, class_names)
+
+    @property
+    def settings(self) -> dict[str, dict[str, float | bool | str]]:
+        """Settings of each operation by name; those with a label map are not listed twice."""
+        return {plain_operation(item).name: item.settings for item in self._operations}
+
+    @property
+    def mapped_classes(self) -> tuple[str, ...] | None:
+        """Classes of the windows if some operation changes them, else None."""
+        return None if self.label_table is None else self.class_names
+
+    def _of(
+        self, operations: Iterable[Operation], class_names: Sequence[str] | None = None
+    ) -> OperationPool:
         """Make a pool for the same windows."""
         return OperationPool(
-            operations, left_out=self.left_out, sfreq=self.sfreq, ch_names=self.ch_names
+            operations,
+            left_out=self.left_out,
+            sfreq=self.sfreq,
+            ch_names=self.ch_names,
+            class_names=self.class_names if class_names is None else class_names,
         )
 
     def check(self, x: Tensor) -> None:
@@ -191,6 +255,24 @@ def eeg_pool(sensors: Sensors) -> OperationPool:
 def image_pool() -> OperationPool:
     """Make the pool of the image operations, flips and rotations."""
     return OperationPool(row.operation() for row in CATALOGUE.values() if row.domain == "image")
+
+
+def _label_table(operations: Sequence[Operation], class_names: Sequence[str]) -> Constant | None:
+    """Lay label maps out as labels after each operation, int64 (n_operations + 1, n_classes).
+
+    `NOT_MAPPED` marks classes that the operation is not for; the last row stands for no operation.
+    """
+    maps = [mapping_of(operation) for operation in operations]
+    if not any(maps):
+        return None
+    if not class_names:
+        raise ValueError(
+            "`class_names` of the pool, in the order of the labels, are needed for label maps; "
+            "make it with operation_pool(windows), or call pool.for_classes(class_names) first."
+        )
+    kept = list(range(len(class_names)))
+    rows = [target_labels(mapping, class_names) if mapping else kept for mapping in maps]
+    return Constant(torch.tensor([*rows, kept]))
 
 
 def _describe(value: object) -> str:

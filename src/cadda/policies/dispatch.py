@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import torch
 from torch import Generator, Tensor, nn
 
 from cadda._internal.validation import check_labels
 from cadda.operations.base import Draw
+from cadda.operations.label_maps import NOT_MAPPED
 from cadda.operations.pool import OperationPool
 
 __all__ = [
@@ -22,12 +23,23 @@ __all__ = [
     "Group",
     "check_granularity",
     "draw_groups",
+    "follow_labels",
     "per_window",
     "transform_groups",
 ]
 
 Granularity = Literal["window", "batch"]
-Decisions = TypeVar("Decisions")
+
+
+class HasLabels(Protocol):
+    """Anything that knows the labels of windows after their transformation."""
+
+    @property
+    def y(self) -> Tensor | None:
+        """Labels, None if unknown."""
+
+
+Decisions = TypeVar("Decisions", bound=HasLabels)
 """What a policy draws for a batch, such as `PolicyDraw`."""
 
 
@@ -92,6 +104,38 @@ def transform_groups(
     return result
 
 
+def follow_labels(
+    table: Tensor, operation: Tensor, applied: Tensor, y: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compute which operations are for the class that a window has by then, and the last label.
+
+    Parameters
+    ----------
+    table : Tensor
+        The pool's `label_table`.
+    operation : Tensor
+        Operation of each window and stage, shape (n_windows, n_stages).
+    applied : Tensor
+        Whether it is applied, if it is for the class of the window; of the same shape.
+    y : Tensor
+        Labels before the first stage, shape (n_windows,).
+
+    Returns
+    -------
+    suits : Tensor
+        False where the label map of the operation does not name the class of the window: there it
+        must not be applied. Of the shape of ``operation``.
+    y : Tensor
+        Labels after the last stage.
+    """
+    suits = torch.empty_like(applied)
+    for k, (chosen, is_applied) in enumerate(zip(operation.T, applied.T, strict=True)):
+        target = table[chosen, y]
+        suits[:, k] = target != NOT_MAPPED
+        y = torch.where(is_applied & suits[:, k], target, y)
+    return suits, y
+
+
 def per_window(values: Tensor, x: Tensor) -> Tensor:
     """Reshape values, (n_windows,), to (n_windows, 1, …) with as many axes as ``x``."""
     return values.view(-1, *(1,) * (x.ndim - 1))
@@ -123,14 +167,16 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         x : Tensor
             Windows of shape (n_windows, n_channels, n_times).
         y : Tensor | None
-            Labels of shape (n_windows,); only a class-wise policy needs them.
+            Labels of shape (n_windows,); only a policy that is class-wise or has label maps needs
+            them.
         generator : torch.Generator | None
             Source of randomness; None takes torch's global one.
 
         Returns
         -------
         PolicyDraw | RelaxedDraw
-            To be passed to `transform`, once or as often as wanted.
+            To be passed to `transform`, once or as often as wanted; its ``y`` has the labels of
+            the windows after that.
         """
 
     @abstractmethod
@@ -165,13 +211,28 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         x : Tensor
             Augmented windows.
         y : Tensor | None
-            The labels, unchanged.
+            Their labels: other than before where an operation with a label map was applied.
         """
-        return self.transform(x, self.draw(x, y, generator=generator)), y
+        draw = self.draw(x, y, generator=generator)
+        return self.transform(x, draw), draw.y
 
     def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
         """Check a batch, and return the row of the policy of each window."""
         self.pool.check(x)
+        if self.pool.label_table is not None:
+            y = check_labels(y, x, len(self.pool.class_names))
         if not self.is_classwise:
             return torch.zeros(len(x), dtype=torch.long, device=x.device)
         return check_labels(y, x, self.n_rows)
+
+    def _follow_labels(
+        self, operation: Tensor, applied: Tensor, y: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Replace operations by ``len(pool)`` where they are not for the class of the window.
+
+        Arguments are those of `follow_labels`; returns the operations and the last labels.
+        """
+        if self.pool.label_table is None or y is None:
+            return operation, y
+        suits, y = follow_labels(self.pool.label_table.like(y), operation, applied, y)
+        return torch.where(suits, operation, len(self.pool)), y

@@ -8,7 +8,8 @@ import torch
 from torch import Generator, Tensor
 
 from cadda._internal.random import uniform
-from cadda.operations.base import Constant
+from cadda.operations.base import Constant, Operation
+from cadda.operations.label_maps import mapping_of, plain_operation
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import (
     BatchPolicy,
@@ -20,7 +21,7 @@ from cadda.policies.dispatch import (
 )
 from cadda.policies.spec.model import PolicySpec, StageEntry
 
-__all__ = ["Policy", "PolicyDraw"]
+__all__ = ["Policy", "PolicyDraw", "stage_entry"]
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,13 @@ class PolicyDraw:
         For each stage, the windows that each operation transforms.
     magnitude : Tensor
         For each window and stage, the magnitude, shape (n_windows, n_stages).
+    y : Tensor | None
+        Labels of the windows after their transformation; None if none were given.
     """
 
     groups: tuple[tuple[Group, ...], ...]
     magnitude: Tensor
+    y: Tensor | None
 
 
 class Policy(BatchPolicy[PolicyDraw]):
@@ -74,9 +78,9 @@ class Policy(BatchPolicy[PolicyDraw]):
         super().__init__()
         _check_fit(spec, pool)
         self.spec = spec
-        self.pool = pool
+        self.pool = _with_label_maps(spec, pool)
         self.granularity = check_granularity(granularity)
-        self._tables = {name: Constant(table) for name, table in _tables(spec, pool).items()}
+        self._tables = {name: Constant(table) for name, table in _tables(spec, self.pool).items()}
 
     @property
     def is_classwise(self) -> bool:
@@ -101,9 +105,10 @@ class Policy(BatchPolicy[PolicyDraw]):
         stage = torch.arange(n_stages, device=x.device)
         place = (row[:, None], subpolicy[:, None], stage, operation)
         applied = uniform((len(x), n_stages), x, generator) < tables["probability"][place]
-        choice = torch.where(applied, operation, len(self.pool))
+        suited, y = self._follow_labels(operation, applied, y)
+        choice = torch.where(applied, suited, len(self.pool))
         groups = tuple(draw_groups(self.pool, x, operation, generator) for operation in choice.T)
-        return PolicyDraw(groups, tables["magnitude"][place])
+        return PolicyDraw(groups, tables["magnitude"][place], y)
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
         for groups, magnitude in zip(draw.groups, draw.magnitude.T, strict=True):
@@ -137,6 +142,20 @@ class Policy(BatchPolicy[PolicyDraw]):
         return self.spec.to_text().rstrip()
 
 
+def stage_entry(
+    operation: Operation, probability: float, magnitude: float, *, weight: float = 1.0
+) -> StageEntry:
+    """Write an operation of a pool as plain data; one that is never applied has no label map."""
+    is_applied = probability > 0 and weight > 0
+    return StageEntry(
+        operation=plain_operation(operation).name,
+        weight=weight,
+        probability=probability,
+        magnitude=magnitude if operation.has_magnitude else None,
+        label_map=mapping_of(operation) if is_applied else None,
+    )
+
+
 def _check_fit(spec: PolicySpec, pool: OperationPool) -> None:
     """Check that the pool has all operations of a spec, with the same settings."""
     for name in spec.operations_used:
@@ -151,6 +170,19 @@ def _check_fit(spec: PolicySpec, pool: OperationPool) -> None:
                 f"`pool` does not fit the policy: `{name}` has the settings {actual}, "
                 f"but the policy was made with {wanted}."
             )
+
+
+def _with_label_maps(spec: PolicySpec, pool: OperationPool) -> OperationPool:
+    """Add the operations that change the class to a pool, and check that its classes fit."""
+    if not spec.label_maps:
+        return pool
+    names = spec.class_names or pool.class_names
+    if pool.class_names and names != pool.class_names:
+        raise ValueError(
+            "`pool` does not fit the policy: its label maps are for the classes "
+            f"{list(names)}, in this order, but the windows have {list(pool.class_names)}."
+        )
+    return pool.for_classes(names).with_label_maps(spec.label_maps)
 
 
 def _tables(spec: PolicySpec, pool: OperationPool) -> dict[str, Tensor]:
@@ -169,7 +201,7 @@ def _tables(spec: PolicySpec, pool: OperationPool) -> dict[str, Tensor]:
             for k, stage in enumerate(subpolicy.stages):
                 weight[i, j, k] = 0
                 for entry in stage:
-                    place = (i, j, k, pool.index(entry.operation))
+                    place = (i, j, k, pool.index(entry.choice))
                     weight[place] = entry.weight
                     probability[place] = entry.probability
                     magnitude[place] = _magnitude(entry, pool)

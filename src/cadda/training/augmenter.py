@@ -71,5 +71,5 @@ class Augmenter:
     def _augment(self, x: Tensor, y: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
         if not isinstance(self.policy, Policy):
             return (x, y) if self.policy is None else self.policy(x, y)
-        self._last_draw = self.policy.draw(x, y, generator=generator)
-        return self.policy.transform(x, self._last_draw), y
+        self._last_draw = draw = self.policy.draw(x, y, generator=generator)
+        return self.policy.transform(x, draw), y if draw.y is None else draw.y

@@ -236,7 +236,7 @@ def test_spec_knows_where_it_belongs(small: OperationPool) -> None:
 
 
 def test_class_wise_needs_labels(small: OperationPool) -> None:
-    with pytest.raises(ValueError, match="`y` is missing: a class-wise policy"):
+    with pytest.raises(ValueError, match="`y` is missing: a policy that is class-wise"):
         StagedPolicy(small, class_names=CLASSES)(torch.zeros(2, 6, 10))
 
 

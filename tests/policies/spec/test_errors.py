@@ -109,7 +109,7 @@ CASES: list[tuple[str, Change, str]] = [
         lambda d: d["policy"].update({"*": []}),
         "`policy.*` must have at least one item, got [].",
     ),
-    ("other version", lambda d: d.update(version=2), "`version` must be 1, got 2."),
+    ("other version", lambda d: d.update(version=3), "`version` must be 1 or 2, got 3."),
     (
         "another format",
         lambda d: d.update(format="torch"),

@@ -20,6 +20,7 @@ from cadda.policies.dispatch import (
     draw_groups,
     per_window,
 )
+from cadda.policies.policy import stage_entry
 from cadda.policies.spec.model import PolicySpec, Provenance, StageEntry, Subpolicy
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.signal.relaxation import relaxed_bernoulli
@@ -47,6 +48,9 @@ class RelaxedDraw:
         operations where all of them are evaluated.
     groups : tuple of tuple of Group
         For each stage, the windows of each operation and its random numbers.
+    y : Tensor | None
+        Labels of the windows after their transformation; None if none were given. For a
+        `MixturePolicy` with label maps, shares of the classes, (n_windows, n_classes).
     """
 
     row: Tensor
@@ -55,6 +59,7 @@ class RelaxedDraw:
     operation: Tensor
     gate: Tensor
     groups: tuple[tuple[Group, ...], ...]
+    y: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -188,8 +193,8 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         names = (ALL_CLASSES,) if self.class_names is None else self.class_names
         return PolicySpec(
             policy={name: self.subpolicies(row) for row, name in enumerate(names)},
-            operations={operation.name: operation.settings for operation in self.pool},
-            class_names=self.class_names,
+            operations=self.pool.settings,
+            class_names=self.class_names or self.pool.mapped_classes,
             sfreq=self.pool.sfreq,
             ch_names=self.pool.ch_names or None,
             provenance=provenance or Provenance(),
@@ -211,16 +216,26 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
     def _draw_operations(
         self,
         x: Tensor,
+        y: Tensor | None,
         row: Tensor,
         subpolicy: Tensor,
         noise: Tensor,
         operation: Tensor,
+        probability: Tensor,
         generator: Generator | None,
     ) -> RelaxedDraw:
-        """Complete the draw of a batch whose choices are made; see `RelaxedDraw`."""
+        """Complete the draw of a batch whose choices are made; see `RelaxedDraw`.
+
+        ``probability`` is that of applying each operation, (n_windows, n_stages).
+        """
         gate = uniform(operation.shape, x, generator)
-        groups = tuple(draw_groups(self.pool, x, column, generator) for column in operation.T)
-        return RelaxedDraw(row, subpolicy, noise, operation, gate, groups)
+        suited = operation
+        if self.pool.label_table is not None:
+            probability = probability.detach().to(x.dtype)
+            applied, _ = relaxed_bernoulli(probability, gate, self.gate_temperature)
+            suited, y = self._follow_labels(operation, applied.bool(), y)
+        groups = tuple(draw_groups(self.pool, x, column, generator) for column in suited.T)
+        return RelaxedDraw(row, subpolicy, noise, operation, gate, groups, y)
 
     def _relaxed_choices(self, draw: RelaxedDraw) -> Tensor:
         """Compute the relaxed shares of the options that were drawn, (n_windows, n_choices)."""
@@ -233,12 +248,8 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         self, operation: int, weight: Tensor, probability: Tensor, magnitude: Tensor
     ) -> StageEntry:
         """Write one operation of a stage as plain data."""
-        chosen = self.pool[operation]
-        return StageEntry(
-            operation=chosen.name,
-            weight=weight.item(),
-            probability=probability.item(),
-            magnitude=magnitude.item() if chosen.has_magnitude else None,
+        return stage_entry(
+            self.pool[operation], probability.item(), magnitude.item(), weight=weight.item()
         )
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Generator, Tensor
+from torch.nn.functional import one_hot
 
 from cadda._internal.random import uniform
 from cadda._internal.validation import check_positive
+from cadda.operations.label_maps import NOT_MAPPED
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, per_window, transform_groups
 from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
 from cadda.policies.spec.model import MAX_SUBPOLICIES, Subpolicy
-from cadda.signal.relaxation import gumbel
+from cadda.signal.relaxation import gumbel, relaxed_bernoulli
 
 __all__ = ["EnumeratedPolicy", "MixturePolicy", "StagedPolicy"]
 
@@ -74,11 +77,13 @@ class StagedPolicy(RelaxedPolicy):
         noise = gumbel(self._choice_noise(shape, x, row, generator))
         score = self.weight.detach()[row, subpolicy].log_softmax(-1).to(x.dtype) + noise
         operation = score.argmax(-1)
-        return self._draw_operations(x, row, subpolicy, noise, operation, generator)
+        probability = self.probability[self._place(row, subpolicy, operation)]
+        return self._draw_operations(
+            x, y, row, subpolicy, noise, operation, probability, generator
+        )
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
-        stage = torch.arange(self.n_stages, device=x.device)
-        place = (draw.row[:, None], draw.subpolicy[:, None], stage, draw.operation)
+        place = self._place(draw.row, draw.subpolicy, draw.operation)
         probability = self.probability[place].to(x.dtype)
         magnitude = self.magnitude[place].to(x.dtype)
         choice = self._relaxed_choices(draw)
@@ -107,6 +112,11 @@ class StagedPolicy(RelaxedPolicy):
             for i in range(self.n_subpolicies)
         )
 
+    def _place(self, row: Tensor, subpolicy: Tensor, operation: Tensor) -> tuple[Tensor, ...]:
+        """Return the indices of the parameters of each window and stage."""
+        stage = torch.arange(self.n_stages, device=row.device)
+        return row[:, None], subpolicy[:, None], stage, operation
+
     def _share(self) -> Tensor:
         """Compute the probability of choosing each operation."""
         return self.weight.softmax(-1)
@@ -122,7 +132,8 @@ class MixturePolicy(StagedPolicy):
     .. math:: x' = \sum_n \operatorname{softmax}(w/\eta)_n \, O_n(x; p_n, \mu_n)
 
     All operations are evaluated, so a stage costs as many of them as the pool has. Parameters are
-    those of `StagedPolicy`; ``choice_temperature`` is η.
+    those of `StagedPolicy`; ``choice_temperature`` is η. With label maps, the label of a mixture
+    is the same mixture of labels: shares of the classes.
     """
 
     def draw(
@@ -132,7 +143,7 @@ class MixturePolicy(StagedPolicy):
         subpolicy = self._draw_subpolicy(x, row, generator)
         shape = (len(x), self.n_stages, len(self.pool))
         everything = torch.arange(len(x), device=x.device)
-        return RelaxedDraw(
+        draw = RelaxedDraw(
             row=row,
             subpolicy=subpolicy,
             noise=x.new_zeros(shape),
@@ -145,7 +156,28 @@ class MixturePolicy(StagedPolicy):
                 )
                 for _ in range(self.n_stages)
             ),
+            y=y,
         )
+        table = self.pool.label_table
+        return draw if y is None or table is None else self._with_labels(draw, table.like(y), y)
+
+    @torch.no_grad()
+    def _with_labels(self, draw: RelaxedDraw, table: Tensor, y: Tensor) -> RelaxedDraw:
+        """Close the gate of operations that are not for the class, and mix the labels."""
+        target, n_classes = table[:-1], table.shape[1]
+        suits = (target[:, y] != NOT_MAPPED).T
+        kept = torch.arange(n_classes, device=y.device)
+        change = one_hot(torch.where(target == NOT_MAPPED, kept, target), n_classes)
+        place = (draw.row, draw.subpolicy)
+        probability, share = self.probability[place], self._share()[place]
+        gate = draw.gate * suits[:, None]
+        applied, _ = relaxed_bernoulli(probability.to(gate.dtype), gate, self.gate_temperature)
+        labels = one_hot(y, n_classes).to(gate.dtype)
+        for k in range(self.n_stages):
+            taken = share[:, k].to(gate.dtype) * applied[:, k]
+            after = torch.einsum("bc,ncd,bn->bd", labels, change.to(gate.dtype), taken)
+            labels = after + labels * (1 - taken.sum(1, keepdim=True))
+        return replace(draw, gate=gate, y=labels)
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
         place = (draw.row, draw.subpolicy)
@@ -228,8 +260,10 @@ class EnumeratedPolicy(RelaxedPolicy):
         noise = gumbel(self._choice_noise((len(self.sequences),), x, row, generator))
         score = self.weight.detach()[row].log_softmax(-1).to(x.dtype) + noise
         subpolicy = score.argmax(-1)
-        operation = self.sequences[subpolicy]
-        return self._draw_operations(x, row, subpolicy, noise, operation, generator)
+        operation, probability = self.sequences[subpolicy], self.probability[row, subpolicy]
+        return self._draw_operations(
+            x, y, row, subpolicy, noise, operation, probability, generator
+        )
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
         place = (draw.row, draw.subpolicy)

@@ -9,10 +9,21 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.text import did_you_mean
 from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.label_maps import LabelMap, check_mapping
 from cadda.policies.spec.summary import probability_table
 from cadda.policies.spec.text import (
     ALL_CLASSES,
@@ -32,6 +43,9 @@ __all__ = [
     "Subpolicy",
     "check_not_empty",
 ]
+
+FILE_VERSION: Literal[2] = 2
+"""Version of the files that are written; version 1 had no label maps."""
 
 MAX_SUBPOLICIES = 10_000
 MAX_STAGES = 100
@@ -79,9 +93,11 @@ def _check_subpolicies(items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _check_stage(stage: tuple[Any, ...]) -> tuple[Any, ...]:
     """Raise `ValueError` for weights that cannot be normalised, or an operation named twice."""
     _check_subpolicies(stage)
-    names = [entry.operation for entry in stage]
+    names = [(entry.operation, str(entry.label_map)) for entry in stage]
     if len(set(names)) < len(names):
-        raise ValueError("a stage must name each operation only once")
+        raise ValueError(
+            "a stage must name each operation only once, or each time with another label map"
+        )
     return stage
 
 
@@ -102,12 +118,42 @@ class StageEntry(_Data):
         Probability of transforming the window once the operation is chosen.
     magnitude : float | None
         Strength in [0, 1]; None for an operation without magnitude.
+    label_map : dict of str to str | None
+        Class of a window after the operation by its class before it, a permutation of the classes
+        that it names; windows of other classes are left as they are. None keeps every class.
     """
 
     operation: OperationName
     weight: Weight = 1.0
     probability: Fraction
     magnitude: Fraction | None = None
+    label_map: dict[ClassName, ClassName] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_empty_map(self, serialize: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        data: dict[str, JsonValue] = serialize(self)
+        if self.label_map is None:
+            data.pop("label_map", None)
+        return data
+
+    @property
+    def choice(self) -> str:
+        """Name of the operation together with its label map, if it has one."""
+        if self.label_map is None:
+            return self.operation
+        return str(LabelMap(self.operation, self.label_map))
+
+    @model_validator(mode="after")
+    def _check_label_map(self) -> Self:
+        if self.label_map is None:
+            return self
+        check_mapping(self.label_map)
+        if self.probability == 0 or self.weight == 0:
+            raise ValueError(
+                f"a label map needs an operation that is applied, but {self.operation} has "
+                f"{'`probability`' if self.probability == 0 else '`weight`'} 0"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_magnitude(self) -> Self:
@@ -189,8 +235,8 @@ class PolicySpec(_Data):
         Where it came from.
     format : 'cadda-policy'
         Tells a policy file from other JSON.
-    version : 1
-        Version of the file format.
+    version : 1 | 2
+        Version of the file format; 1 had no label maps.
 
     Examples
     --------
@@ -202,7 +248,7 @@ class PolicySpec(_Data):
     """
 
     format: Literal["cadda-policy"] = "cadda-policy"
-    version: Literal[1] = 1
+    version: Annotated[Literal[1, 2], AfterValidator(lambda _: FILE_VERSION)] = FILE_VERSION
     policy: Annotated[dict[str, Subpolicies], Field(min_length=1, max_length=MAX_CLASSES)]
     operations: dict[OperationName, dict[str, float | bool | str]] = Field(default_factory=dict)
     class_names: Annotated[tuple[ClassName, ...], Field(min_length=1)] | None = None
@@ -229,6 +275,13 @@ class PolicySpec(_Data):
             raise ValueError(
                 f"`operations` must list all that `policy` uses, but lacks {undeclared}"
             )
+        mapped = {name for item in self.label_maps for name in item.mapping}
+        unknown = sorted(mapped.difference(names or mapped))
+        if names is not None and unknown:
+            raise ValueError(
+                f"label maps must name classes of the policy, {list(names)}, got {unknown[0]!r}"
+                f"{did_you_mean(unknown[0], names)}"
+            )
         return self
 
     @property
@@ -244,20 +297,38 @@ class PolicySpec(_Data):
     @property
     def operations_used(self) -> tuple[str, ...]:
         """Names of the operations that occur in the policy, in order of appearance."""
+        return tuple(dict.fromkeys(entry.operation for entry in self.entries))
+
+    @property
+    def label_maps(self) -> tuple[LabelMap, ...]:
+        """Different label maps of the policy, in order of appearance."""
         return tuple(
-            dict.fromkeys(
-                entry.operation
-                for row in self.rows
-                for subpolicy in self.policy[row]
-                for stage in subpolicy.stages
-                for entry in stage
-            )
+            {
+                entry.choice: LabelMap(entry.operation, entry.label_map)
+                for entry in self.entries
+                if entry.label_map is not None
+            }.values()
+        )
+
+    @property
+    def entries(self) -> tuple[StageEntry, ...]:
+        """All entries of all stages, class by class."""
+        return tuple(
+            entry
+            for row in self.rows
+            for subpolicy in self.policy[row]
+            for stage in subpolicy.stages
+            for entry in stage
         )
 
     @property
     def operation_names(self) -> tuple[str, ...]:
-        """Names of the operations that could have been chosen: columns of the table below."""
-        return tuple(self.operations) or self.operations_used
+        """Choices that a stage could have made: columns of the table below.
+
+        An operation with a label map is another choice than the same operation without one.
+        """
+        used = dict.fromkeys(entry.choice for entry in self.entries)
+        return tuple(dict.fromkeys(self.operations) | used)
 
     def operation_probabilities(self) -> NDArray[np.float64]:
         """Compute the probability that an operation transforms a window at least once.
@@ -333,7 +404,9 @@ class PolicySpec(_Data):
             One subpolicy per line, stages separated by ``>``: ``time_mask p=0.5 m=0.3 > sign_flip
             p=1``. Alternatives in a stage are separated by ``|`` and may have a weight, ``w=2``; a
             line may begin with its own, ``w=3:``. A line ``[N2]`` starts the policy of a class.
-            What follows ``#`` is a comment.
+            An operation that changes the class ends with an arrow: ``channel_symmetry p=0.5 ->
+            right`` below ``[left]``, or ``-> {left: right, right: left}`` for all classes, with
+            names in double quotes where they contain punctuation. What follows ``#`` is a comment.
         known : collection of str | None
             Names of operations that are allowed beside cadda's own; None allows any.
 

@@ -76,7 +76,7 @@ def summarise(spec: PolicySpec) -> PolicySummary:
             for stage in subpolicy.stages:
                 mass = subpolicy.weight / sum(entry.weight for entry in stage)
                 for entry in stage:
-                    at = row, column[entry.operation]
+                    at = row, column[entry.choice]
                     chosen[at] += mass * entry.weight
                     applied[at] += mass * entry.weight * entry.probability
                     level = np.nan if entry.magnitude is None else entry.magnitude
@@ -113,9 +113,9 @@ def mean_uses(subpolicies: tuple[Subpolicy, ...]) -> dict[str, OperationUse]:
             weights = sum(entry.weight for entry in stage)
             for entry in stage:
                 applied = entry.weight / weights * entry.probability
-                spared[entry.operation] = spared.get(entry.operation, 1.0) * (1 - applied)
+                spared[entry.choice] = spared.get(entry.choice, 1.0) * (1 - applied)
                 if entry.magnitude is not None:
-                    strength[entry.operation].append((share * applied, entry.magnitude))
+                    strength[entry.choice].append((share * applied, entry.magnitude))
         for name, probability in spared.items():
             used[name] += share * (1 - probability)
     uses = {}

@@ -6,7 +6,7 @@ Errors name the place, in the words of what was given.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
@@ -17,6 +17,7 @@ from pydantic import JsonValue, ValidationError
 from cadda._internal.text import describe_error, did_you_mean, python_place, short_reason
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec.arrows import Arrows, MapResolver, format_map, format_name
 
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
@@ -122,7 +123,8 @@ def check_known(
 ) -> None:
     """Check that all operations are cadda's or ``known``; ``root`` is the place of the spec."""
     allowed = set(CATALOGUE) | set(known or ())
-    for name in () if known is None else spec.operation_names:
+    names = dict.fromkeys((*spec.operations, *spec.operations_used))
+    for name in () if known is None else names:
         if name not in allowed:
             hint = did_you_mean(name, allowed) or OWN_OPERATIONS
             place = _place((*root, *_path_to(spec, name)), short)
@@ -220,13 +222,14 @@ def _parse_short_form(text: str) -> _ShortForm:
     policy: dict[str, list[JsonValue]] = {}
     lines: dict[str, list[_Line]] = {}
     headers: dict[str, int] = {}
-    current = ALL_CLASSES
+    current, maps = ALL_CLASSES, MapResolver(ALL_CLASSES)
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.strip()
         # A class may have a # in its name.
-        if not (line.startswith("[") and line.endswith("]")):
-            line = line.partition("#")[0].strip()
-        if line.startswith("[") and line.endswith("]"):
+        is_header = line.startswith("[") and line.endswith("]")
+        arrows = Arrows("" if is_header else line)
+        content = arrows.line.partition("#")[0].strip()
+        if is_header:
             current = line[1:-1].strip()
             if current in policy:
                 raise PolicyFileError(f"line {number}: class `{current}` is there twice.")
@@ -236,10 +239,16 @@ def _parse_short_form(text: str) -> _ShortForm:
                     f"line {number}: `[{current}]` must not be in one policy with lines for "
                     "all classes; put every line below the name of a class, or none."
                 )
-        elif line:
-            subpolicy, stages = _parse_subpolicy(line, number)
+        elif content:
+            subpolicy, stages = _parse_subpolicy(content, number)
+            entries = [[_parse_entry(text, number, arrows) for text in stage] for stage in stages]
+            for entry, target in (pair for stage in entries for pair in stage):
+                if target is not None:
+                    maps.add(entry, target, current, number)
+            subpolicy["stages"] = [[entry for entry, _ in stage] for stage in entries]
             policy.setdefault(current, []).append(subpolicy)
-            lines.setdefault(current, []).append(_Line(number, stages))
+            written = [[arrows.restore(text) for text in stage] for stage in stages]
+            lines.setdefault(current, []).append(_Line(number, written))
     if not policy:
         raise PolicyFileError("the policy must have at least one line, such as `sign_flip p=0.5`.")
     for name, number in headers.items():
@@ -247,22 +256,41 @@ def _parse_short_form(text: str) -> _ShortForm:
             raise PolicyFileError(
                 f"line {number}: `[{name}]` must be followed by a line, such as `sign_flip p=0.5`."
             )
+    maps.resolve(policy)
     class_names: JsonValue = None if ALL_CLASSES in policy else list(policy)
     return _ShortForm({"policy": dict(policy), "class_names": class_names}, lines, headers)
 
 
 def format_text(spec: PolicySpec) -> str:
     """Return the short form of a policy."""
-    lines = []
+    lines, short = [], _maps_by_row(spec)
     for row in spec.rows:
         if spec.is_classwise:
             lines.append(f"[{row}]")
-        lines += [_format_subpolicy(subpolicy) for subpolicy in spec.policy[row]]
+        lines += [_format_subpolicy(subpolicy, row, short) for subpolicy in spec.policy[row]]
     return "\n".join(lines) + "\n"
 
 
-def _parse_subpolicy(line: str, number: int) -> tuple[JsonValue, list[list[str]]]:
-    """Return a subpolicy, and the text of each entry of its stages."""
+def _maps_by_row(spec: PolicySpec) -> set[str]:
+    """Return operations with one label map, whose rows are exactly the classes that it names."""
+    maps: dict[str, list[Mapping[str, str]]] = {}
+    rows: dict[str, set[str]] = {}
+    for row in spec.rows if spec.is_classwise else ():
+        stages = (stage for subpolicy in spec.policy[row] for stage in subpolicy.stages)
+        for entry in (entry for stage in stages for entry in stage):
+            if entry.label_map is not None:
+                maps.setdefault(entry.operation, []).append(entry.label_map)
+                rows.setdefault(entry.operation, set()).add(row)
+    return {
+        operation
+        for operation, mappings in maps.items()
+        if all(mapping == mappings[0] for mapping in mappings)
+        and rows[operation] == set(mappings[0])
+    }
+
+
+def _parse_subpolicy(line: str, number: int) -> tuple[dict[str, JsonValue], list[list[str]]]:
+    """Return a subpolicy without stages, and the text of each entry of its stages."""
     subpolicy: dict[str, JsonValue] = {}
     head, colon, rest = line.partition(":")
     if colon:
@@ -271,24 +299,28 @@ def _parse_subpolicy(line: str, number: int) -> tuple[JsonValue, list[list[str]]
             raise PolicyFileError(f"line {number}: only `w=…` may come before a colon.")
         subpolicy["weight"] = _number(value, number)
         line = rest
-    stages = [[entry.strip() for entry in stage.split("|")] for stage in line.split(">")]
-    subpolicy["stages"] = [[_parse_entry(entry, number) for entry in stage] for stage in stages]
-    return subpolicy, stages
+    return subpolicy, [[entry.strip() for entry in stage.split("|")] for stage in line.split(">")]
 
 
-def _parse_entry(text: str, number: int) -> JsonValue:
-    words = text.split()
+def _parse_entry(
+    text: str, number: int, arrows: Arrows
+) -> tuple[dict[str, JsonValue], str | None]:
+    """Return an entry, and what follows its arrow, if it has one."""
+    words, target = text.split(), None
     if not words:
         raise PolicyFileError(f"line {number}: an operation is missing beside `>` or `|`.")
     entry: dict[str, JsonValue] = {"operation": words[0]}
     for word in words[1:]:
+        if target is None and (target := arrows.target(word)) is not None:
+            continue
         key, _, value = word.partition("=")
         if key not in _FIELDS:
             raise PolicyFileError(
-                f"line {number}: `{word}` must be p=, m= or w= with a number, such as p=0.5."
+                f"line {number}: `{arrows.restore(word)}` must be p=, m= or w= with a number, "
+                "such as p=0.5."
             )
         entry[_FIELDS[key]] = _number(value, number)
-    return entry
+    return entry, target
 
 
 def _number(text: str, number: int) -> float:
@@ -298,16 +330,23 @@ def _number(text: str, number: int) -> float:
         raise PolicyFileError(f"line {number}: `{text}` must be a number.") from error
 
 
-def _format_subpolicy(subpolicy: Subpolicy) -> str:
+def _format_subpolicy(subpolicy: Subpolicy, row: str, short: Collection[str]) -> str:
     weight = "" if subpolicy.weight == 1 else f"w={subpolicy.weight!r}: "
-    stages = (" | ".join(_format_entry(entry) for entry in stage) for stage in subpolicy.stages)
+    stages = (
+        " | ".join(_format_entry(entry, row, short) for entry in stage)
+        for stage in subpolicy.stages
+    )
     return weight + " > ".join(stages)
 
 
-def _format_entry(entry: StageEntry) -> str:
+def _format_entry(entry: StageEntry, row: str, short: Collection[str]) -> str:
     words = [entry.operation, f"p={entry.probability!r}"]
     if entry.magnitude is not None:
         words.append(f"m={entry.magnitude!r}")
     if entry.weight != 1:
         words.append(f"w={entry.weight!r}")
+    if entry.label_map is not None:
+        by_row = entry.operation in short
+        written = format_name(entry.label_map[row]) if by_row else format_map(entry.label_map)
+        words.append(f"-> {written}")
     return " ".join(words)

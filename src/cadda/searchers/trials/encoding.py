@@ -11,6 +11,7 @@ import torch
 from torch import Generator
 
 from cadda.operations.pool import OperationPool
+from cadda.policies.policy import stage_entry
 from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
 from cadda.policies.spec.text import ALL_CLASSES
 
@@ -73,8 +74,8 @@ class _Encoding:
     def _spec(self, rows: dict[str, tuple[Subpolicy, ...]]) -> PolicySpec:
         return PolicySpec(
             policy=rows,
-            operations={operation.name: operation.settings for operation in self.pool},
-            class_names=self.class_names,
+            operations=self.pool.settings,
+            class_names=self.class_names or self.pool.mapped_classes,
             sfreq=self.pool.sfreq,
             ch_names=self.pool.ch_names or None,
         )
@@ -148,12 +149,10 @@ class PolicyEncoding(_Encoding):
         return changed
 
     def _entry(self, values: Mapping[str, Value], place: str) -> StageEntry:
-        operation = self.pool[values[f"{place}/operation"]]
-        magnitude = values[f"{place}/magnitude"] if operation.has_magnitude else None
-        return StageEntry(
-            operation=operation.name,
-            probability=values[f"{place}/probability"],
-            magnitude=magnitude,
+        return stage_entry(
+            self.pool[values[f"{place}/operation"]],
+            values[f"{place}/probability"],
+            values[f"{place}/magnitude"],
         )
 
 
@@ -195,14 +194,7 @@ class GridEncoding(_Encoding):
         rows: dict[str, tuple[Subpolicy, ...]] = {}
         for row in self.rows:
             level = values[f"{row}/magnitude"]
-            stage = tuple(
-                StageEntry(
-                    operation=operation.name,
-                    probability=1.0,
-                    magnitude=level if operation.has_magnitude else None,
-                )
-                for operation in self.pool
-            )
+            stage = tuple(stage_entry(operation, 1.0, level) for operation in self.pool)
             rows[row] = (Subpolicy(stages=(stage,) * values[f"{row}/n_operations"]),)
         return self._spec(rows)
 

@@ -251,9 +251,9 @@ class HeldOutEvaluator:
             model.load_state_dict(fold.weights)
             x, y = problem.training_batch(fold.held_out)
             draws = Seeds(self.seed).stream("held-out windows", device=problem.device, fold=number)
-            augmented, _ = policy(x, y, generator=draws)
+            augmented, labels = policy(x, y, generator=draws)
             logits = predict_logits(model, augmented, problem.n_classes)
-            total += float(cross_entropy(logits, y.cpu(), reduction="sum"))
+            total += float(cross_entropy(logits, labels.cpu(), reduction="sum"))
             count += len(y)
         return total / count, None
 
