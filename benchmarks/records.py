@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cadda._internal.jsonlines import JsonLines
+
 __all__ = ["RESULTS", "Records"]
 
 RESULTS = Path(__file__).parent / "results"
@@ -17,13 +19,11 @@ class Records:
 
     def __init__(self, name: str) -> None:
         RESULTS.mkdir(exist_ok=True)
-        self.path = RESULTS / f"{name}.jsonl"
+        self.lines = JsonLines(RESULTS / f"{name}.jsonl")
 
     def all(self) -> list[dict[str, Any]]:
         """Read all records in the order in which they were written."""
-        if not self.path.exists():
-            return []
-        return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+        return self.lines.read()
 
     def get(self, compute: Callable[[], dict[str, Any]], **key: Any) -> dict[str, Any]:
         """Return the record with a key; if there is none, compute and append it."""
@@ -32,6 +32,5 @@ class Records:
             if all(record.get(name) == value for name, value in plain.items()):
                 return record
         made = plain | compute()
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(made) + "\n")
+        self.lines.append(made)
         return made

@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,3 +92,123 @@ def test_the_benefit_of_a_uniform_policy_is_measured():
     assert seconds == 0
     assert np.ptp(policy.operation_probabilities()) == pytest.approx(0, abs=1e-6)
     assert benefit.interval(np.full(4, 0.5)) == (0.5, 0.5)
+
+
+def fists(n_subjects=16, n_windows=4):
+    rng = np.random.default_rng(0)
+    subjects = np.repeat([f"s{i}" for i in range(n_subjects)], n_windows)
+    return cadda.Windows(
+        rng.standard_normal((len(subjects), 8, 200)),
+        np.arange(len(subjects)) % 2,
+        subject=subjects,
+        sfreq=100.0,
+        ch_names=["FC3", "FC4", "C3", "Cz", "C4", "CP3", "CP4", "Pz"],
+        class_names=["left_fist", "right_fist"],
+    )
+
+
+def digits():
+    labels = np.tile(np.arange(4), 60)
+    parts = np.repeat(["train", "train", "test"], 80)
+    rng = np.random.default_rng(0)
+    return cadda.Windows(
+        rng.random((240, 28, 28)),
+        labels,
+        subject=[f"{part}-{i // 40}" for i, part in enumerate(parts)],
+        recording=parts,
+        sfreq=1.0,
+        ch_names=[f"row {i}" for i in range(28)],
+        class_names=["4", "6", "8", "9"],
+    )
+
+
+def test_few_subjects_are_trained_on_and_all_others_tested():
+    equivariance = importlib.import_module("equivariance")
+    windows = fists()
+    splits = [equivariance.subject_split(windows, size, draw=3) for size in (2, 8)]
+    for size, parts in zip((2, 8), splits, strict=True):
+        assert [len(part.subjects) for part in parts] == [size, 4, 12 - size]
+        assert sum(map(len, parts)) == len(windows)
+        assert len({subject for part in parts for subject in part.subjects}) == 16
+    (small, valid, _), (large, same_valid, _) = splits
+    assert set(small.subjects) < set(large.subjects)
+    assert valid.subjects == same_valid.subjects
+    assert equivariance.subject_split(windows, 2, draw=4)[0].subjects != small.subjects
+
+
+def test_few_images_are_trained_on_and_all_test_images_tested():
+    equivariance = importlib.import_module("equivariance")
+    windows = digits()
+    (small, valid, test), (large, _, _) = (
+        equivariance.image_split(windows, size, draw=0) for size in (5, 20)
+    )
+    assert small.class_counts().tolist() == [5] * 4
+    assert large.class_counts().tolist() == [20] * 4
+    assert not set(small.subjects) & set(valid.subjects)
+    assert len(test) == 80
+    assert set(test.recording) == {"test"}
+    images = {image.numpy().tobytes() for image in large.x}
+    assert all(image.numpy().tobytes() in images for image in small.x)
+
+
+@pytest.mark.parametrize("name", ["motor-imagery", "mnist"])
+def test_every_policy_that_changes_the_class_is_trained(name):
+    equivariance = importlib.import_module("equivariance")
+    study = equivariance.STUDIES[name]
+    study = replace(study, training={**study.training, "max_epochs": 1})
+    split = study.split(digits() if name == "mnist" else fists(), 4, 0)
+    made = {
+        condition: equivariance.run(study, condition, split, seed=0)
+        for condition in study.policies
+    }
+    assert all(0 <= result["balanced_accuracy"] <= 1 for result in made.values())
+    assert made["twice"]["n_windows"][0] == 2 * made["none"]["n_windows"][0]
+    assert set(study.kept) < set(made)
+
+
+def trained(condition, size, draw, accuracy, loss=1.0):
+    return {
+        "study": "motor-imagery",
+        "condition": condition,
+        "size": size,
+        "draw": draw,
+        "balanced_accuracy": accuracy,
+        "valid_loss": loss,
+    }
+
+
+def test_the_best_operation_is_chosen_by_validation_loss():
+    equivariance = importlib.import_module("equivariance")
+    kept = equivariance.STUDIES["motor-imagery"].kept
+    records = [trained(name, 4, 0, 0.9, loss=2 + i) for i, name in enumerate(kept[1:])]
+    records += [trained(kept[0], 4, 0, 0.6, loss=1), trained(kept[0], 4, 1, 0.7)]
+    # Draw 1 lacks the other operations.
+    assert equivariance.scores(records, "motor-imagery", "best kept") == {(4, 0): 0.6}
+
+
+def test_gains_are_paired_by_draw():
+    equivariance = importlib.import_module("equivariance")
+    plain = {(4, 0): 0.5, (4, 1): 0.6, (4, 2): 0.7, (8, 0): 0.1}
+    gain = equivariance.compare({(4, 2): 0.6, (4, 0): 0.8, (4, 3): 1.0}, plain, 4)
+    assert gain.test.difference.value == pytest.approx((0.3 - 0.1) / 2)
+    assert (gain.n_better, gain.n_draws) == (1, 2)
+    assert equivariance.compare({(8, 0): 0.2}, plain, 8) is None
+    assert equivariance.mean_by_size(plain) == {4: pytest.approx(0.6), 8: 0.1}
+
+
+def test_half_of_the_draws_are_done_at_all_sizes_first():
+    equivariance = importlib.import_module("equivariance")
+    order = list(equivariance.plan((4, 8), range(3)))
+    assert order == [(4, 0), (4, 1), (8, 0), (8, 1), (4, 2), (8, 2)]
+
+
+def test_results_survive_a_kill_while_writing(tmp_path, monkeypatch):
+    records = importlib.import_module("records")
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    kept = records.Records("some")
+    kept.get(lambda: {"value": 1}, key="a")
+    with (tmp_path / "some.jsonl").open("a") as file:
+        file.write('{"key": "b", "va')
+    assert kept.get(lambda: {"value": 2}, key="b")["value"] == 2
+    assert kept.get(lambda: pytest.fail("computed again"), key="a")["value"] == 1
+    assert len(kept.all()) == 2
