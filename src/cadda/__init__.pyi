@@ -3,6 +3,7 @@ from ._version import __version__ as __version__
 from .api.fit import evaluate as evaluate
 from .api.fit import fit as fit
 from .api.prepare import operation_pool as operation_pool
+from .api.probe import probe as probe
 from .api.result import SearchResult as SearchResult
 from .api.screen import screen as screen
 from .api.search import search as search
@@ -33,8 +34,12 @@ from .policies import RelaxedPolicy as RelaxedPolicy
 from .policies import StagedPolicy as StagedPolicy
 from .policies.schedule import PolicySchedule as PolicySchedule
 from .policies.schedule import Segment as Segment
+from .reporting.records import ProbeMatrix as ProbeMatrix
+from .reporting.records import ProbeRow as ProbeRow
 from .reporting.records import Reading as Reading
 from .reporting.records import ScreeningRow as ScreeningRow
+from .screening.probe_result import ProbeResult as ProbeResult
+from .screening.probe_result import ProposedMap as ProposedMap
 from .screening.result import Screening as Screening
 from .searchers.events import Retrained as Retrained
 from .searchers.events import SearchEnd as SearchEnd
@@ -73,6 +78,10 @@ __all__ = [
     "PolicySpec",
     "PopulationSettings",
     "Preprocessing",
+    "ProbeMatrix",
+    "ProbeResult",
+    "ProbeRow",
+    "ProposedMap",
     "Reading",
     "RelaxedPolicy",
     "Retrained",
@@ -99,6 +108,7 @@ __all__ = [
     "image_pool",
     "load_model",
     "operation_pool",
+    "probe",
     "read_windows",
     "screen",
     "search",

@@ -14,8 +14,10 @@ __all__ = [
     "FOLD_COVERAGE",
     "MIN_FOLDS",
     "Estimate",
+    "Numbers",
     "PairedTest",
     "bootstrap",
+    "cluster_standard_error",
     "corrected_t_test",
     "holm",
     "mean_with_error",
@@ -178,6 +180,16 @@ def holm(p_values: ArrayLike) -> Numbers:
     adjusted = np.empty_like(flat)
     adjusted[order] = np.minimum(np.maximum.accumulate(factors * flat[order]), 1)
     return adjusted.reshape(array.shape)
+
+
+def cluster_standard_error(terms: Numbers, n_clusters: ArrayLike) -> Numbers:
+    r"""Compute the standard error of a mean whose terms are clustered.
+
+    With u the sum of (deviation / number) over each of G clusters, :math:`V = \frac{G}{G - 1}
+    \sum_g u_g^2`. `terms` holds u on its last axis. The result is NaN for a single cluster.
+    """
+    variance = np.square(terms).sum(-1) * _cluster_correction(n_clusters)
+    return np.asarray(np.sqrt(variance))
 
 
 def two_way_standard_error(

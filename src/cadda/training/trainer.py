@@ -90,12 +90,12 @@ class Trainer:
 
     def run_epoch(self) -> EpochEnd:
         """Train for one epoch, validate, and keep the weights if they are the best so far."""
-        train_loss = self._train(len(self.progress.history) + 1)
+        train_loss = self.train_epoch(len(self.progress.history) + 1)
         logits = predict_logits(self.model, self.problem.valid.x, self.problem.n_classes)
         scores = score_validation(self.problem, logits, self.class_weight)
         return self.progress.update(train_loss, *scores, self.model.state_dict())
 
-    def _train(self, epoch: int) -> float:
+    def train_epoch(self, epoch: int) -> float:
         """Iterate once over the training windows and return the mean loss."""
         x, y = self.problem.train.x, self.problem.train.y
         # Each epoch has streams of its own, so a resumed run needs no saved random state.

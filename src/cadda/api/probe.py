@@ -1,0 +1,188 @@
+"""Windows in, what each operation does to each class out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cadda._version import __version__
+from cadda.api.prepare import Device, make_problem
+from cadda.data.windows import Windows
+from cadda.models.registry import ModelSource
+from cadda.operations.label_maps import MappedOperation
+from cadda.operations.pool import OperationPool
+from cadda.screening.probe import ProbeProgress, ProbeSettings, conditions_of, probe_fold
+from cadda.screening.probe_result import ProbeResult
+from cadda.screening.probe_tables import make_result
+from cadda.training import Problem
+from cadda.training.checkpoint import Fingerprint, load_checkpoint, model_digest, save_checkpoint
+
+__all__ = ["probe"]
+
+
+def probe(
+    windows: Windows,
+    *,
+    model: ModelSource = "shallow",
+    operations: Sequence[str] | OperationPool | None = None,
+    seed: int = 0,
+    device: Device = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    on_event: Callable[[ProbeProgress], None] | None = None,
+    **settings: Any,
+) -> ProbeResult:
+    """Find out what each operation does to each class: keep it, turn it into another, destroy it.
+
+    Models are trained without augmentation, each on some of the subjects, and predict transformed
+    windows of the others. An operation that turns classes into each other, such as the exchange of
+    left and right, is proposed with a label map; see
+    `cadda.screening.label_maps.find_label_maps` for the rule.
+
+    Parameters
+    ----------
+    windows : Windows
+        Windows of several subjects; none that a policy will be tested on.
+    model : str | nn.Module | callable
+        The model to train; see `cadda.fit`. What it does not recognise remains undecided.
+    operations : sequence of str | OperationPool | None
+        Operations to try: names, ``["paper"]`` for those of the paper, or a pool; None takes all
+        that are applicable to the montage.
+    seed : int
+        Seed of everything random: same seed, same bytes.
+    device : 'auto' | 'cpu' | 'cuda' | 'mps'
+        Where to compute.
+    checkpoint : path-like | None
+        File to write after every fold, and to continue from if it exists. It must be of the same
+        windows, model, operations and settings.
+    on_event : callable | None
+        Called after every epoch.
+    **settings : object
+        Further settings, such as ``n_folds=10`` or ``n_epochs=100``: see
+        `cadda.screening.probe.ProbeSettings`.
+
+    Returns
+    -------
+    ProbeResult
+        Shares of predictions, verdicts and label maps.
+    """
+    chosen = ProbeSettings(seed=seed, **settings)
+    folds = _make_folds(windows, chosen)
+    problems = (
+        make_problem(
+            windows.of_subjects([name for name in windows.subjects if name not in probed]),
+            windows.of_subjects(probed),
+            model=model,
+            operations=operations,
+            device=device,
+        )
+        for probed in folds
+    )
+    first = next(problems)
+    pool = first.pool.select(
+        [item.name for item in first.pool if not isinstance(item, MappedOperation)]
+    )
+    run = _ProbeRun(pool, chosen, len(folds), on_event or (lambda event: None))
+    if checkpoint is not None:
+        run.resume(Path(checkpoint), first)
+    counts = [run.fold(number, problem) for number, problem in enumerate(chain([first], problems))]
+    return make_result(
+        np.concatenate(counts, axis=1),
+        conditions_of(pool, chosen.magnitudes),
+        windows.class_names,
+        left_out=pool.left_out,
+        settings={
+            "model": first.description.model,
+            **asdict(chosen),
+            "package_version": __version__,
+        },
+    )
+
+
+class _ProbeRun:
+    """Runs one fold after the other, and skips those of a checkpoint."""
+
+    def __init__(
+        self,
+        pool: OperationPool,
+        settings: ProbeSettings,
+        n_folds: int,
+        on_event: Callable[[ProbeProgress], None],
+    ) -> None:
+        self.pool, self.settings, self.n_folds, self.on_event = pool, settings, n_folds, on_event
+        self.checkpoint: Path | None = None
+        self.fingerprint: Fingerprint = {}
+        self.done: list[Tensor] = []
+
+    def resume(self, checkpoint: Path, problem: Problem) -> None:
+        """Write a checkpoint after every fold, and begin with its folds if it exists.
+
+        The first problem has all windows in its two parts.
+        """
+        self.checkpoint = checkpoint
+        self.fingerprint = {
+            **asdict(self.settings),
+            "magnitudes": list(self.settings.magnitudes),
+            **problem.identity,
+            "model": model_digest(problem.new_model(self.settings.seed)),
+            "operations": self.pool.digest,
+        }
+        if checkpoint.exists():
+            self.done = load_checkpoint(checkpoint, self.fingerprint)["counts"]
+
+    def fold(self, number: int, problem: Problem) -> NDArray[np.int64]:
+        """Return the counts of a fold."""
+        if number < len(self.done):
+            return self.done[number].numpy()
+        counts = probe_fold(
+            problem,
+            self.pool,
+            self.settings,
+            fold=number,
+            on_epoch=lambda epoch: self.on_event(
+                ProbeProgress(number + 1, self.n_folds, epoch, self.settings.n_epochs)
+            ),
+        )
+        if self.checkpoint is not None:
+            self.done.append(torch.from_numpy(counts))
+            save_checkpoint(self.checkpoint, {"counts": self.done}, self.fingerprint)
+        return counts
+
+
+def _make_folds(windows: Windows, settings: ProbeSettings) -> list[list[str]]:
+    """Return the subjects that each model predicts; raise if a model cannot learn a class."""
+    if not isinstance(windows, Windows):
+        raise TypeError(f"`windows` must be cadda.Windows, got {type(windows).__name__}.")
+    n_subjects = len(windows.subjects)
+    if n_subjects < 2:
+        raise ValueError(
+            "`windows` must have at least two subjects, as each is probed by a model that has not "
+            f"seen it, got only {windows.subjects[0]!r}; epochs without subjects count as one, so "
+            "name the column of their metadata in `subject`."
+        )
+    n_folds = min(settings.n_folds, n_subjects)
+    folds = [probed.subjects for _, probed in windows.folds(n_folds, seed=settings.seed)]
+    for label, name in enumerate(windows.class_names):
+        owners = np.unique(windows.subject[windows.y.numpy() == label])
+        for probed in folds:
+            if np.isin(owners, probed).all():
+                raise ValueError(_missing_class(name, owners, probed))
+    return folds
+
+
+def _missing_class(name: str, owners: NDArray[np.str_], probed: Sequence[str]) -> str:
+    if not len(owners):
+        return f"`windows` must have every class, got none of {name!r}; leave it out."
+    return (
+        f"class {name!r} is missing in the training windows of a fold: only "
+        f"{', '.join(map(repr, owners.tolist()))} has it, who is probed there; leave the class "
+        "out, or add subjects that have it."
+    )

@@ -1,0 +1,213 @@
+"""Predictions of transformed windows by a model that has seen neither them nor their subjects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from cadda._internal.random import Seeds
+from cadda._internal.validation import Count, Positive, validated_dataclass
+from cadda.exceptions import ModelError
+from cadda.operations.base import Draw, Operation
+from cadda.training import Problem, Samples, Trainer, TrainingSettings, predict_logits
+
+__all__ = ["Condition", "ProbeProgress", "ProbeSettings", "conditions_of", "probe_fold"]
+
+BATCH = 1024
+"""Transformed windows that are predicted at once, about."""
+
+
+@validated_dataclass
+class ProbeSettings:
+    """How to probe.
+
+    Parameters
+    ----------
+    n_folds : int
+        Number of models; each predicts subjects that it has not seen. With fewer subjects, one
+        model for each.
+    n_epochs : int
+        Epochs that each model is trained for. There is no early stopping: its validation subjects
+        would be missing in training, which costs more than it gains.
+    magnitudes : tuple of float
+        Magnitudes to try, in (0, 1].
+    n_draws : int
+        How often each window is transformed by a random operation at each magnitude.
+    batch_size : int
+        Training windows per step.
+    lr : float
+        Learning rate of Adam.
+    seed : int
+        Decides everything that is random.
+    """
+
+    n_folds: Annotated[int, Field(ge=2)] = 6
+    n_epochs: Count = 60
+    magnitudes: Annotated[tuple[Annotated[float, Field(gt=0, le=1)], ...], Field(min_length=1)] = (
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+    )
+    n_draws: Count = 2
+    batch_size: Count = 64
+    lr: Positive = 1e-3
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ProbeProgress:
+    """Progress of a probe.
+
+    Parameters
+    ----------
+    fold : int
+        Number of the fold, from 1.
+    n_folds : int
+        Number of folds.
+    epoch : int
+        Epochs trained in this fold.
+    n_epochs : int
+        Number of epochs per fold.
+    """
+
+    fold: int
+    n_folds: int
+    epoch: int
+    n_epochs: int
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An operation at a magnitude; None for an operation that has none."""
+
+    operation: str
+    magnitude: float | None
+
+
+def conditions_of(
+    operations: Iterable[Operation], magnitudes: Sequence[float]
+) -> tuple[Condition, ...]:
+    """Return everything that is tried, operation by operation."""
+    return tuple(
+        Condition(operation.name, magnitude)
+        for operation in operations
+        for magnitude in (magnitudes if operation.has_magnitude else (None,))
+    )
+
+
+def probe_fold(
+    problem: Problem,
+    operations: Iterable[Operation],
+    settings: ProbeSettings,
+    *,
+    fold: int,
+    on_epoch: Callable[[int], None],
+) -> NDArray[np.int64]:
+    """Train on the training windows, and count the predictions of the validation windows.
+
+    Returns counts of shape (n_conditions, n_subjects, n_classes, n_classes): windows as they are
+    first, subjects in alphabetical order, rows being the true classes.
+    """
+    model = _train(problem, settings, fold, on_epoch)
+    x, n_classes = problem.valid.x.to(problem.device), problem.n_classes
+    plain = _predict(model, x, n_classes, "windows")[None]
+    counts = [_count(plain, problem.valid, n_classes)]
+    for operation in operations:
+        stream = Seeds(settings.seed).stream(f"probe {operation.name}", fold=fold)
+        predictions = _predict_draws(model, x, operation, settings, stream, n_classes)
+        by_draw = [_count(predicted, problem.valid, n_classes) for predicted in predictions]
+        counts.append(np.sum(by_draw, axis=0))
+    return np.concatenate(counts)
+
+
+def _train(
+    problem: Problem, settings: ProbeSettings, fold: int, on_epoch: Callable[[int], None]
+) -> nn.Module:
+    """Train a model without augmentation for all epochs."""
+    trainer = Trainer(
+        problem,
+        TrainingSettings(
+            max_epochs=settings.n_epochs,
+            batch_size=settings.batch_size,
+            lr=settings.lr,
+            class_weights=True,
+            seed=Seeds(settings.seed).integer("probe model", fold=fold),
+        ),
+    )
+    for epoch in range(1, settings.n_epochs + 1):
+        trainer.train_epoch(epoch)
+        on_epoch(epoch)
+    return trainer.model.eval()
+
+
+def _predict_draws(
+    model: nn.Module,
+    x: Tensor,
+    operation: Operation,
+    settings: ProbeSettings,
+    generator: torch.Generator,
+    n_classes: int,
+) -> Iterator[Tensor]:
+    """Yield predictions of shape (n_magnitudes, n_windows) for each draw."""
+    magnitudes = settings.magnitudes if operation.has_magnitude else (1.0,)
+    strength = torch.tensor(magnitudes, dtype=x.dtype, device=x.device)
+    for _ in range(settings.n_draws):
+        draw = operation.draw(x, generator=generator)
+        batches = torch.split(torch.arange(len(x)), max(1, BATCH // len(magnitudes)))
+        predicted = [
+            _predict_batch(model, x, operation, strength, draw, index, n_classes)
+            for index in batches
+        ]
+        yield torch.cat(predicted, dim=1)
+        if not draw:  # without random numbers, the next draw would be the same
+            return
+
+
+def _predict_batch(
+    model: nn.Module,
+    x: Tensor,
+    operation: Operation,
+    strength: Tensor,
+    draw: Draw,
+    index: Tensor,
+    n_classes: int,
+) -> Tensor:
+    """Return the predictions of some windows at each magnitude, with the same random numbers."""
+    repeated = index.repeat(len(strength))
+    transformed = operation.transform(
+        x[repeated],
+        strength.repeat_interleave(len(index)),
+        {name: value[repeated] for name, value in draw.items()},
+    )
+    predicted = _predict(model, transformed, n_classes, f"windows after {operation.name}")
+    return predicted.view(len(strength), -1)
+
+
+def _predict(model: nn.Module, x: Tensor, n_classes: int, what: str) -> Tensor:
+    """Return predicted labels; raise if the model does not return numbers."""
+    logits = predict_logits(model, x, n_classes)
+    if not bool(logits.isfinite().all()):
+        raise ModelError(
+            f"the model returned NaN or infinity for {what}, so that it predicts nothing; try a "
+            "lower `lr`, or another `model`."
+        )
+    return logits.argmax(1)
+
+
+def _count(predicted: Tensor, windows: Samples, n_classes: int) -> NDArray[np.int64]:
+    """Count predictions (n_conditions, n_windows) by condition, subject, class and prediction."""
+    names, subject = np.unique(windows.subject, return_inverse=True)
+    shape = (len(predicted), len(names), n_classes, n_classes)
+    condition = np.arange(len(predicted))[:, None]
+    index = np.broadcast_arrays(condition, subject, windows.y.numpy(), predicted.numpy())
+    cell = np.ravel_multi_index([part.ravel() for part in index], shape)
+    return np.bincount(cell, minlength=math.prod(shape)).reshape(shape)

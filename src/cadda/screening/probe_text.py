@@ -1,0 +1,117 @@
+"""The findings of a probe as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from cadda._internal.statistics import Estimate
+from cadda.reporting.records import ProbeRow
+
+__all__ = ["describe_map", "describe_operation", "describe_plain", "kept_up_to"]
+
+
+def _with_interval(estimate: Estimate) -> str:
+    """Return such as ``"0.68 [0.64 to 0.72]"``."""
+    return f"{estimate.value:.2f} [{estimate.low:.2f} to {estimate.high:.2f}]"
+
+
+def describe_plain(accuracy: Estimate, n_classes: int, n_subjects: int, *, is_useful: bool) -> str:
+    """Return how well the model recognises windows as they are, and what that means."""
+    reached = f"{_with_interval(accuracy)} on {n_subjects} unseen subjects"
+    chance = f"chance {1 / n_classes:.2f}"
+    if is_useful:
+        return f"Without an operation, the model has a balanced accuracy of {reached}, {chance}."
+    return (
+        f"The model is not distinguishable from chance: balanced accuracy {reached}, {chance}. It "
+        "proves nothing about operations, and no label map is proposed; take more subjects, or "
+        "another model."
+    )
+
+
+def describe_map(
+    operation: str,
+    magnitude: float | None,
+    mapping: dict[str, str],
+    agreement: Estimate,
+    plain: float,
+) -> str:
+    """Return a sentence such as "channel_symmetry turns left into right and back: 0.68 …"."""
+    moved = {old: new for old, new in mapping.items() if old != new}
+    at = "" if magnitude is None else f" at magnitude {magnitude:g}"
+    turns = _listed(_cycles(moved))
+    kept = [name for name in mapping if name not in moved]
+    and_keeps = f" and keeps {_listed(kept)}" if kept else ""
+    share = f"{_with_interval(agreement)} of windows, plain {plain:.2f}"
+    return f"{operation}{at} turns {turns}{and_keeps}: {share}."
+
+
+def _cycles(moved: dict[str, str]) -> list[str]:
+    phrases, seen = [], set[str]()
+    for first in moved:
+        if first in seen:
+            continue
+        cycle = [first]
+        while (name := moved[cycle[-1]]) != first:
+            cycle.append(name)
+        seen.update(cycle)
+        ways = " and ".join(f"{old} into {new}" for old, new in pairwise(cycle))
+        back = "back" if len(cycle) == 2 else f"{cycle[-1]} into {first}"
+        phrases.append(f"{ways} and {back}")
+    return phrases
+
+
+def kept_up_to(rows: Sequence[ProbeRow]) -> float:
+    """Return the largest magnitude up to which a class is kept; `rows` are of that class.
+
+    0 if it is not kept at the smallest, and 1 for an operation without magnitude that keeps it.
+    """
+    largest = 0.0
+    for row in sorted(rows, key=_magnitude):
+        if row.verdict != "keeps":
+            break
+        largest = _magnitude(row)
+    return largest
+
+
+def _magnitude(row: ProbeRow) -> float:
+    return 1.0 if row.magnitude is None else row.magnitude
+
+
+def describe_operation(operation: str, rows: Sequence[ProbeRow]) -> str:
+    """Return what an operation does to the classes, in one sentence."""
+    classes = dict.fromkeys(row.class_name for row in rows)
+    phrases: dict[str, list[str]] = {}
+    for name in classes:
+        for phrase in _class_phrases([row for row in rows if row.class_name == name]):
+            phrases.setdefault(phrase, []).append(name)
+    parts = [
+        phrase.format("every class" if len(names) == len(classes) else _listed(names))
+        for phrase, names in phrases.items()
+    ]
+    return f"{operation} {', '.join(parts)}."
+
+
+def _class_phrases(rows: Sequence[ProbeRow]) -> list[str]:
+    """Return what becomes of a class, over the magnitudes of an operation."""
+    ordered = sorted(rows, key=_magnitude)
+    has_magnitude = ordered[0].magnitude is not None
+    phrases = []
+    largest = kept_up_to(ordered)
+    if largest:
+        phrases.append("keeps {}" + f" up to magnitude {largest:g}" * has_magnitude)
+    for other in dict.fromkeys(row.other for row in ordered if row.verdict == "becomes"):
+        here = [row for row in ordered if row.verdict == "becomes" and row.other == other]
+        at = " at magnitude " + _listed([f"{_magnitude(row):g}" for row in here])
+        phrases.append("turns {} into " + other + at * has_magnitude)
+    destroyed = [row for row in ordered if row.verdict == "destroys"]
+    if destroyed and destroyed == ordered[-len(destroyed) :]:
+        everywhere = len(destroyed) == len(ordered)
+        start = "" if everywhere else f" from magnitude {_magnitude(destroyed[0]):g}"
+        phrases.append("destroys {}" + start)
+    return phrases or ["leaves {} undecided"]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names with commas and "and"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
