@@ -60,6 +60,18 @@ def test_files(tmp_path: Path) -> None:
     assert load_policy(tmp_path / "policy.txt") == SPECS[1]
 
 
+def test_file_with_label_maps(tmp_path: Path) -> None:
+    mapped = PolicySpec.from_text("channel_symmetry p=1 -> {a: b, b: a}")
+    schedule = PolicySchedule((Segment(1, SPECS[0]), Segment(1, mapped)))
+    schedule.save(tmp_path / "schedule.json")
+    assert load_policy(tmp_path / "schedule.json") == schedule
+    data = schedule.to_dict()
+    # The schedule is as before, the policies in it have a version of their own.
+    assert data["version"] == 1
+    text = json.dumps(data).replace('"version": 2', '"version": 1')
+    assert PolicySchedule.from_dict(json.loads(text)) == schedule
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -126,22 +127,31 @@ def _missing(mapping: Mapping[str, str]) -> str:
 
 
 def describe_mapping(mapping: Mapping[str, str]) -> str:
-    """Return a label map as its cycles, such as ``"left ↔ right"`` or ``"6 ↔ 9, 8 kept"``."""
+    """Return a label map as its cycles, such as ``"left ↔ right"`` or ``"6 ↔ 9, 8 kept"``.
+
+    Equal maps have equal descriptions, different maps different ones.
+    """
     parts, kept, seen = [], [], set[str]()
-    for first in mapping:
+    for first in sorted(mapping):
         if first in seen:
             continue
         cycle = [first]
         while (name := mapping[cycle[-1]]) != first:
             cycle.append(name)
         seen.update(cycle)
-        if len(cycle) == 1:
-            kept.append(first)
-        elif len(cycle) == 2:
-            parts.append(" ↔ ".join(cycle))
+        names = [_shown(name) for name in cycle]
+        if len(names) == 1:
+            kept.append(f"{names[0]} kept")
+        elif len(names) == 2:
+            parts.append(" ↔ ".join(names))
         else:
-            parts.append(" → ".join([*cycle, first]))
-    return ", ".join([*parts, *(f"{name} kept" for name in kept)])
+            parts.append(" → ".join([*names, names[0]]))
+    return ", ".join([*parts, *kept])
+
+
+def _shown(name: str) -> str:
+    """Return the name of a class, in quotes if it looks like more than one."""
+    return repr(name) if re.search("[↔→,'\"]", name) else name
 
 
 def target_labels(mapping: Mapping[str, str], class_names: Sequence[str]) -> list[int]:

@@ -17,7 +17,7 @@ from cadda.exceptions import PolicyFileError
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
 from cadda.policies.spec.model import PolicySpec, check_not_empty
-from cadda.policies.spec.text import check_known, readable_json
+from cadda.policies.spec.text import check_known, readable_json, unique_keys
 
 __all__ = ["PolicySchedule", "ScheduledPolicy", "Segment", "build_policy", "load_policy"]
 
@@ -169,13 +169,15 @@ def load_policy(
 ) -> PolicySpec | PolicySchedule:
     """Read a file that has a policy, in JSON or as short form in ``.txt``, or a schedule."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        data = json.loads(text)
     except (OSError, ValueError, RecursionError):
         data = None
     # What is not a schedule is read as a policy, whose errors name the place.
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         return PolicySpec.load(path, known=known)
     try:
+        json.loads(text, object_pairs_hook=unique_keys)
         return PolicySchedule.from_dict(data, known=known)
     except PolicyFileError as error:
         raise PolicyFileError(f"{path}: {short_reason(error)}.") from error

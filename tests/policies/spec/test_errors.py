@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from cadda import CaddaError, PolicySpec
+from cadda import CaddaError, PolicySchedule, PolicySpec, Segment
 from cadda.exceptions import PolicyFileError
+from cadda.policies.schedule import load_policy
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -145,6 +146,28 @@ CASES: list[tuple[str, Change, str]] = [
         lambda d: d.update(operations={"sign_flip": {}}),
         "`operations` must list all that `policy` uses, but lacks ['time_mask', 'time_reverse'].",
     ),
+    (
+        "label map that is no permutation",
+        lambda d: entry(d).update(label_map={"a": "b"}),
+        "`policy.*[0].stages[0][0]`: a label map must send the classes that it names to one "
+        "another, each to a different one, got {'a': 'b'}; say what 'b' becomes.",
+    ),
+    (
+        "label map of an operation that is never applied",
+        lambda d: entry(d).update(label_map={"a": "b", "b": "a"}, probability=0),
+        "`policy.*[0].stages[0][0]`: a label map needs an operation that is applied, but "
+        "time_mask has `probability` 0.",
+    ),
+    (
+        "label map with an unknown class",
+        lambda d: (entry(d).update(label_map={"W": "R", "R": "W"}), d.update(class_names=["W"])),
+        "label maps must name classes of the policy, ['W'], got 'R'.",
+    ),
+    (
+        "label map to a number",
+        lambda d: entry(d).update(label_map={"a": 1}),
+        "`policy.*[0].stages[0][0].label_map.a` must be a valid string, got 1",
+    ),
     ("negative sampling rate", lambda d: d.update(sfreq=-1), "`sfreq` must be above 0"),
 ]
 
@@ -182,6 +205,21 @@ def test_not_a_policy_file(content: bytes, message: str, tmp_path: Path) -> None
     assert message in str(caught.value)
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_key_that_is_there_twice(tmp_path: Path) -> None:
+    """JSON readers take the last one: half of a label map, or a class, would silently be lost."""
+    spec = PolicySpec.from_text("channel_symmetry p=1 -> {a: b, b: a}")
+    text = spec.to_json().replace('{"a": "b", ', '{"a": "c", "a": "b", ')
+    schedule = PolicySchedule((Segment(1, spec),)).to_json()
+    schedule = schedule.replace('{"a": "b", ', '{"a": "c", "a": "b", ')
+    for content in (text, schedule):
+        file = tmp_path / "policy.json"
+        file.write_text(content)
+        with pytest.raises(PolicyFileError) as caught:
+            load_policy(file)
+        expected = "an object must have each key once, got 'a' twice beside ['a', 'b']."
+        assert str(caught.value) == f"{file}: {expected}"
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -84,6 +84,57 @@ def test_file_round_trip(tmp_path: Path) -> None:
     assert max(map(len, lines)) < 130
 
 
+VERSION_1 = """{
+ "format": "cadda-policy",
+ "version": 1,
+ "policy": {
+  "W": [
+   {
+    "weight": 1.0,
+    "stages": [[{"operation": "bandstop", "weight": 1.0, "probability": 0.5, "magnitude": 0.3}]]
+   }
+  ],
+  "N2": [
+   {
+    "weight": 1.0,
+    "stages": [
+     [{"operation": "sign_flip", "weight": 1.0, "probability": 0.5, "magnitude": null}],
+     [{"operation": "time_mask", "weight": 1.0, "probability": 0.3, "magnitude": 0.5}]
+    ]
+   }
+  ]
+ },
+ "operations": {},
+ "class_names": ["W", "N2"],
+ "sfreq": null,
+ "ch_names": null,
+ "provenance": {"method": null, "seed": null, "data": null, "scores": {}, "package_version": null}
+}
+"""
+"""As the version of cadda before label maps wrote it."""
+
+
+def test_a_file_of_version_1_is_read_and_saved_as_version_2(tmp_path: Path) -> None:
+    (tmp_path / "policy.json").write_text(VERSION_1)
+    spec = PolicySpec.load(tmp_path / "policy.json")
+    assert spec == PolicySpec.from_text(
+        "[W]\nbandstop p=0.5 m=0.3\n[N2]\nsign_flip p=0.5 > time_mask p=0.3 m=0.5"
+    )
+    assert spec.to_json() == VERSION_1.replace('"version": 1', '"version": 2')
+
+
+def test_file_with_a_label_map(tmp_path: Path) -> None:
+    spec = PolicySpec.from_text("channel_symmetry p=0.5 -> {a: b, b: c, c: a} > sign_flip p=1")
+    spec.save(tmp_path / "policy.json")
+    assert PolicySpec.load(tmp_path / "policy.json") == spec
+    text = (tmp_path / "policy.json").read_text()
+    assert '"label_map": {"a": "b", "b": "c", "c": "a"}' in text
+    assert text.count("label_map") == 1
+    # Added by hand to an older file, it is meant as in a new one.
+    older = text.replace('"version": 2', '"version": 1')
+    assert PolicySpec.from_dict(json.loads(older)) == spec
+
+
 def test_order_of_labels_is_that_of_class_names(tmp_path: Path) -> None:
     data = json.loads(PolicySpec.from_text(CLASSWISE).to_json())
     data["class_names"] = ["N2", "W"]
@@ -110,37 +161,51 @@ def test_schema_is_the_one_in_the_documentation() -> None:
 
 fractions = st.floats(0, 1)
 weights = st.floats(1e-3, 1e3)
+class_name = st.text(
+    st.characters(categories=["L", "N", "P", "S"], include_characters=" "), max_size=8
+).map(str.strip).filter(lambda name: name not in ("", "*")) | st.sampled_from(
+    ["p=1", "a m=1", "left fist", "'a'", '"', "a: b", "{", "->", "x] # [y"]
+)
 
 
 @st.composite
-def entries(draw: st.DrawFn, name: str) -> StageEntry:
+def label_maps(draw: st.DrawFn, names: list[str]) -> dict[str, str]:
+    support = draw(st.lists(st.sampled_from(names), min_size=2, unique=True))
+    k = draw(st.integers(1, len(support) - 1))
+    return dict(zip(support, support[k:] + support[:k], strict=True))
+
+
+@st.composite
+def entries(draw: st.DrawFn, name: str, names: list[str]) -> StageEntry:
+    label_map = draw(st.none() | label_maps(names)) if len(names) > 1 else None
     return StageEntry(
         operation=name,
         weight=draw(weights),
-        probability=draw(fractions),
+        probability=draw(fractions if label_map is None else st.floats(0.01, 1)),
         magnitude=draw(fractions) if CATALOGUE[name].has_magnitude else None,
+        label_map=label_map,
     )
 
 
 @st.composite
-def subpolicies(draw: st.DrawFn) -> Subpolicy:
+def subpolicies(draw: st.DrawFn, class_names: list[str]) -> Subpolicy:
     stages = []
     for _ in range(draw(st.integers(1, 3))):
-        names = draw(st.lists(st.sampled_from(sorted(CATALOGUE)), min_size=1, unique=True))
-        stages.append(tuple(draw(entries(name)) for name in names))
+        names = draw(
+            st.lists(st.sampled_from(sorted(CATALOGUE)), min_size=1, max_size=5, unique=True)
+        )
+        stages.append(tuple(draw(entries(name, class_names)) for name in names))
     return Subpolicy(weight=draw(weights), stages=tuple(stages))
 
 
 @st.composite
 def specs(draw: st.DrawFn) -> PolicySpec:
-    printable = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=8)
-    names = draw(
-        st.none() | st.lists(printable.filter(lambda name: name != "*"), min_size=1, unique=True)
-    )
-    some = st.lists(subpolicies(), min_size=1, max_size=2).map(tuple)
+    names = draw(st.lists(class_name, min_size=1, max_size=6, unique=True))
+    classwise = draw(st.booleans())
+    some = st.lists(subpolicies(names), min_size=1, max_size=2).map(tuple)
     return PolicySpec(
-        policy={name: draw(some) for name in names or ["*"]},
-        class_names=None if names is None else tuple(names),
+        policy={name: draw(some) for name in (names if classwise else ["*"])},
+        class_names=tuple(names) if classwise else None,
     )
 
 
@@ -153,7 +218,9 @@ def test_any_policy_survives_json(spec: PolicySpec) -> None:
 @settings(max_examples=50)
 @given(specs())
 def test_any_policy_survives_its_text_form(spec: PolicySpec) -> None:
-    assert PolicySpec.from_text(spec.to_text()) == spec
+    text = spec.to_text()
+    assert PolicySpec.from_text(text) == spec
+    assert PolicySpec.from_text(text).to_text() == text
 
 
 @settings(max_examples=50)

@@ -93,8 +93,7 @@ def _check_subpolicies(items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _check_stage(stage: tuple[Any, ...]) -> tuple[Any, ...]:
     """Raise `ValueError` for weights that cannot be normalised, or an operation named twice."""
     _check_subpolicies(stage)
-    names = [(entry.operation, str(entry.label_map)) for entry in stage]
-    if len(set(names)) < len(names):
+    if len({entry.choice for entry in stage}) < len(stage):
         raise ValueError(
             "a stage must name each operation only once, or each time with another label map"
         )

@@ -6,9 +6,10 @@ Errors name the place, in the words of what was given.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from json import dumps
+from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +18,15 @@ from pydantic import JsonValue, ValidationError
 from cadda._internal.text import describe_error, did_you_mean, python_place, short_reason
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.arrows import Arrows, MapResolver, format_map, format_name
+from cadda.policies.spec.arrows import (
+    QUOTED,
+    MapResolver,
+    WrittenEntry,
+    format_map,
+    format_name,
+    read_name,
+    split_line,
+)
 
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
@@ -31,6 +40,7 @@ __all__ = [
     "parse_json",
     "parse_text",
     "readable_json",
+    "unique_keys",
 ]
 
 MAX_BYTES = 100_000_000
@@ -48,6 +58,11 @@ _SHORT_NAMES = {"probability": "p", "magnitude": "m", "weight": "w"}
 """What the fields of a policy file are called in the short form."""
 
 _FIELDS = {short: field for field, short in _SHORT_NAMES.items()}
+
+# A class may have a # or a ] in its name.
+_HEADER = re.compile(rf"\[(?P<name>\s*(?:{QUOTED})\s*|[^\]]*|.*)\]\s*(?:#.*)?")
+_HEAD = re.compile(r"((?:(?!->|#)[^:])*):")
+"""What is before the colon of a line, but not in a label map or a comment."""
 
 
 def load_spec(
@@ -76,7 +91,21 @@ def load_spec(
 
 def parse_json(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
     """Validate the content of a policy file."""
-    return _validated(kind, text, known, None)
+    spec = _validated(kind, text, known, None)
+    loads(text, object_pairs_hook=unique_keys)
+    return spec
+
+
+def unique_keys(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Make a dict of a JSON object; JSON readers would silently take the last of equal keys."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise PolicyFileError(
+            f"an object must have each key once, got {twice!r} twice beside {sorted(data)}."
+        )
+    return data
 
 
 def parse_text(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
@@ -211,7 +240,7 @@ class _ShortForm:
                 return f"line {line.number}, stage {j + 1}"
             case ["stages", int(j), int(k), *rest]:
                 entry = f"`{line.stages[j][k]}`"
-                short = _SHORT_NAMES.get(str(rest[-1])) if rest else None
+                short = _SHORT_NAMES.get(str(rest[0])) if rest else None
                 return f"line {line.number}: " + (f"`{short}` of {entry}" if short else entry)
             case _:
                 return f"line {line.number}"
@@ -225,12 +254,8 @@ def _parse_short_form(text: str) -> _ShortForm:
     current, maps = ALL_CLASSES, MapResolver(ALL_CLASSES)
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.strip()
-        # A class may have a # in its name.
-        is_header = line.startswith("[") and line.endswith("]")
-        arrows = Arrows("" if is_header else line)
-        content = arrows.line.partition("#")[0].strip()
-        if is_header:
-            current = line[1:-1].strip()
+        if line.startswith("["):
+            current = _parse_header(line, number)
             if current in policy:
                 raise PolicyFileError(f"line {number}: class `{current}` is there twice.")
             policy[current], lines[current], headers[current] = [], [], number
@@ -239,15 +264,9 @@ def _parse_short_form(text: str) -> _ShortForm:
                     f"line {number}: `[{current}]` must not be in one policy with lines for "
                     "all classes; put every line below the name of a class, or none."
                 )
-        elif content:
-            subpolicy, stages = _parse_subpolicy(content, number)
-            entries = [[_parse_entry(text, number, arrows) for text in stage] for stage in stages]
-            for entry, target in (pair for stage in entries for pair in stage):
-                if target is not None:
-                    maps.add(entry, target, current, number)
-            subpolicy["stages"] = [[entry for entry, _ in stage] for stage in entries]
+        elif line and not line.startswith("#"):
+            subpolicy, written = _parse_subpolicy(line, number, current, maps)
             policy.setdefault(current, []).append(subpolicy)
-            written = [[arrows.restore(text) for text in stage] for stage in stages]
             lines.setdefault(current, []).append(_Line(number, written))
     if not policy:
         raise PolicyFileError("the policy must have at least one line, such as `sign_flip p=0.5`.")
@@ -266,7 +285,7 @@ def format_text(spec: PolicySpec) -> str:
     lines, short = [], _maps_by_row(spec)
     for row in spec.rows:
         if spec.is_classwise:
-            lines.append(f"[{row}]")
+            lines.append(f"[{_format_header(row)}]")
         lines += [_format_subpolicy(subpolicy, row, short) for subpolicy in spec.policy[row]]
     return "\n".join(lines) + "\n"
 
@@ -289,38 +308,58 @@ def _maps_by_row(spec: PolicySpec) -> set[str]:
     }
 
 
-def _parse_subpolicy(line: str, number: int) -> tuple[dict[str, JsonValue], list[list[str]]]:
-    """Return a subpolicy without stages, and the text of each entry of its stages."""
+def _parse_header(line: str, number: int) -> str:
+    """Return the class that a line such as ``[N2]`` names."""
+    header = _HEADER.fullmatch(line)
+    if header is None:
+        raise PolicyFileError(
+            f"line {number}: `{line}` must be a class in brackets on a line of its own, such as "
+            "`[N2]`."
+        )
+    return read_name(header["name"].strip(), number)
+
+
+def _format_header(name: str) -> str:
+    is_quoted = "]" in name or name.startswith(('"', "'"))
+    return dumps(name, ensure_ascii=False) if is_quoted else name
+
+
+def _parse_subpolicy(
+    line: str, number: int, row: str, maps: MapResolver
+) -> tuple[JsonValue, list[list[str]]]:
+    """Return a subpolicy of a class, and the text of each entry of its stages."""
     subpolicy: dict[str, JsonValue] = {}
-    head, colon, rest = line.partition(":")
-    if colon:
-        key, _, value = head.partition("=")
+    if head := _HEAD.match(line):
+        key, _, value = head[1].partition("=")
         if key.strip() != "w":
-            raise PolicyFileError(f"line {number}: only `w=…` may come before a colon.")
+            raise PolicyFileError(
+                f"line {number}: only `w=…` may come before a colon, got `{head[1].strip()}`."
+            )
         subpolicy["weight"] = _number(value, number)
-        line = rest
-    return subpolicy, [[entry.strip() for entry in stage.split("|")] for stage in line.split(">")]
+        line = line[head.end() :]
+    stages = split_line(line, number)
+    subpolicy["stages"] = [
+        [_parse_entry(entry, number, row, maps) for entry in stage] for stage in stages
+    ]
+    return subpolicy, [[entry.text for entry in stage] for stage in stages]
 
 
-def _parse_entry(
-    text: str, number: int, arrows: Arrows
-) -> tuple[dict[str, JsonValue], str | None]:
-    """Return an entry, and what follows its arrow, if it has one."""
-    words, target = text.split(), None
-    if not words:
-        raise PolicyFileError(f"line {number}: an operation is missing beside `>` or `|`.")
-    entry: dict[str, JsonValue] = {"operation": words[0]}
-    for word in words[1:]:
-        if target is None and (target := arrows.target(word)) is not None:
-            continue
+def _parse_entry(written: WrittenEntry, number: int, row: str, maps: MapResolver) -> JsonValue:
+    if not written.words:
+        place = "beside `>` or `|`" if written.target is None else "before `->`"
+        raise PolicyFileError(f"line {number}: an operation is missing {place}.")
+    entry: dict[str, JsonValue] = {"operation": written.words[0]}
+    for word in written.words[1:]:
         key, _, value = word.partition("=")
         if key not in _FIELDS:
             raise PolicyFileError(
-                f"line {number}: `{arrows.restore(word)}` must be p=, m= or w= with a number, "
-                "such as p=0.5."
+                f"line {number}: `{word}` must be p=, m= or w= with a number, such as p=0.5, "
+                "or follow `->`."
             )
         entry[_FIELDS[key]] = _number(value, number)
-    return entry, target
+    if written.target is not None:
+        maps.add(entry, written.target, row, number)
+    return entry
 
 
 def _number(text: str, number: int) -> float:
