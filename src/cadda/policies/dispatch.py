@@ -106,8 +106,8 @@ def transform_groups(
 
 def follow_labels(
     table: Tensor, operation: Tensor, applied: Tensor, y: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Compute which operations are for the class that a window has by then, and the last label.
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute which operations suit or change the class that a window has by then.
 
     Parameters
     ----------
@@ -125,15 +125,18 @@ def follow_labels(
     suits : Tensor
         False where the label map of the operation does not name the class of the window: there it
         must not be applied. Of the shape of ``operation``.
+    relabels : Tensor
+        True where applying the operation gives the window another label. Of the same shape.
     y : Tensor
         Labels after the last stage.
     """
-    suits = torch.empty_like(applied)
+    suits, relabels = torch.empty_like(applied), torch.empty_like(applied)
     for k, (chosen, is_applied) in enumerate(zip(operation.T, applied.T, strict=True)):
         target = table[chosen, y]
         suits[:, k] = target != NOT_MAPPED
+        relabels[:, k] = suits[:, k] & (target != y)
         y = torch.where(is_applied & suits[:, k], target, y)
-    return suits, y
+    return suits, relabels, y
 
 
 def per_window(values: Tensor, x: Tensor) -> Tensor:
@@ -227,12 +230,13 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
 
     def _follow_labels(
         self, operation: Tensor, applied: Tensor, y: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Replace operations by ``len(pool)`` where they are not for the class of the window.
 
-        Arguments are those of `follow_labels`; returns the operations and the last labels.
+        Arguments are those of `follow_labels`; returns the operations, where they relabel (None if
+        no operation does), and the last labels.
         """
         if self.pool.label_table is None or y is None:
-            return operation, y
-        suits, y = follow_labels(self.pool.label_table.like(y), operation, applied, y)
-        return torch.where(suits, operation, len(self.pool)), y
+            return operation, None, y
+        suits, relabels, y = follow_labels(self.pool.label_table.like(y), operation, applied, y)
+        return torch.where(suits, operation, len(self.pool)), relabels, y

@@ -105,7 +105,7 @@ class Policy(BatchPolicy[PolicyDraw]):
         stage = torch.arange(n_stages, device=x.device)
         place = (row[:, None], subpolicy[:, None], stage, operation)
         applied = uniform((len(x), n_stages), x, generator) < tables["probability"][place]
-        suited, y = self._follow_labels(operation, applied, y)
+        suited, _, y = self._follow_labels(operation, applied, y)
         choice = torch.where(applied, suited, len(self.pool))
         groups = tuple(draw_groups(self.pool, x, operation, generator) for operation in choice.T)
         return PolicyDraw(groups, tables["magnitude"][place], y)

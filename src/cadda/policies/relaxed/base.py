@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn.functional import logsigmoid
 
 from cadda._internal.random import uniform
 from cadda._internal.validation import check_positive
@@ -50,7 +51,11 @@ class RelaxedDraw:
         For each stage, the windows of each operation and its random numbers.
     y : Tensor | None
         Labels of the windows after their transformation; None if none were given. For a
-        `MixturePolicy` with label maps, shares of the classes, (n_windows, n_classes).
+        `MixturePolicy` with label maps, shares of the classes, (n_windows, n_classes), attached to
+        the policy.
+    relabels : Tensor | None
+        Where applying the operation gives the window another label, of the shape of ``operation``;
+        None if no operation has a label map, and for a `MixturePolicy`.
     """
 
     row: Tensor
@@ -60,6 +65,7 @@ class RelaxedDraw:
     gate: Tensor
     groups: tuple[tuple[Group, ...], ...]
     y: Tensor | None
+    relabels: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,31 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
             The subpolicies.
         """
 
+    @abstractmethod
+    def _place(self, draw: RelaxedDraw) -> tuple[Tensor, ...]:
+        """Return the indices of the p and µ that a draw depends on."""
+
+    def gate_score(self, draw: RelaxedDraw) -> Tensor:
+        """Compute the log-probability of the decisions that gave windows their labels.
+
+        Parameters
+        ----------
+        draw : RelaxedDraw
+            Result of `draw`, with ``relabels``.
+
+        Returns
+        -------
+        Tensor
+            For each window, Σ log P(applied or not) over the stages whose operation would change
+            its label; attached to p, shape (n_windows,).
+        """
+        assert draw.relabels is not None  # noqa: S101
+        logit = self.probability_logit[self._place(draw)]
+        probability = logit.detach().sigmoid().to(draw.gate.dtype)
+        applied, _ = relaxed_bernoulli(probability, draw.gate, self.gate_temperature)
+        score = logsigmoid(torch.where(applied.bool(), logit, -logit))
+        return torch.where(draw.relabels, score, 0.0).sum(1)
+
     def to_spec(self, provenance: Provenance | None = None) -> PolicySpec:
         """Return the current policy as plain data.
 
@@ -229,13 +260,23 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         ``probability`` is that of applying each operation, (n_windows, n_stages).
         """
         gate = uniform(operation.shape, x, generator)
-        suited = operation
+        suited, relabels = operation, None
         if self.pool.label_table is not None:
             probability = probability.detach().to(x.dtype)
             applied, _ = relaxed_bernoulli(probability, gate, self.gate_temperature)
-            suited, y = self._follow_labels(operation, applied.bool(), y)
+            suited, relabels, y = self._follow_labels(operation, applied.bool(), y)
         groups = tuple(draw_groups(self.pool, x, column, generator) for column in suited.T)
-        return RelaxedDraw(row, subpolicy, noise, operation, gate, groups, y)
+        return RelaxedDraw(row, subpolicy, noise, operation, gate, groups, y, relabels)
+
+    def _pathwise_probability(self, draw: RelaxedDraw) -> Tensor:
+        """Return p of each window and stage, detached where it also decides about the label.
+
+        What a window changes into tells only half of what p does there; see `gate_score`.
+        """
+        probability = self.probability[self._place(draw)]
+        if draw.relabels is None:
+            return probability
+        return torch.where(draw.relabels, probability.detach(), probability)
 
     def _relaxed_choices(self, draw: RelaxedDraw) -> Tensor:
         """Compute the relaxed shares of the options that were drawn, (n_windows, n_choices)."""

@@ -16,7 +16,7 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, per_window, transform_groups
 from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
 from cadda.policies.spec.model import MAX_SUBPOLICIES, Subpolicy
-from cadda.signal.relaxation import gumbel, relaxed_bernoulli
+from cadda.signal.relaxation import gumbel, relaxed_bernoulli, straight_through
 
 __all__ = ["EnumeratedPolicy", "MixturePolicy", "StagedPolicy"]
 
@@ -77,15 +77,14 @@ class StagedPolicy(RelaxedPolicy):
         noise = gumbel(self._choice_noise(shape, x, row, generator))
         score = self.weight.detach()[row, subpolicy].log_softmax(-1).to(x.dtype) + noise
         operation = score.argmax(-1)
-        probability = self.probability[self._place(row, subpolicy, operation)]
+        probability = self.probability[self._indices(row, subpolicy, operation)]
         return self._draw_operations(
             x, y, row, subpolicy, noise, operation, probability, generator
         )
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
-        place = self._place(draw.row, draw.subpolicy, draw.operation)
-        probability = self.probability[place].to(x.dtype)
-        magnitude = self.magnitude[place].to(x.dtype)
+        probability = self._pathwise_probability(draw).to(x.dtype)
+        magnitude = self.magnitude[self._place(draw)].to(x.dtype)
         choice = self._relaxed_choices(draw)
         for k, groups in enumerate(draw.groups):
             changed = transform_groups(self.pool, x, groups, magnitude[:, k])
@@ -112,7 +111,10 @@ class StagedPolicy(RelaxedPolicy):
             for i in range(self.n_subpolicies)
         )
 
-    def _place(self, row: Tensor, subpolicy: Tensor, operation: Tensor) -> tuple[Tensor, ...]:
+    def _place(self, draw: RelaxedDraw) -> tuple[Tensor, ...]:
+        return self._indices(draw.row, draw.subpolicy, draw.operation)
+
+    def _indices(self, row: Tensor, subpolicy: Tensor, operation: Tensor) -> tuple[Tensor, ...]:
         """Return the indices of the parameters of each window and stage."""
         stage = torch.arange(self.n_stages, device=row.device)
         return row[:, None], subpolicy[:, None], stage, operation
@@ -133,7 +135,7 @@ class MixturePolicy(StagedPolicy):
 
     All operations are evaluated, so a stage costs as many of them as the pool has. Parameters are
     those of `StagedPolicy`; ``choice_temperature`` is η. With label maps, the label of a mixture
-    is the same mixture of labels: shares of the classes.
+    is the same mixture of labels: shares of the classes, which have gradients as the windows do.
     """
 
     def draw(
@@ -161,26 +163,26 @@ class MixturePolicy(StagedPolicy):
         table = self.pool.label_table
         return draw if y is None or table is None else self._with_labels(draw, table.like(y), y)
 
-    @torch.no_grad()
     def _with_labels(self, draw: RelaxedDraw, table: Tensor, y: Tensor) -> RelaxedDraw:
         """Close the gate of operations that are not for the class, and mix the labels."""
         target, n_classes = table[:-1], table.shape[1]
         suits = (target[:, y] != NOT_MAPPED).T
         kept = torch.arange(n_classes, device=y.device)
         change = one_hot(torch.where(target == NOT_MAPPED, kept, target), n_classes)
-        place = (draw.row, draw.subpolicy)
-        probability, share = self.probability[place], self._share()[place]
+        place = self._place(draw)
         gate = draw.gate * suits[:, None]
-        applied, _ = relaxed_bernoulli(probability.to(gate.dtype), gate, self.gate_temperature)
+        probability = self.probability[place].to(gate.dtype)
+        share = self._share()[place].to(gate.dtype)
+        applied = straight_through(*relaxed_bernoulli(probability, gate, self.gate_temperature))
         labels = one_hot(y, n_classes).to(gate.dtype)
         for k in range(self.n_stages):
-            taken = share[:, k].to(gate.dtype) * applied[:, k]
+            taken = share[:, k] * applied[:, k]
             after = torch.einsum("bc,ncd,bn->bd", labels, change.to(gate.dtype), taken)
             labels = after + labels * (1 - taken.sum(1, keepdim=True))
         return replace(draw, gate=gate, y=labels)
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
-        place = (draw.row, draw.subpolicy)
+        place = self._place(draw)
         share = self._share()[place].to(x.dtype)
         probability = self.probability[place].to(x.dtype)
         magnitude = self.magnitude[place].to(x.dtype)
@@ -193,6 +195,9 @@ class MixturePolicy(StagedPolicy):
                 mixed = torch.addcmul(mixed, per_window(share[at], x), after)
             x = mixed
         return x
+
+    def _place(self, draw: RelaxedDraw) -> tuple[Tensor, ...]:
+        return draw.row, draw.subpolicy
 
     def _share(self) -> Tensor:
         return (self.weight / self.choice_temperature).softmax(-1)
@@ -266,14 +271,16 @@ class EnumeratedPolicy(RelaxedPolicy):
         )
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
-        place = (draw.row, draw.subpolicy)
-        probability = self.probability[place].to(x.dtype)
-        magnitude = self.magnitude[place].to(x.dtype)
+        probability = self._pathwise_probability(draw).to(x.dtype)
+        magnitude = self.magnitude[self._place(draw)].to(x.dtype)
         before = x
         for k, groups in enumerate(draw.groups):
             changed = transform_groups(self.pool, x, groups, magnitude[:, k])
             x = gate(x, changed, probability[:, k], draw.gate[:, k], self.gate_temperature)
         return attach(x, self._relaxed_choices(draw)[:, 0], (x - before).detach())
+
+    def _place(self, draw: RelaxedDraw) -> tuple[Tensor, ...]:
+        return draw.row, draw.subpolicy
 
     def choices(self, draw: RelaxedDraw) -> Choices:
         return Choices(

@@ -84,7 +84,8 @@ class BilevelSettings:
     hypergradient : 'finite-difference' | 'exact'
         How rewards are computed.
     estimator : 'relax' | 'straight-through'
-        How the weights of choices learn.
+        How the weights of choices learn. Operations with label maps need ``"relax"``, and get it:
+        straight-through gradients do not see that the label changes.
     paired : bool
         Whether to subtract from each reward that of the same window left as it is.
     confidence : 'remove' | 'calibrate' | 'keep'
@@ -190,14 +191,16 @@ class BilevelSearcher(Searcher):
         x, y = self.problem.training_batch(
             self._indices("training batch", len(self.problem.train.x), self.settings.batch_size)
         )
-        draw = self.policy.draw(x, y, generator=self._stream("draws"))
         with torch.set_grad_enabled(learns):
+            draw = self.policy.draw(x, y, generator=self._stream("draws"))
             augmented = self.policy.transform(x, draw)
+        labels = draw.y
+        assert labels is not None  # noqa: S101
         self._update_weight_average()
-        loss, gradient = self._train_model(augmented.detach(), y)
+        loss, gradient = self._train_model(augmented.detach(), labels.detach())
         gain: float | None = None
         if learns:
-            rewards, baseline = self._rewards(gradient, x, augmented, y)
+            rewards, baseline = self._rewards(gradient, x, y, augmented, labels)
             self.ascent.ascend(rewards, baseline, draw, self._stream("conditional"))
             gain = float((rewards.detach() - baseline).mean())
         return SearchStep(self.step_number, loss, gain, self.entropy())
@@ -246,11 +249,11 @@ class BilevelSearcher(Searcher):
             self.mean_weights[name].lerp_(value, 1 / max(1.0, length))
 
     def _rewards(
-        self, gradient: Weights, x: Tensor, augmented: Tensor, y: Tensor
+        self, gradient: Weights, x: Tensor, y: Tensor, augmented: Tensor, labels: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the rewards of the augmented windows, and those of the same windows unchanged."""
+        """Return the rewards of augmented windows with their labels, and of the same unchanged."""
         self.model.train(not self.settings.smoothing)
-        self._update_direction(gradient, augmented.detach(), y)
+        self._update_direction(gradient, augmented.detach(), labels.detach())
 
         def rewards_of(windows: Tensor, labels: Tensor) -> Tensor:
             return window_rewards(
@@ -263,13 +266,13 @@ class BilevelSearcher(Searcher):
                 noise_seed=self._seed("inner"),
             )
 
-        rewards = rewards_of(augmented, y)
+        rewards = rewards_of(augmented, labels)
         if not self.settings.paired:
             return rewards, torch.zeros_like(rewards.detach())
         baseline = rewards.detach().clone()
         # Windows that no operation changed have their reward already, unless it depends on the
         # others through BatchNorm, or on their position through dropout masks.
-        alike = (augmented.detach() == x).flatten(1).all(1)
+        alike = (augmented.detach() == x).flatten(1).all(1) & _is_kept(y, labels)
         changed = slice(None) if self.model.training else (~alike).nonzero().squeeze(1)
         if len(y[changed]):
             with torch.no_grad():
@@ -307,3 +310,8 @@ class BilevelSearcher(Searcher):
 
     def _seed(self, name: str) -> int:
         return self.seeds.integer(name, step=self.step_number)
+
+
+def _is_kept(before: Tensor, after: Tensor) -> Tensor:
+    """Return where windows have the same label as before; shares of classes are labels, too."""
+    return after == before if after.ndim == 1 else after.gather(1, before[:, None])[:, 0] == 1

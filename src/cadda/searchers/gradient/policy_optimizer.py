@@ -72,6 +72,10 @@ class PolicyAscent:
     choices that of an estimator; a mixture, which draws nothing, needs none. Rewards are divided
     by their running size, which grows tenfold as a model fits.
 
+    A pathwise derivative follows the window and not its label. Where an operation changes the
+    label, p learns by the score function instead, reward · ∇ log P(applied or not), and in a pool
+    with such operations w always learns by RELAX.
+
     If ``pooled``, each parameter is the sum of a part that is common to all subpolicies and
     stages, and learns from every window, and its own. ``seed`` and ``control_lr`` are those of
     RELAX's control variate.
@@ -88,7 +92,10 @@ class PolicyAscent:
         seed: int,
     ) -> None:
         self.policy = policy
-        self.uses_relax = estimator == "relax" and not isinstance(policy, MixturePolicy)
+        has_label_maps = policy.pool.label_table is not None
+        self.uses_relax = (estimator == "relax" or has_label_maps) and not isinstance(
+            policy, MixturePolicy
+        )
         has_places = pooled and isinstance(policy, StagedPolicy)
         self.pooled = [
             (parameter, nn.Parameter(torch.zeros_like(parameter[:, :1, :1])))
@@ -129,6 +136,8 @@ class PolicyAscent:
             for parameter in self.policy.parameters()
             if not (self.uses_relax and parameter is self.policy.weight)
         ]
+        if draw.relabels is not None:
+            rewards = rewards + gain * self.policy.gate_score(draw)
         assign_gradients(-rewards.mean() / scale, parameters)
         if self.uses_relax:
             self.policy.weight.grad = -self.weight_gradient(gain / scale, draw, generator)
