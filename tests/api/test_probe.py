@@ -250,7 +250,7 @@ def test_a_checkpoint_of_other_settings_is_not_resumed(tmp_path: Path) -> None:
 
 def test_mapped_operations_of_a_pool_are_not_probed() -> None:
     swap = MappedOperation(RollChannels(), {"first": "second", "second": "first"})
-    pool = OperationPool([RollChannels(), swap])
+    pool = OperationPool([RollChannels(), swap], class_names=NAMES[:3])
     result = cadda.probe(strong_channel(), model=Power, operations=pool, **QUICK)
     assert result.operations == ("roll_channels",)
 
