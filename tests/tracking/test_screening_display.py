@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from cadda.screening.design import ScreeningProgress
-from cadda.tracking import ScreeningDisplay, displays
+from cadda.screening.probe import ProbeProgress
+from cadda.tracking import ProbeDisplay, ScreeningDisplay, displays
 
 # Twenty epochs of a warm-up that might have had sixty, then eighty rounds.
 EVENTS = [ScreeningProgress(10 * i, 1700, 0, i, 0.04 * i) for i in range(1, 21)]
@@ -47,3 +48,18 @@ def test_the_bar_fits_in_eighty_columns() -> None:
         r"epoch 100, training accuracy 0.90 ━{10} 100% 0:00:\d\d left at most 0:00:00", lines[-1]
     )
     assert text.count("Trying operations") == 1
+
+
+def test_a_resumed_probe_takes_its_pace_from_the_folds_that_were_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds = iter(range(100))
+    monkeypatch.setattr(displays, "perf_counter", lambda: next(seconds))
+    file = io.StringIO()
+    with ProbeDisplay(Console(file=file, width=80)) as display:
+        for fold in (3, 4):
+            for epoch in range(1, 6):
+                display(ProbeProgress(fold, 4, epoch, 5))
+    lines = file.getvalue().splitlines()
+    assert lines[0] == "55%: fold 3 of 4, epoch 1, about 9 s left"
+    assert lines[-1] == "100%: fold 4 of 4, epoch 5, about 0 s left"

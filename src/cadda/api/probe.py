@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cadda._internal.files import make_folder
 from cadda._version import __version__
 from cadda.api.prepare import Device, make_problem
 from cadda.data.windows import Windows
@@ -61,8 +62,8 @@ def probe(
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Where to compute.
     checkpoint : path-like | None
-        File to write after every fold, and to continue from if it exists. It must be of the same
-        windows, model, operations and settings.
+        File to write after every fold, and to continue from if it exists; its folder is created.
+        It must be of the same windows, model, operations and settings.
     on_event : callable | None
         Called after every epoch.
     **settings : object
@@ -153,6 +154,7 @@ class _ProbeRun:
         )
         if self.checkpoint is not None:
             self.done.append(torch.from_numpy(counts))
+            make_folder(self.checkpoint.parent)
             save_checkpoint(self.checkpoint, {"counts": self.done}, self.fingerprint)
         return counts
 

@@ -20,11 +20,13 @@ from rich.progress import (
 )
 
 from cadda.screening.design import ScreeningProgress
+from cadda.screening.probe import ProbeProgress
 from cadda.training.progress import EpochEnd, TrainingEvent
 
 __all__ = [
     "Display",
     "JobDisplay",
+    "ProbeDisplay",
     "ScreeningDisplay",
     "TrainingDisplay",
     "format_duration",
@@ -34,9 +36,9 @@ __all__ = [
 EPOCHS_PER_LINE = 10
 SECONDS_PER_LINE = 15.0
 N_LINES = 10
-"""Approximate number of lines that a screening prints outside a terminal."""
+"""Approximate number of lines that a screening or a probe prints outside a terminal."""
 BAR_WIDTH = 10
-"""With the text beside it, the bar of a screening fits in 80 columns."""
+"""With the text beside it, the bar fits in 80 columns."""
 
 Event = TypeVar("Event")
 
@@ -111,8 +113,13 @@ class TrainingDisplay(Display):
             self.console.print(f"epoch {event.epoch}: {text}", highlight=False)
 
 
-class ScreeningDisplay(Display):
-    """Shows the progress of a screening; a context manager that receives events."""
+class _BarDisplay(Display):
+    """Shows how much of the work is done: a bar in a terminal, a line for every tenth elsewhere.
+
+    `left` stands before the time that is left.
+    """
+
+    left = ""
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__(console)
@@ -121,13 +128,37 @@ class ScreeningDisplay(Display):
             BarColumn(BAR_WIDTH),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            TextColumn("left at most"),
+            TextColumn(f"left {self.left}".strip()),
             TimeRemainingColumn(),
             console=self.console,
             transient=True,
         )
         self._task = self._progress.add_task("starting", total=None)
-        self._started, self._phase, self._line = perf_counter(), "", 0
+        self._started, self._n_before, self._line = perf_counter(), 0, 0
+
+    def _show(self, done: int, total: int, text: str) -> None:
+        if self.console.is_terminal:
+            self._progress.update(self._task, completed=done, total=total, description=text)
+        else:
+            self._print_line(done, total, text)
+
+    def _print_line(self, done: int, total: int, text: str) -> None:
+        """Print a line for every tenth of the work."""
+        line = N_LINES * done // total
+        if line > self._line:
+            self._line = line
+            pace = (perf_counter() - self._started) / (done - self._n_before)
+            left = f"{self.left} {(total - done) * pace:.0f} s left".strip()
+            self.console.print(
+                f"{done / total:.0%}: {text}, {left}", highlight=False, soft_wrap=True
+            )
+
+
+class ScreeningDisplay(_BarDisplay):
+    """Shows the progress of a screening; a context manager that receives events."""
+
+    left = "at most"
+    _phase = ""
 
     def __call__(self, event: ScreeningProgress) -> None:
         """Show an event."""
@@ -136,24 +167,23 @@ class ScreeningDisplay(Display):
             self._phase = phase
             self.console.print(phase, highlight=False)
         text = f"epoch {event.epoch}, training accuracy {event.accuracy:.2f}"
-        if self.console.is_terminal:
-            self._progress.update(
-                self._task, completed=event.done, total=event.total, description=text
-            )
-        else:
-            self._print_line(event, text)
+        self._show(event.done, event.total, text)
 
-    def _print_line(self, event: ScreeningProgress, text: str) -> None:
-        """Print a line for every tenth of the work."""
-        line = N_LINES * event.done // event.total
-        if line > self._line:
-            self._line = line
-            left = (perf_counter() - self._started) * (event.total / event.done - 1)
-            self.console.print(
-                f"{event.done / event.total:.0%}: {text}, at most {left:.0f} s left",
-                highlight=False,
-                soft_wrap=True,
-            )
+
+class ProbeDisplay(_BarDisplay):
+    """Shows the progress of a probe; a context manager that receives events."""
+
+    left = "about"
+    _is_new = True
+
+    def __call__(self, event: ProbeProgress) -> None:
+        """Show an event."""
+        done = (event.fold - 1) * event.n_epochs + event.epoch
+        if self._is_new:
+            # Folds of a checkpoint took no time.
+            self._is_new, self._n_before = False, done - 1
+        text = f"fold {event.fold} of {event.n_folds}, epoch {event.epoch}"
+        self._show(done, event.n_folds * event.n_epochs, text)
 
 
 class JobDisplay(Display):
