@@ -89,6 +89,27 @@ def test_policy_in_physical_units(tmp_path: Path) -> None:
     assert as_json["class_names"] == ["W", "N2"]
 
 
+def test_policy_with_label_maps(tmp_path: Path) -> None:
+    file, kept = tmp_path / "mapped.txt", tmp_path / "kept.txt"
+    file.write_text(
+        "[left]\nfrequency_shift p=0.5 m=0.4 -> right\n[right]\nfrequency_shift p=1 m=1 -> left"
+    )
+    text = run("policy", "show", str(file)).stdout
+    assert "50% frequency_shift → right, shift < 2 Hz" in text
+    assert "(+50% left, -50% right, if they are equally frequent before)" in text
+    kept.write_text("frequency_shift p=0.5 m=0.4 -> {left: right, right: left}")
+    text = run("policy", "show", str(kept)).stdout
+    assert "50% frequency_shift (left ↔ right), shift < 2 Hz" in text
+    assert "windows of other classes are left as they are." in text
+    report = json.loads(run("policy", "diff", str(kept), str(file), "--json").stdout)
+    (change,) = report["changes"]
+    assert change["operation"] == "frequency_shift (left ↔ right)"
+    assert change["in_units"] == ["shift < 2 Hz", "shift < 5 Hz"]
+    assert report["total_variation"] == {"left": 0.0, "right": 0.5}
+    text = run("policy", "export", str(kept), "--format", "text").stdout
+    assert text == "frequency_shift p=0.5 m=0.4 -> {left: right, right: left}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

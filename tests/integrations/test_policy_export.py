@@ -81,6 +81,20 @@ def test_a_list_for_each_class_and_what_is_missing_is_said(augmentation) -> None
     }
 
 
+def test_operations_that_change_the_class_are_left_out(augmentation) -> None:
+    spec = PolicySpec.from_text("channel_symmetry p=1 -> {a: b, b: a} > sign_flip p=0.5")
+    code = to_braindecode(spec)
+    assert (
+        "# channel_symmetry (a ↔ b): left out, transforms of braindecode keep the labels" in code
+    )
+    assert (
+        "# cadda.Policy changes labels, too, and is a transform for AugmentedDataLoader." in code
+    )
+    assert "ChannelsSymmetry" not in code
+    (transform,) = run_code(code)
+    assert isinstance(transform, augmentation.SignFlip)
+
+
 def test_sampling_rate_and_channels_are_asked_for() -> None:
     with pytest.raises(ValueError, match=r"`sfreq` must be given"):
         to_braindecode(PolicySpec.from_text("bandstop p=1 m=1"))

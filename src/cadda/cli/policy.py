@@ -61,8 +61,8 @@ def _print_schedule(schedule: PolicySchedule) -> None:
 
 
 def _print_policy(spec: PolicySpec) -> None:
-
-    from cadda.policies.spec.summary import describe_stage
+    from cadda.policies.spec.label_flow import label_map_notes
+    from cadda.policies.spec.summary import describe_subpolicy
 
     console = Console()
     found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""
@@ -77,9 +77,11 @@ def _print_policy(spec: PolicySpec) -> None:
             table.add_column(f"stage {k + 1}")
         total = sum(subpolicy.weight for subpolicy in subpolicies)
         for subpolicy in sorted(subpolicies, key=lambda subpolicy: -subpolicy.weight):
-            stages = ["\n".join(describe_stage(stage)) for stage in subpolicy.stages]
-            table.add_row(f"{subpolicy.weight / total:.0%}", *stages)
+            stages = ["\n".join(lines) for lines in describe_subpolicy(subpolicy, row)]
+            table.add_row(f"{subpolicy.weight / total:.0%}", *map(escape, stages))
         console.print(table)
+    for note in label_map_notes(spec):
+        console.print(f"{note}.", markup=False, highlight=False, soft_wrap=True)
 
 
 def diff(first: File, second: File, as_json: AsJson = False) -> None:

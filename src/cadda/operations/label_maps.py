@@ -18,6 +18,7 @@ __all__ = [
     "check_mapping",
     "describe_mapping",
     "mapping_of",
+    "plain_name",
     "plain_operation",
     "target_labels",
 ]
@@ -96,6 +97,11 @@ class MappedOperation(Operation):
 def plain_operation(operation: Operation) -> Operation:
     """Return the operation without its label map."""
     return operation.operation if isinstance(operation, MappedOperation) else operation
+
+
+def plain_name(name: str) -> str:
+    """Return the name of an operation without its label map."""
+    return name.partition(" ")[0]
 
 
 def mapping_of(operation: Operation) -> dict[str, str] | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from cadda.policies.spec.label_flow import class_after
 from cadda.policies.spec.model import PolicySpec, Subpolicy
 from cadda.policies.spec.summary import OperationUse, describe_magnitude, mean_uses
 from cadda.policies.spec.text import ALL_CLASSES
@@ -23,7 +25,7 @@ class OperationChange:
     row : str
         Class, or ``"*"`` for all classes.
     operation : str
-        Name of the operation.
+        Name of the operation, with its label map if it has one.
     probability : tuple of float
         Probability that a window is transformed at least once, before and after.
     magnitude : tuple of (float | None)
@@ -104,7 +106,7 @@ def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
     distance: dict[str, float | None] = {}
     for row in rows:
         before, after = _subpolicies(first, row), _subpolicies(second, row)
-        uses = mean_uses(before), mean_uses(after)
+        uses = mean_uses(before, row), mean_uses(after, row)
         for name in dict.fromkeys([*uses[0], *uses[1]]):
             old, new = (use.get(name, OperationUse()) for use in uses)
             changes.append(
@@ -115,7 +117,7 @@ def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
                     (old.magnitude, new.magnitude),
                 )
             )
-        distance[row] = _total_variation(before, after)
+        distance[row] = _total_variation(before, after, row)
     changes.sort(key=lambda change: -abs(change.probability[1] - change.probability[0]))
     return PolicyDifference(tuple(changes), distance)
 
@@ -124,31 +126,39 @@ def _subpolicies(spec: PolicySpec, row: str) -> tuple[Subpolicy, ...]:
     return spec.policy[row if spec.is_classwise else ALL_CLASSES]
 
 
-def _total_variation(first: tuple[Subpolicy, ...], second: tuple[Subpolicy, ...]) -> float | None:
-    before, after = _sequences(first), _sequences(second)
+def _total_variation(
+    first: tuple[Subpolicy, ...], second: tuple[Subpolicy, ...], row: str
+) -> float | None:
+    before, after = _sequences(first, row), _sequences(second, row)
     if before is None or after is None:
         return None
     # Not a set of keys, whose order changes from run to run, and the rounding with it.
     return 0.5 * sum(abs(before.get(key, 0) - after.get(key, 0)) for key in before | after)
 
 
-def _sequences(subpolicies: tuple[Subpolicy, ...]) -> dict[tuple[str, ...], float] | None:
+Sequence: TypeAlias = tuple[tuple[str, ...], str]
+"""Operations that transformed a window, and the class that it has then."""
+
+
+def _sequences(subpolicies: tuple[Subpolicy, ...], row: str) -> dict[Sequence, float] | None:
     """Return the probability of each sequence of operations; None if there are too many."""
     total = sum(subpolicy.weight for subpolicy in subpolicies)
-    result: dict[tuple[str, ...], float] = defaultdict(float)
+    result: dict[Sequence, float] = defaultdict(float)
     for subpolicy in subpolicies:
-        sequences: dict[tuple[str, ...], float] = {(): subpolicy.weight / total}
+        sequences: dict[Sequence, float] = {((), row): subpolicy.weight / total}
         for stage in subpolicy.stages:
             weights = sum(entry.weight for entry in stage)
-            longer: dict[tuple[str, ...], float] = defaultdict(float)
-            for names, probability in sequences.items():
+            longer: dict[Sequence, float] = defaultdict(float)
+            for (names, class_name), probability in sequences.items():
                 for entry in stage:
                     drawn = probability * entry.weight / weights
-                    longer[(*names, entry.operation)] += drawn * entry.probability
-                    longer[names] += drawn * (1 - entry.probability)
+                    target = class_after(entry, class_name)
+                    applied = 0.0 if target is None else entry.probability
+                    longer[(*names, entry.choice), target or class_name] += drawn * applied
+                    longer[names, class_name] += drawn * (1 - applied)
             sequences = longer
             if len(sequences) > MAX_SEQUENCES:
                 return None
-        for names, probability in sequences.items():
-            result[names] += probability
+        for sequence, probability in sequences.items():
+            result[sequence] += probability
     return result

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.model import PolicySpec, Subpolicy
 from cadda.policies.spec.summary import OperationUse, mean_uses
 from cadda.policies.spec.text import ALL_CLASSES
@@ -71,7 +72,8 @@ def to_braindecode(
     braindecode applies all transforms of a list, one after the other, to windows of all classes.
     What it has no counterpart for is approximated, with a comment beside it: a policy that draws
     among subpolicies becomes one transform per operation, with its overall probability and mean
-    magnitude; a class-wise policy becomes one list per class.
+    magnitude; a class-wise policy becomes one list per class. Operations with a label map are left
+    out, because braindecode's transforms keep the labels.
 
     Parameters
     ----------
@@ -103,8 +105,12 @@ def to_braindecode(
         code = f"{comment}transforms = {{\n" + "".join(f"    {line}\n" for line in body) + "}\n"
     else:
         code = "transforms = " + "".join(f"{line}\n" for line in body)
-    names = sorted({TRANSFORMS[name].name for name in _exported(spec)})
+    names = sorted({item.name for item in TRANSFORMS.values() if f"    {item.name}(" in code})
     header = "# A cadda policy as transforms of braindecode.\n"
+    if spec.label_maps:
+        header += (
+            "# cadda.Policy changes labels, too, and is a transform for AugmentedDataLoader.\n"
+        )
     if names:
         header += "from braindecode.augmentation import (\n"
         header += "".join(f"    {name},\n" for name in names) + ")\n"
@@ -126,18 +132,17 @@ def _constant(constant: str, argument: str, value: object, code: str) -> str:
     return f"{constant} = {value!r}\n"
 
 
-def _exported(spec: PolicySpec) -> list[str]:
-    return [name for name in spec.operations_used if name in TRANSFORMS]
-
-
 def _row(spec: PolicySpec, row: str) -> Iterator[str]:
     """Yield the lines of the list of one class."""
     yield "[" if row == ALL_CLASSES else f"{row!r}: ["
-    uses, comment = _uses(spec.policy[row])
+    uses, comment = _uses(spec.policy[row], row)
     if comment:
         yield f"    # {comment}"
     for name, use in uses:
         transform = TRANSFORMS.get(name)
+        if name != plain_name(name):
+            yield f"    # {name}: left out, transforms of braindecode keep the labels"
+            continue
         if transform is None:
             yield f"    # {name}: braindecode has no such transform"
             continue
@@ -148,14 +153,16 @@ def _row(spec: PolicySpec, row: str) -> Iterator[str]:
     yield "]" if row == ALL_CLASSES else "],"
 
 
-def _uses(subpolicies: tuple[Subpolicy, ...]) -> tuple[list[tuple[str, OperationUse]], str]:
+def _uses(
+    subpolicies: tuple[Subpolicy, ...], row: str
+) -> tuple[list[tuple[str, OperationUse]], str]:
     """Return the operations to apply one after the other, and what is approximated."""
     if len(subpolicies) == 1 and all(len(stage) == 1 for stage in subpolicies[0].stages):
         entries = [stage[0] for stage in subpolicies[0].stages]
-        return [(e.operation, OperationUse(e.probability, e.magnitude)) for e in entries], ""
+        return [(e.choice, OperationUse(e.probability, e.magnitude)) for e in entries], ""
     uses = [
         (name, replace(use, probability=round(use.probability, 4)))
-        for name, use in mean_uses(subpolicies).items()
+        for name, use in mean_uses(subpolicies, row).items()
         if use.probability > 0
     ]
     return uses, (

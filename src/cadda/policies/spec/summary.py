@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.catalogue import CATALOGUE, OperationInfo
+from cadda.operations.label_maps import plain_name
+from cadda.policies.spec.label_flow import applied_at_least_once, describe_choice
 from cadda.policies.spec.text import ALL_CLASSES
 
 if TYPE_CHECKING:
@@ -21,8 +23,9 @@ __all__ = [
     "PolicySummary",
     "class_revealing_operations",
     "describe_magnitude",
-    "describe_stage",
+    "describe_subpolicy",
     "mean_uses",
+    "operation_info",
     "probability_table",
     "row_label",
     "short_magnitude",
@@ -96,31 +99,34 @@ def probability_table(spec: PolicySpec) -> Table:
     column = {name: i for i, name in enumerate(spec.operation_names)}
     table = np.zeros((len(spec.rows), len(column)))
     for row, class_name in enumerate(spec.rows):
-        for name, use in mean_uses(spec.policy[class_name]).items():
+        for name, use in mean_uses(spec.policy[class_name], class_name).items():
             table[row, column[name]] = use.probability
     return table
 
 
-def mean_uses(subpolicies: tuple[Subpolicy, ...]) -> dict[str, OperationUse]:
-    """Compute how the policy of one class uses each of its operations."""
+def mean_uses(
+    subpolicies: tuple[Subpolicy, ...], class_name: str = ALL_CLASSES
+) -> dict[str, OperationUse]:
+    """Compute how a policy uses each of its operations on windows of a class.
+
+    For all classes, an operation with a label map counts as for the classes that it names.
+    """
     total = sum(subpolicy.weight for subpolicy in subpolicies)
     used: dict[str, float] = defaultdict(float)
     strength: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for subpolicy in subpolicies:
         share = subpolicy.weight / total
-        spared: dict[str, float] = {}
         for stage in subpolicy.stages:
             weights = sum(entry.weight for entry in stage)
             for entry in stage:
-                applied = entry.weight / weights * entry.probability
-                spared[entry.choice] = spared.get(entry.choice, 1.0) * (1 - applied)
                 if entry.magnitude is not None:
+                    applied = entry.weight / weights * entry.probability
                     strength[entry.choice].append((share * applied, entry.magnitude))
-        for name, probability in spared.items():
-            used[name] += share * (1 - probability)
+        for name, probability in applied_at_least_once(subpolicy, class_name).items():
+            used[name] += share * probability
     uses = {}
     for name, probability in used.items():
-        weight = sum(part for part, _ in strength[name])
+        weight = sum(part for part, _ in strength[name]) if probability else 0
         mean = sum(part * value for part, value in strength[name]) / weight if weight else None
         uses[name] = OperationUse(probability, mean)
     return uses
@@ -142,19 +148,39 @@ def class_revealing_operations(table: PolicySummary) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def describe_stage(stage: tuple[StageEntry, ...]) -> list[str]:
-    """Return the likeliest operations of a stage, such as ``"50% time_mask, gap 0.3 s"``."""
+def describe_subpolicy(subpolicy: Subpolicy, class_name: str) -> list[list[str]]:
+    """Return the likeliest operations of each stage, such as ``"50% time_mask, gap 0.3 s"``."""
+    described, changed = [], False
+    for stage in subpolicy.stages:
+        described.append(_describe_stage(stage, class_name, changed_before=changed))
+        changed = changed or any(entry.label_map is not None for entry in stage)
+    return described
+
+
+def _describe_stage(
+    stage: tuple[StageEntry, ...], class_name: str, *, changed_before: bool
+) -> list[str]:
     total = sum(entry.weight for entry in stage)
     ranked = sorted(stage, key=lambda entry: -entry.weight * entry.probability)
-    lines = [_describe_entry(entry, entry.weight / total) for entry in ranked[:MAX_LISTED]]
+    lines = []
+    for entry in ranked[:MAX_LISTED]:
+        choice = describe_choice(entry, class_name, changed_before=changed_before)
+        strength = describe_magnitude(entry.operation, entry.magnitude)
+        words = f"{entry.weight / total * entry.probability:.0%} {choice}"
+        lines.append(f"{words}, {strength}" if strength else words)
     if len(ranked) > MAX_LISTED:
         lines.append(f"and {len(ranked) - MAX_LISTED} more")
     return lines
 
 
+def operation_info(name: str) -> OperationInfo | None:
+    """Look up an operation, with or without a label map; None if it is not cadda's own."""
+    return CATALOGUE.get(plain_name(name))
+
+
 def describe_magnitude(operation: str, magnitude: float | None) -> str:
     """Return a magnitude in the unit of an operation; empty for one without magnitude."""
-    known = CATALOGUE.get(operation)
+    known = operation_info(operation)
     if known is not None:
         return known.describe(magnitude)
     return "" if magnitude is None else f"magnitude {magnitude:.2f}"
@@ -162,7 +188,7 @@ def describe_magnitude(operation: str, magnitude: float | None) -> str:
 
 def short_magnitude(operation: str, magnitude: float | None) -> str:
     """Return a magnitude without the name of its quantity, such as ``"2.5 Hz"``; NaN is None."""
-    known = CATALOGUE.get(operation)
+    known = operation_info(operation)
     if magnitude is None or math.isnan(magnitude) or (known and not known.has_magnitude):
         return ""
     return known.amount(magnitude) if known else f"µ {magnitude:.2f}"
@@ -171,9 +197,3 @@ def short_magnitude(operation: str, magnitude: float | None) -> str:
 def row_label(row: str) -> str:
     """Return the name of a class, or ``"all classes"``."""
     return "all classes" if row == ALL_CLASSES else row
-
-
-def _describe_entry(entry: StageEntry, share: float) -> str:
-    strength = describe_magnitude(entry.operation, entry.magnitude)
-    words = f"{share * entry.probability:.0%} {entry.operation}"
-    return f"{words}, {strength}" if strength else words

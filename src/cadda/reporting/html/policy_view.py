@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import (
     PolicySummary,
     describe_magnitude,
-    describe_stage,
+    describe_subpolicy,
+    operation_info,
     row_label,
     short_magnitude,
     summarise,
@@ -95,7 +95,7 @@ def view_policy(policy: PolicySpec, schedule: PolicySchedule | None) -> PolicyVi
         heat=tuple(
             HeatRow(
                 table.operations[n],
-                CATALOGUE[table.operations[n]].summary if table.operations[n] in CATALOGUE else "",
+                "" if (info := operation_info(table.operations[n])) is None else info.summary,
                 tuple(row[n] for row in uses),
             )
             for n in order
@@ -136,7 +136,7 @@ def _subpolicies(policy: PolicySpec, row: str) -> SubpolicyList:
         tuple(
             (
                 percent(subpolicy.weight / total),
-                tuple(tuple(describe_stage(stage)) for stage in subpolicy.stages),
+                tuple(map(tuple, describe_subpolicy(subpolicy, row))),
             )
             for subpolicy in ranked[:MAX_SUBPOLICIES]
         ),

@@ -1,0 +1,134 @@
+"""What label maps do to the classes of windows on their way through a policy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from cadda.policies.spec.text import ALL_CLASSES
+
+if TYPE_CHECKING:
+    from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
+
+__all__ = ["applied_at_least_once", "class_after", "describe_choice", "label_map_notes"]
+
+NOTABLE_DRIFT = 0.01
+"""Relative change of the number of windows of a class that is worth a sentence."""
+
+
+def class_after(entry: StageEntry, class_name: str) -> str | None:
+    """Return the class of a window after an operation; None if the operation is not for it."""
+    if entry.label_map is None or class_name == ALL_CLASSES:
+        return class_name
+    return entry.label_map.get(class_name)
+
+
+def applied_at_least_once(subpolicy: Subpolicy, class_name: str) -> dict[str, float]:
+    """Compute how often each operation, with its label map, changes windows of a class."""
+    moves = _moves(subpolicy)
+    choices = dict.fromkeys(move.choice for stage in moves for move in stage)
+    spared = (sum(_follow(moves, class_name, choice).values()) for choice in choices)
+    return {choice: max(0.0, 1 - share) for choice, share in zip(choices, spared, strict=True)}
+
+
+class _Move(NamedTuple):
+    """An entry of a stage, and how often the stage applies it to windows that it is for."""
+
+    entry: StageEntry
+    choice: str
+    applied: float
+
+
+def _moves(subpolicy: Subpolicy) -> list[list[_Move]]:
+    totals = [sum(entry.weight for entry in stage) for stage in subpolicy.stages]
+    return [
+        [_Move(entry, entry.choice, entry.weight / total * entry.probability) for entry in stage]
+        for stage, total in zip(subpolicy.stages, totals, strict=True)
+    ]
+
+
+def _follow(
+    moves: list[list[_Move]], class_name: str, avoided: str | None = None
+) -> dict[str, float]:
+    """Compute the probability of each class after some stages, of windows of one class.
+
+    With ``avoided``, only of windows that this choice does not change.
+    """
+    now = {class_name: 1.0}
+    for stage in moves:
+        later = dict(now)
+        for move in stage:
+            for old, share in now.items():
+                new = class_after(move.entry, old)
+                if new is not None and (new != old or move.choice == avoided):
+                    later[old] -= move.applied * share
+                    if move.choice != avoided:
+                        later[new] = later.get(new, 0.0) + move.applied * share
+        now = later
+    return now
+
+
+def describe_choice(entry: StageEntry, class_name: str, *, changed_before: bool = False) -> str:
+    """Return an operation with its label map as a reader of one class wants it.
+
+    What the class becomes, such as ``"channel_symmetry → right"``; the whole map if that depends
+    on the stages before.
+    """
+    if entry.label_map is None or class_name not in entry.label_map or changed_before:
+        return entry.choice
+    return f"{entry.operation} → {entry.label_map[class_name]}"
+
+
+def label_map_notes(spec: PolicySpec) -> tuple[str, ...]:
+    """Return what a reader may overlook about the label maps of a policy, a sentence each."""
+    if not spec.label_maps:
+        return ()
+    if spec.is_classwise:
+        return (*_idle_maps(spec), *_drift(spec))
+    return tuple(_left_alone(spec))
+
+
+def _left_alone(spec: PolicySpec) -> Iterator[str]:
+    """Yield the classes that each partial map of a policy for all classes leaves as they are."""
+    for item in spec.label_maps:
+        if spec.class_names is None:
+            yield f"{item}: windows of other classes are left as they are"
+        elif others := [name for name in spec.class_names if name not in item.mapping]:
+            yield f"{item}: windows of {', '.join(others)} are left as they are"
+
+
+def _idle_maps(spec: PolicySpec) -> Iterator[str]:
+    """Yield maps in the policy of a class that no window of it can have when it gets there."""
+    for row in spec.rows:
+        idle: dict[str, bool] = {}
+        for subpolicy in spec.policy[row]:
+            reachable = {row}
+            for stage in subpolicy.stages:
+                after = [class_after(entry, name) for entry in stage for name in reachable]
+                for entry in stage:
+                    unsuited = all(class_after(entry, name) is None for name in reachable)
+                    idle[entry.choice] = idle.get(entry.choice, True) and unsuited
+                reachable.update(name for name in after if name is not None)
+        for choice in (choice for choice, is_idle in idle.items() if is_idle):
+            yield f"{choice} changes no windows of {row}: its label map does not name that class"
+
+
+def _drift(spec: PolicySpec) -> Iterator[str]:
+    """Yield a sentence if classes become more or less frequent."""
+    after: dict[str, float] = defaultdict(float)
+    for row in spec.rows:
+        total = sum(subpolicy.weight for subpolicy in spec.policy[row])
+        for subpolicy in spec.policy[row]:
+            for name, share in _follow(_moves(subpolicy), row).items():
+                after[name] += subpolicy.weight / total * share
+    changes = [f"{after[row] - 1:+.0%} {row}" for row in spec.rows if _is_notable(after, row)]
+    if changes:
+        yield (
+            f"label maps change how frequent classes are ({', '.join(changes)}, if they are "
+            "equally frequent before); apply each equally often to all classes that it names"
+        )
+
+
+def _is_notable(after: Mapping[str, float], row: str) -> bool:
+    return abs(after[row] - 1) >= NOTABLE_DRIFT
