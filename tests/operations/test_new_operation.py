@@ -17,7 +17,7 @@ from cadda.experiments.registry import find_study
 from cadda.experiments.study import make_config
 from cadda.operations import CATALOGUE, uniform
 from cadda.operations.catalogue import OperationInfo, Sensors, paper_operations
-from cadda.policies.spec.summary import describe_stage
+from cadda.policies.spec.summary import describe_subpolicy
 from cadda.reporting.html.policy_view import view_policy
 from cadda.testing import OperationContract
 
@@ -98,8 +98,8 @@ def test_studies(study: str, magnitudes: set[float], windows: Windows) -> None:
 
 def test_report_and_policy_have_its_unit() -> None:
     spec = PolicySpec.from_text("drift p=1 m=0.5")
-    assert describe_stage(spec.policy["*"][0].stages[0]) == ["100% drift, drift < 0.2 SD"]
-    view = view_policy(spec, None)
+    assert describe_subpolicy(spec.policy["*"][0], "*") == [["100% drift, drift < 0.2 SD"]]
+    view = view_policy(spec, None, ("a", "b"))
     assert view.heat[0].summary == "adds a straight line"
     assert view.cards[0].uses[0].amount == "drift < 0.2 SD"
 

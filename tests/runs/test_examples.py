@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from cadda import PolicySpec, Windows, image_pool, operation_pool
+from cadda.reporting.html.pictures import panels_of
 from cadda.reporting.records import Examples
 from cadda.runs.records import make_examples
 
@@ -60,6 +64,48 @@ def test_a_window_of_the_class_that_gets_it_most() -> None:
         scaled = mine / data.x[data.y == label].std((1, 2), keepdim=True)
         distance = (scaled - torch.from_numpy(found.before[i].astype("float32"))).abs()
         assert distance.amax((1, 2)).min() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "before", "after"),
+    [
+        ("channel_symmetry p=0.5 -> {b: c, c: b}", "*", "b", "c"),
+        ("channel_symmetry p=0.5 -> {a: a, b: c, c: b}", "*", "b", "c"),
+        (
+            "[a]\nsign_flip p=0\n[b]\nchannel_symmetry p=0.1 -> c\n"
+            "[c]\nchannel_symmetry p=0.2 -> b",
+            "c",
+            "c",
+            "b",
+        ),
+    ],
+)
+def test_a_window_that_an_operation_gives_another_class(
+    text: str, row: str, before: str, after: str
+) -> None:
+    data = windows()
+    found = examples(text, data)
+    assert found.class_before is not None
+    assert found.class_after is not None
+    assert (found.class_name[0], found.class_before[0], found.class_after[0]) == (
+        *(row, before, after),
+    )
+    mine = data.x[data.y == ("a", "b", "c").index(before)]
+    scaled = mine[:, [2, 3, 4]] / mine.std((1, 2), keepdim=True)
+    shown = torch.from_numpy(found.before[0].astype("float32"))
+    assert (scaled - shown).abs().amax((1, 2)).min() < 0.01
+    np.testing.assert_array_equal(found.after[0], found.before[0][[2, 1, 0]])
+    whose = "classes that it names" if row == "*" else row
+    assert panels_of(found, 100.0)[0].use.endswith(
+        f"% of the windows of {whose}; shown is a window of {before}, which becomes {after}"
+    )
+
+
+def test_examples_of_older_runs_are_read(tmp_path: Path) -> None:
+    found = examples("channel_symmetry p=0.5 -> {b: c, c: b}", windows())
+    replace(found, class_before=None, class_after=None).save(tmp_path / "examples.npz")
+    older = Examples.load(tmp_path / "examples.npz")
+    assert panels_of(older, 100.0)[0].use == "changes 50% of the windows of classes that it names"
 
 
 def test_operations_that_are_hardly_used_are_left_out() -> None:

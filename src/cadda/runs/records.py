@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from cadda._internal.files import write_text_atomically
 from cadda.data.channels import electrodes
 from cadda.data.windows import Windows
-from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.label_maps import mapping_of
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.summary import summarise
+from cadda.policies.spec.summary import operation_info, summarise
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.signals import most_changed_draw
 from cadda.reporting.records import DataFacts, Examples, Part, Predictions, SplitFractions
@@ -156,29 +156,39 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
     Windows are scaled to a standard deviation of 1. Returns None if no operation is for signals.
     """
     table = summarise(policy)
+    pool = pool.for_classes(windows.class_names).with_label_maps(policy.label_maps)
     order = np.argsort(-table.applied.max(0), kind="stable").tolist()
     shown = [n for n in order if _is_shown(table.operations[n], table.applied[:, n].max(), pool)]
     if not shown:
         return None
     channels = _choose_channels(windows.ch_names)
     rows = table.applied[:, shown].argmax(0).tolist()
-    examples = {row: _typical_window(windows, table.rows[row]) for row in dict.fromkeys(rows)}
+    maps = [mapping_of(pool[table.operations[n]]) or {} for n in shown]
+    classes = [
+        _class_to_show(table.rows[row], mapping, windows)
+        for row, mapping in zip(rows, maps, strict=True)
+    ]
+    examples = {name: _typical_window(windows, name) for name in dict.fromkeys(classes)}
     after = [
         most_changed_draw(
             pool[table.operations[n]],
-            examples[row],
+            examples[name],
             table.magnitude[row, n] if pool[table.operations[n]].has_magnitude else None,
             channels=channels,
             seed=0,
         )
-        for row, n in zip(rows, shown, strict=True)
+        for row, n, name in zip(rows, shown, classes, strict=True)
     ]
     return Examples(
         operation=np.array([table.operations[n] for n in shown]),
         class_name=np.array([table.rows[row] for row in rows]),
+        class_before=np.array(classes),
+        class_after=np.array(
+            [mapping.get(name, name) for mapping, name in zip(maps, classes, strict=True)]
+        ),
         applied=table.applied[rows, shown],
         magnitude=table.magnitude[rows, shown],
-        window=np.array([list(examples).index(row) for row in rows]),
+        window=np.array([list(examples).index(name) for name in classes]),
         before=_as_stored(examples.values(), channels),
         after=_as_stored(after, channels),
         ch_names=np.array([windows.ch_names[i] for i in channels]),
@@ -186,8 +196,17 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
 
 
 def _is_shown(name: str, applied: float, pool: OperationPool) -> bool:
-    entry = CATALOGUE.get(name)
+    entry = operation_info(name)
     return applied >= MIN_APPLIED and name in pool and (entry is None or entry.domain != "image")
+
+
+def _class_to_show(row: str, mapping: Mapping[str, str], windows: Windows) -> str:
+    """Return a class that an operation with a label map changes, if it can that of the row."""
+    if not mapping or row in mapping:
+        return row
+    changed = [name for name, new in mapping.items() if new != name]
+    counts = dict(zip(windows.class_names, windows.class_counts().tolist(), strict=True))
+    return next((name for name in changed if counts[name]), changed[0])
 
 
 def _choose_channels(ch_names: Sequence[str]) -> list[int]:

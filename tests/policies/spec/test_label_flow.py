@@ -55,7 +55,7 @@ def test_classes_that_become_more_frequent() -> None:
     assert drawn.y is not None
     shares = torch.bincount(drawn.y) / len(drawn.y) * 3
     note = label_map_notes(spec)[-1]
-    assert note.startswith("label maps change how frequent classes are (")
+    assert note.startswith("Label maps change how frequent classes are (")
     for name, share in zip(CLASSES, shares.tolist(), strict=True):
         percent = next(part for part in note.split(" (")[1].split(", ") if part.endswith(name))
         assert float(percent.split("%")[0]) == pytest.approx(100 * (share - 1), abs=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cadda.policies.spec.text import ALL_CLASSES
@@ -80,21 +80,24 @@ def describe_choice(entry: StageEntry, class_name: str, *, changed_before: bool 
     return f"{entry.operation} → {entry.label_map[class_name]}"
 
 
-def label_map_notes(spec: PolicySpec) -> tuple[str, ...]:
-    """Return what a reader may overlook about the label maps of a policy, a sentence each."""
+def label_map_notes(spec: PolicySpec, class_names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return what a reader may overlook about the label maps of a policy, a sentence each.
+
+    ``class_names`` are the classes of the windows, if these are known and the policy's are not.
+    """
     if not spec.label_maps:
         return ()
     if spec.is_classwise:
         return (*_idle_maps(spec), *_drift(spec))
-    return tuple(_left_alone(spec))
+    return tuple(_left_alone(spec, spec.class_names or class_names))
 
 
-def _left_alone(spec: PolicySpec) -> Iterator[str]:
+def _left_alone(spec: PolicySpec, class_names: Sequence[str] | None) -> Iterator[str]:
     """Yield the classes that each partial map of a policy for all classes leaves as they are."""
     for item in spec.label_maps:
-        if spec.class_names is None:
+        if class_names is None:
             yield f"{item}: windows of other classes are left as they are"
-        elif others := [name for name in spec.class_names if name not in item.mapping]:
+        elif others := [name for name in class_names if name not in item.mapping]:
             yield f"{item}: windows of {', '.join(others)} are left as they are"
 
 
@@ -125,7 +128,7 @@ def _drift(spec: PolicySpec) -> Iterator[str]:
     changes = [f"{after[row] - 1:+.0%} {row}" for row in spec.rows if _is_notable(after, row)]
     if changes:
         yield (
-            f"label maps change how frequent classes are ({', '.join(changes)}, if they are "
+            f"Label maps change how frequent classes are ({', '.join(changes)}, if they are "
             "equally frequent before); apply each equally often to all classes that it names"
         )
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from cadda._internal.random import Seeds
 from cadda.operations.base import Operation
-from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.pool import OperationPool
+from cadda.policies.spec.summary import operation_info
 from cadda.reporting.figures.panels import remove_frame
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 
@@ -162,7 +162,7 @@ def _draw_panel(
 
 
 def _title(operation: Operation, magnitude: float) -> str:
-    entry = CATALOGUE.get(operation.name)
+    entry = operation_info(operation.name)
     unit = entry.describe(magnitude) if entry else f"magnitude {magnitude:g}"
     return f"{operation.name}: {unit}" if unit else operation.name
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.summary import describe_magnitude
+from cadda.policies.spec.summary import describe_magnitude, operation_info
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.charts import Chart, Line, Series, Span, Tick, axis, draw_line, line_chart
 from cadda.reporting.figures.signals import HIGHEST_FREQUENCY
@@ -124,23 +123,35 @@ def panels_of(examples: Examples, sfreq: float) -> tuple[Panel, ...]:
 
 
 def _panel(examples: Examples, i: int, sfreq: float) -> Panel:
-    name, class_name = str(examples.operation[i]), str(examples.class_name[i])
+    name = str(examples.operation[i])
     before = examples.before[examples.window[i]].astype(float)
     after = examples.after[i].astype(float)
     magnitude = None if np.isnan(examples.magnitude[i]) else float(examples.magnitude[i])
     amount = describe_magnitude(name, magnitude)
-    entry = CATALOGUE.get(name)
-    whose = "all windows" if class_name == ALL_CLASSES else f"the windows of {class_name}"
+    entry = operation_info(name)
     changed = int(np.square(after - before).sum(-1).argmax())
     channel = str(examples.ch_names[changed])
     title = f"{name}, {amount}" if amount else name
     return Panel(
         operation=name,
         summary="" if entry is None else entry.summary,
-        use=f"{amount}; " * bool(amount) + f"changes {percent(examples.applied[i])} of {whose}",
+        use=f"{amount}; " * bool(amount) + _describe_use(examples, i),
         signal=_signal_chart(before, after, examples.ch_names.tolist(), sfreq, title),
         spectrum=_spectrum_chart(before[changed], after[changed], channel, sfreq, title),
     )
+
+
+def _describe_use(examples: Examples, i: int) -> str:
+    class_name, has_map = str(examples.class_name[i]), " " in str(examples.operation[i])
+    whose = f"the windows of {class_name}"
+    if class_name == ALL_CLASSES:
+        whose = "the windows of classes that it names" if has_map else "all windows"
+    use = f"changes {percent(examples.applied[i])} of {whose}"
+    if not has_map or examples.class_before is None or examples.class_after is None:
+        return use
+    old, new = examples.class_before[i], examples.class_after[i]
+    after = "keeps its class" if new == old else f"becomes {new}"
+    return f"{use}; shown is a window of {old}, which {after}"
 
 
 def _signal_chart(

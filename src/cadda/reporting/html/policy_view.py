@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cadda.policies.schedule import PolicySchedule
+from cadda.policies.spec.label_flow import label_map_notes
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import (
     PolicySummary,
@@ -78,11 +80,14 @@ class PolicyView:
     cards: tuple[Card, ...]
     heat: tuple[HeatRow, ...]
     subpolicies: tuple[SubpolicyList, ...]
+    notes: tuple[str, ...]
     json: str
 
 
-def view_policy(policy: PolicySpec, schedule: PolicySchedule | None) -> PolicyView:
-    """Prepare a policy for readers."""
+def view_policy(
+    policy: PolicySpec, schedule: PolicySchedule | None, class_names: Sequence[str]
+) -> PolicyView:
+    """Prepare a policy for readers; ``class_names`` are the classes of the windows."""
     table, text = summarise(policy), (schedule or policy).to_json()
     n_rows, n_operations = table.applied.shape
     uses = [[_use(table, row, n) for n in range(n_operations)] for row in range(n_rows)]
@@ -101,6 +106,7 @@ def view_policy(policy: PolicySpec, schedule: PolicySchedule | None) -> PolicyVi
             for n in order
         ),
         subpolicies=tuple(_subpolicies(policy, row) for row in table.rows),
+        notes=tuple(f"{note}." for note in label_map_notes(policy, class_names)),
         json=text if len(text) <= MAX_JSON else "",
     )
 

@@ -108,7 +108,7 @@ def _policy(record: RunRecord) -> Content:
         return {"policy": None, "panels": None}
     curves = None if search is None else search.curves
     return {
-        "policy": view_policy(policy, record.schedule),
+        "policy": view_policy(policy, record.schedule, record.data.class_names),
         "policy_file": policy_file(record),
         "policy_note": _policy_note(record),
         "snippet": snippet(record),

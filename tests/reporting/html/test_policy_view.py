@@ -1,0 +1,35 @@
+"""A policy with label maps as a report shows it."""
+
+from __future__ import annotations
+
+from cadda import PolicySpec
+from cadda.reporting.figures.heatmap import plot_operation_use
+from cadda.reporting.html.policy_view import view_policy
+
+SPEC = PolicySpec.from_text("frequency_shift p=0.5 m=0.4 -> {a: b, b: a} > sign_flip p=0.2")
+
+
+def test_units_and_summary_are_those_of_the_operation() -> None:
+    view = view_policy(SPEC, None, ("a", "b", "c"))
+    row = view.heat[0]
+    assert row.operation == "frequency_shift (a ↔ b)"
+    assert row.summary == "moves all frequencies up"
+    assert (row.cells[0].share, row.cells[0].short) == ("50%", "2 Hz")
+    assert view.cards[0].uses[0].amount == "shift < 2 Hz"
+    assert view.subpolicies[0].subpolicies[0][1][0] == (
+        "50% frequency_shift (a ↔ b), shift < 2 Hz",
+    )
+
+
+def test_classes_of_the_data_that_are_left_alone_are_named() -> None:
+    note = "frequency_shift (a ↔ b): windows of c are left as they are."
+    assert view_policy(SPEC, None, ("a", "b", "c")).notes == (note,)
+    assert view_policy(SPEC, None, ("a", "b")).notes == ()
+
+
+def test_heat_map_figure() -> None:
+    figure = plot_operation_use(SPEC)
+    axes = figure.axes[0]
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["frequency shift (a ↔ b)", "sign flip"]
+    assert "2 Hz" in {text.get_text() for text in axes.texts}
