@@ -54,7 +54,7 @@ figure = plot_operation_use(found.policy)
 # %%
 # How it came about: the same probability over the epochs, and p and µ of each operation.
 
-figure = plot_evolution(found.curves, found.policy)
+figure = plot_evolution(found.curves, found.operations, found.policy)
 
 # %%
 # A policy is plain data: save it with ``found.policy.save("policy.json")``, or read it in short.

@@ -133,7 +133,7 @@ def test_what_is_no_policy(policy: Any) -> None:
 
 
 def test_result_of_a_search_as_policy() -> None:
-    result = SearchResult(POLICY, None, [], 0.0, None, None)
+    result = SearchResult(POLICY, (), None, [], 0.0, None, None)
     with pytest.raises(TypeError, match=r"got SearchResult; pass its `policy`\.$"):
         fit(make(), make(first=100), policy=result, **QUICK)
 

@@ -178,3 +178,16 @@ def test_trials(terminal: bool) -> None:
 
 def test_sparkline_of_equal_numbers() -> None:
     assert sparkline([2.0, 2.0]) == "▁▁"
+
+
+def test_operations_with_label_maps() -> None:
+    """Names of classes in brackets are not taken for markup."""
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=100, height=40)
+    mapped = "frequency_shift ([W] ↔ [/N2])"
+    start = replace(START, operations=("sign_flip", mapped), notes=("The probe adds [W]",))
+    with SearchDisplay("12 windows", console) as display:
+        display(start)
+        display(epoch(1))
+    assert mapped in file.getvalue()
+    assert "The probe adds [W]." in file.getvalue()

@@ -32,6 +32,8 @@ class SearchResult:
     policy : PolicySpec
         The policy found: that of the best retraining, if any, else that of the best trial or the
         last one. The last policy of a schedule.
+    operations : tuple of str
+        Operations to choose from, each with its label map if it has one: columns of `curves`.
     schedule : PolicySchedule | None
         Policies by epoch of training, found by the method ``"population"``.
     history : list of SearchEpoch, TrialEnd and Retrained
@@ -45,6 +47,7 @@ class SearchResult:
     """
 
     policy: PolicySpec
+    operations: tuple[str, ...]
     schedule: PolicySchedule | None
     history: list[HistoryEvent]
     seconds: float
@@ -74,6 +77,7 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
         policy = schedule.last
     return SearchResult(
         policy=_signed(policy, provenance),
+        operations=runner.problem.pool.names,
         schedule=schedule,
         history=runner.history,
         seconds=runner.seconds,
@@ -103,7 +107,8 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
     make_folder(folder.operations_figure.parent)
     _save_figure(plot_operation_use(result.policy), folder.operations_figure)
     if result.curves is not None:
-        _save_figure(plot_evolution(result.curves, result.policy), folder.evolution_figure)
+        figure = plot_evolution(result.curves, result.operations, result.policy)
+        _save_figure(figure, folder.evolution_figure)
 
 
 def _save_figure(figure: Figure, path: Path) -> None:

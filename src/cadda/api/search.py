@@ -176,6 +176,7 @@ def search_problem(
     seed, data = int(seed), None if data is None else str(data)
     provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
     _check_engine(engine, chosen.max_parallel_trials(own), method)
+    problem, notes = chosen.restrict(problem)
     check_problem(problem)
     chosen.check(problem, own)
     limits = SearchBudget(
@@ -233,6 +234,7 @@ def search_problem(
                 log10_policies=chosen.log10_policies(problem, own, classwise=classwise),
                 warnings=chosen.start_warnings(problem, own, context),
                 unit=chosen.unit,
+                notes=notes,
             )
         )
         runner.run()

@@ -35,7 +35,7 @@ class Evolution:
     rows: tuple[tuple[str, tuple[Chart, ...]], ...]
 
 
-def plot_evolution(curves: SearchCurves, policy: PolicySpec) -> Figure:
+def plot_evolution(curves: SearchCurves, operations: Sequence[str], policy: PolicySpec) -> Figure:
     """Draw how a policy changed during the search."""
     figure = Figure(figsize=(11, 1.3 + 2.2 * len(policy.rows)), layout="constrained")
     tables = _panels(curves)
@@ -50,7 +50,7 @@ def plot_evolution(curves: SearchCurves, policy: PolicySpec) -> Figure:
     for axes in panels[-1]:
         axes.set_xlabel(_x_label(curves))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    names = [name.replace("_", " ") for name in policy.operation_names]
+    names = [name.replace("_", " ") for name in operations]
     figure.legend(lines, names, loc="outside lower center", ncols=7, fontsize=8, frameon=False)
     return figure
 

@@ -45,6 +45,7 @@ class SearchStart:
     log10_policies: float | None  # number of policies to choose from; None if unknown
     warnings: tuple[str, ...]
     unit: Literal["epoch", "trial"] = "epoch"
+    notes: tuple[str, ...] = ()  # what was done to the operations, a sentence each
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,13 @@ class SearchMethod(ABC, Generic[Settings]):
     ) -> SearchRunner:
         """Make a search, restored from its checkpoint if there is one, and ready to run."""
 
+    def restrict(self, problem: Problem) -> tuple[Problem, tuple[str, ...]]:
+        """Leave out operations that the method cannot use, and return a note on what is missing.
+
+        Raises `ValueError` if no operation is left.
+        """
+        return problem, ()
+
     def check(self, problem: Problem, settings: Settings) -> None:
         """Raise `ValueError` if the settings do not suit the problem."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from cadda.operations.label_maps import mapping_of
 from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.method import SearchMethod
@@ -70,6 +71,18 @@ class BilevelMethod(GradientMethod[BilevelSettings]):
         searcher = BilevelSearcher(problem, settings, classwise=context.classwise)
         return GradientRunner(problem, searcher, context)
 
+    def start_warnings(
+        self, problem: Problem, settings: BilevelSettings, context: SearchContext
+    ) -> tuple[str, ...]:
+        warnings = super().start_warnings(problem, settings, context)
+        if settings.estimator == "relax" or problem.pool.label_table is None:
+            return warnings
+        return (
+            *warnings,
+            "choices learn by `estimator`='relax', because straight-through gradients do not see "
+            "that label maps change the class",
+        )
+
     def log10_policies(
         self, problem: Problem, settings: BilevelSettings, *, classwise: bool
     ) -> float:
@@ -84,6 +97,23 @@ class FasterMethod(GradientMethod[FasterSettings]):
     """Faster AutoAugment."""
 
     settings_class = FasterSettings
+
+    def restrict(self, problem: Problem) -> tuple[Problem, tuple[str, ...]]:
+        mapped = [item.name for item in problem.pool if mapping_of(item) is not None]
+        if not mapped:
+            return problem, ()
+        kept = [name for name in problem.pool.names if name not in mapped]
+        if not kept:
+            raise ValueError(
+                "`operations` must have one without a label map for Faster AutoAugment, got only "
+                f"{', '.join(mapped)}; use another `method`."
+            )
+        pool = problem.pool.select(kept)
+        note = (
+            f"Faster AutoAugment leaves out {', '.join(mapped)}: it compares augmented windows "
+            "with real windows of the class that they had"
+        )
+        return replace(problem, make_pool=lambda: pool), (note,)
 
     def make_runner(
         self, problem: Problem, settings: FasterSettings, context: SearchContext

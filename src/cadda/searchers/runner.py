@@ -195,7 +195,7 @@ class GradientRunner(SearchRunner):
         return self._summary(steps)
 
     def _summary(self, steps: list[SearchStep]) -> SearchEpoch:
-        table, tables = _tables(self.searcher.to_spec())
+        table, tables = _tables(self.searcher.to_spec(), self.problem)
         x, n_classes = self.problem.valid.x, self.problem.n_classes
         logits = predict_logits(self.searcher.model, x, n_classes)
         rewards = [step.reward for step in steps if step.reward is not None]
@@ -276,7 +276,7 @@ class TrialRunner(SearchRunner):
             value=outcome.value,
             is_best=is_best,
             failure=outcome.failure,
-            **_tables(self.search.policy(shown))[1],
+            **_tables(self.search.policy(shown), self.problem)[1],
             trial_seconds=outcome.seconds,
             seconds=self.seconds,
         )
@@ -311,9 +311,9 @@ class TrialRunner(SearchRunner):
         return True
 
 
-def _tables(policy: PolicySpec) -> tuple[PolicySummary, dict[str, Table]]:
-    """Return what a policy does, as arrays and as fields of an event."""
-    summary = summarise(policy)
+def _tables(policy: PolicySpec, problem: Problem) -> tuple[PolicySummary, dict[str, Table]]:
+    """Return what a policy does, as arrays and as fields of an event: a column per choice."""
+    summary = summarise(policy).for_operations(problem.pool.names)
     return summary, {name: tuple(map(tuple, getattr(summary, name).tolist())) for name in TABLES}
 
 

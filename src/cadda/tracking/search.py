@@ -78,7 +78,9 @@ class SearchDisplay(Display):
         match event:
             case SearchStart():
                 self._start = event
-                self._print(self._header(event))
+                self._print(
+                    "\n".join([self._header(event), *(f"{note}." for note in event.notes)])
+                )
                 self._print_warnings(event.warnings)
                 self._advance("searching", event.epoch, event.n_epochs)
             case SearchEpoch():
@@ -229,7 +231,7 @@ def policy_table(epoch: SearchEpoch | TrialEnd, start: SearchStart) -> Table:
                 epoch.applied, epoch.magnitude, epoch.share, epoch.probability, strict=True
             )
         ]
-        table.add_row(start.operations[n], *cells)
+        table.add_row(Text(start.operations[n]), *cells)
     return table
 
 

@@ -8,10 +8,10 @@ import math
 
 import pytest
 import torch
+from mirrored import SWAP, mirrored_pool, mirrored_windows
 from torch import Tensor
 
-import cadda
-from cadda import EnumeratedPolicy, LabelMap, MixturePolicy, OperationPool, StagedPolicy, Windows
+from cadda import EnumeratedPolicy, MixturePolicy, OperationPool, StagedPolicy
 from cadda.api.prepare import make_problem
 from cadda.operations.label_maps import MappedOperation
 from cadda.operations.space import SignFlip
@@ -144,30 +144,11 @@ def test_shares_of_classes_have_the_gradient_of_the_weights() -> None:
         assert float(gradient[(0, 0, *place)]) == pytest.approx(slope, abs=1e-7)
 
 
-def mirrored_windows(n_windows: int, *, sides: tuple[int, ...] = (0, 1), seed: int = 0) -> Windows:
-    """Make windows whose class is the side of a wave: mirrored, left is right."""
-    generator = torch.Generator().manual_seed(seed)
-    y = torch.tensor(sides)[torch.arange(n_windows) % len(sides)]
-    x = 0.3 * torch.randn(n_windows, 2, 200, generator=generator)
-    x[torch.arange(n_windows), y] += torch.sin(torch.arange(200) * 0.6)
-    return Windows(
-        x,
-        y,
-        subject=[f"{seed}-{i % 4}" for i in range(n_windows)],
-        sfreq=100,
-        ch_names=["C3", "C4"],
-        class_names=["left", "right"],
-    )
-
-
-def mirrored_problem(operations: list[str] | None = None) -> Problem:
-    """Make a problem whose pool has channel symmetry with exchanged classes, last."""
+def mirrored_problem() -> Problem:
+    """Make a problem whose only operation is channel symmetry with exchanged classes."""
     train, valid = mirrored_windows(24), mirrored_windows(24, seed=1)
-    swap = LabelMap("channel_symmetry", {"left": "right", "right": "left"})
-    pool = cadda.operation_pool(train).select(["channel_symmetry"]).with_label_maps([swap])
-    return make_problem(
-        train, valid, model=planted_network, operations=pool.select([pool.names[-1]])
-    )
+    pool = mirrored_pool().select([str(SWAP)])
+    return make_problem(train, valid, model=planted_network, operations=pool)
 
 
 def test_a_step_trains_and_rewards_with_the_labels_after_the_map() -> None:

@@ -12,6 +12,7 @@ from torch.nn.functional import logsigmoid
 
 from cadda._internal.random import uniform
 from cadda._internal.validation import check_positive
+from cadda.operations.label_maps import mapping_of
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import (
     BatchPolicy,
@@ -289,9 +290,12 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         self, operation: int, weight: Tensor, probability: Tensor, magnitude: Tensor
     ) -> StageEntry:
         """Write one operation of a stage as plain data."""
-        return stage_entry(
-            self.pool[operation], probability.item(), magnitude.item(), weight=weight.item()
-        )
+        chosen = self.pool[operation]
+        if mapping_of(chosen) is not None:
+            # One that is never applied would have no label map, and be the same as without it.
+            tiny = torch.finfo(torch.float32).tiny
+            weight, probability = weight.clamp_min(tiny), probability.clamp_min(tiny)
+        return stage_entry(chosen, probability.item(), magnitude.item(), weight=weight.item())
 
 
 def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: float) -> Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -67,6 +68,23 @@ class PolicySummary:
     """Mean probability of applying it once it is chosen; 0 where it never is."""
     magnitude: Table
     """Mean magnitude when it is applied, 0 where it never is; NaN for an operation without one."""
+
+    def for_operations(self, operations: Sequence[str]) -> PolicySummary:
+        """Return the tables with a column for each of these; 0 for one that a policy lacks."""
+        column = {name: i for i, name in enumerate(self.operations)}
+        chosen = [column.get(name, len(column)) for name in operations]
+
+        def columns(table: Table) -> Table:
+            return np.pad(table, ((0, 0), (0, 1)))[:, chosen]
+
+        return replace(
+            self,
+            operations=tuple(operations),
+            applied=columns(self.applied),
+            share=columns(self.share),
+            probability=columns(self.probability),
+            magnitude=columns(self.magnitude),
+        )
 
 
 def summarise(spec: PolicySpec) -> PolicySummary:

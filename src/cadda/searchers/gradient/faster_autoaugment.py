@@ -27,6 +27,9 @@ where a class has few.
 the mean of unlike windows is smaller than any of them. Operations that make windows unlike the
 given one, such as time reverse, sign flip or FT surrogate, lose their share to that, even where
 what they make is real. This is part of the method.
+
+**Label maps.** A blend with an operation that changes the class has no class whose real windows
+it could be compared with, so operations with label maps are left out.
 """
 
 from __future__ import annotations
