@@ -104,6 +104,36 @@ def test_policy_object_for_other_classes() -> None:
         fit(train, valid, policy=Policy(swapped, pool), **QUICK)
 
 
+MAPPED = "sign_flip p=0.5 -> {theta: beta, beta: theta}"
+
+
+def test_label_maps_in_another_order() -> None:
+    """Labels are numbers: in another order, they would silently be others."""
+    train, valid, _ = make().split()
+    spec = PolicySpec.from_text(MAPPED)
+    pool = operation_pool(train).for_classes(("beta", "theta"))
+    with pytest.raises(ValueError, match=r"for the classes of the windows, \['theta', 'beta'\]"):
+        fit(train, valid, policy=Policy(spec, pool), **QUICK)
+    saved = spec.model_copy(update={"class_names": ("beta", "theta")})
+    with pytest.raises(ValueError, match=r"got one for \['beta', 'theta'\]"):
+        fit(train, valid, policy=saved, **QUICK)
+    # By their names, the text is for any order.
+    fit(train, valid, policy=spec, pool=pool, **QUICK | {"max_epochs": 1})
+
+
+def test_label_maps_of_other_classes() -> None:
+    train, valid, _ = make().split()
+    spec = PolicySpec.from_text("sign_flip p=0.5 -> {thata: beta, beta: thata}")
+    with pytest.raises(ValueError, match=r"got 'thata' \(did you mean `theta`\?\)"):
+        fit(train, valid, policy=spec, **QUICK)
+
+
+def test_a_policy_for_all_classes_without_label_maps_is_for_any() -> None:
+    train, valid, _ = make().split()
+    spec = PolicySpec.from_text("sign_flip p=0.5").model_copy(update={"class_names": ("a", "b")})
+    fit(train, valid, policy=spec, **QUICK | {"max_epochs": 1})
+
+
 def test_windows_in_volts_warn() -> None:
     train, valid, _ = make().split()
     train.x = train.x * 1e-6

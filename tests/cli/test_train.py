@@ -53,6 +53,33 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
     assert "contains a training with another `--policy`" in other.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "time_reverse p=0.5 -> {N2: N5, N5: N2}",
+            "cadda: a label map must name classes of the data, ['W', 'N1', 'N2', 'N3', 'R'], got "
+            "'N5'.",
+        ),
+        (
+            "[N2]\ntime_reverse p=0.5 -> N3\n[N3]\ntime_reverse p=0.5 -> N2",
+            "cadda: `--policy` must be for the classes of the windows, ['W', 'N1', 'N2', 'N3', "
+            "'R'], got one for ['N2', 'N3'].",
+        ),
+        ("time_reverse p=0.5 -> {N2: N3", "line 1: `{N2: N3` lacks a closing brace"),
+        ("time_reverse p=0.5 -> {N2: N3}", "say what 'N3' becomes."),
+    ],
+)
+def test_label_maps_that_do_not_fit(data: Path, tmp_path: Path, text: str, message: str) -> None:
+    policy, out = tmp_path / "policy.txt", tmp_path / "run"
+    policy.write_text(text)
+    arguments = ["train", data / "sleep.npz", "--out", out, "--max-epochs", "1", *QUICK]
+    said = run(*arguments, "--policy", policy, code=2).stderr
+    assert message in said.replace("\n", " ")
+    assert "Traceback" not in said
+    assert not out.exists()
+
+
 def test_reading_options(data: Path, tmp_path: Path) -> None:
     """Windows in volts are standardised, a rare class is left out."""
     sleep = read_windows(data / "sleep.npz")

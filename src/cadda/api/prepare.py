@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -247,19 +247,24 @@ def prepare_training(
     ):
         pool = image_pool()
     problem = make_problem(train, valid, model=model, operations=pool, device=device)
-    for given in _specs_of(spec):
-        _check_classes(given, train)
+    for names in _classes_of(spec):
+        _check_classes(names, train)
     if isinstance(spec, PolicySpec | PolicySchedule):
         return Trainer(problem, settings, build_policy(spec, problem.pool))
     return Trainer(problem, settings, spec)
 
 
-def _specs_of(policy: PolicyLike) -> list[PolicySpec]:
-    """Return the policy, or all policies of a schedule; none of a function of the user's own."""
+def _classes_of(policy: PolicyLike) -> Iterator[tuple[str, ...]]:
+    """Yield the classes of policies that depend on them, of each segment of a schedule."""
     if isinstance(policy, PolicySchedule):
-        return [segment.policy for segment in policy.segments]
-    spec = policy.spec if isinstance(policy, Policy) else policy
-    return [spec] if isinstance(spec, PolicySpec) else []
+        for segment in policy.segments:
+            yield from _classes_of(segment.policy)
+    elif isinstance(policy, Policy):
+        # Its labels are numbers by now, in the order of the pool if the policy has none.
+        yield from (names for names in (policy.pool.mapped_classes,) if names)
+        yield from _classes_of(policy.spec)
+    elif isinstance(policy, PolicySpec) and (policy.is_classwise or policy.label_maps):
+        yield from (names for names in (policy.class_names,) if names)
 
 
 def read_policy(
@@ -285,10 +290,9 @@ def _check_policy(policy: object) -> None:
     )
 
 
-def _check_classes(spec: PolicySpec, windows: Windows) -> None:
+def _check_classes(names: tuple[str, ...], windows: Windows) -> None:
     """Raise if a policy is for other classes, or for the same in another order."""
-    names = spec.class_names
-    if names is not None and names != windows.class_names:
+    if names != windows.class_names:
         raise ValueError(
             f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
             f"got one for {list(names)}."
