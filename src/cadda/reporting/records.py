@@ -25,6 +25,7 @@ __all__ = [
     "Machine",
     "Part",
     "Predictions",
+    "ProbeFacts",
     "ProbeMatrix",
     "ProbeRow",
     "ProbeVerdict",
@@ -219,6 +220,16 @@ class LearningCurve:
     best_epoch: int  # whose weights were kept, from 1
 
 
+@dataclass(frozen=True)
+class ProbeFacts:
+    """What a probe has found."""
+
+    class_names: tuple[str, ...]
+    sentences: tuple[str, ...]  # the model first, then each operation
+    table: tuple[ProbeRow, ...]
+    matrices: tuple[ProbeMatrix, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class RunRecord:
     """Everything that a report is made from."""
@@ -239,6 +250,7 @@ class RunRecord:
     sessions: tuple[Session, ...]
     event_warnings: tuple[EventWarning, ...]
     config: str  # as JSON
+    probe: ProbeFacts | None = None
 
     @property
     def was_searched(self) -> bool:

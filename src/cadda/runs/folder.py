@@ -120,6 +120,7 @@ class RunFolder:
         self.events = folder / "events.jsonl"  # an `EventLog`
         self.scores = folder / "scores.json"  # `RunScores` on the test subjects
         self.predictions = folder / "predictions.npz"  # `Predictions` for the test windows
+        self.probe = folder / "probe.json"  # a `ProbeResult` for the search, if there was one
         self.examples = folder / "examples.npz"  # `Examples` of what the policy does
         self.sessions = folder / "sessions.json"  # a `Session` for each command that worked on it
         self.report = folder / "report.html"

@@ -12,7 +12,7 @@ import numpy as np
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.text import short_reason, warning_key
-from cadda.exceptions import RunError
+from cadda.exceptions import DataError, RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.html import render_report
@@ -28,12 +28,22 @@ from cadda.reporting.records import (
 from cadda.runs.events import EventLog, RunEvent, search_curves
 from cadda.runs.folder import RunConfig, RunFolder, SearchConfig, how_to_resume
 from cadda.runs.sessions import load_sessions
+from cadda.screening.probe_result import ProbeResult
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
 from cadda.training.progress import EpochEnd
 
 __all__ = ["Report", "read_record", "write_report"]
 
-READ_ERRORS = (OSError, EOFError, LookupError, TypeError, ValueError, RunError, BadZipFile)
+READ_ERRORS = (
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RunError,
+    DataError,
+    BadZipFile,
+)
 """Raised by reading files that are damaged or of another version."""
 
 
@@ -121,6 +131,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         sessions=load_sessions(run),
         event_warnings=tuple(_event_warnings(events)),
         config=config.to_json(),
+        probe=ProbeResult.load(run.probe).facts if run.probe.exists() else None,
     )
 
 

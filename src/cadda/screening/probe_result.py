@@ -18,7 +18,7 @@ from cadda._internal.statistics import Estimate
 from cadda._internal.text import describe_error, short_reason
 from cadda.exceptions import CaddaError, DataError
 from cadda.operations.label_maps import LabelMap
-from cadda.reporting.records import ProbeMatrix, ProbeRow
+from cadda.reporting.records import ProbeFacts, ProbeMatrix, ProbeRow
 from cadda.screening.probe_text import (
     describe_map,
     describe_operation,
@@ -203,6 +203,11 @@ class ProbeResult:
         return describe_plain(
             accuracy, len(self.class_names), self.n_subjects, is_useful=self.is_useful
         )
+
+    @property
+    def facts(self) -> ProbeFacts:
+        """What a report shows of the result."""
+        return ProbeFacts(self.class_names, self.sentences, self.table, self.matrices)
 
     def to_frame(self) -> Any:
         """Return the table as a data frame.

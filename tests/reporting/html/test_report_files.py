@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from cadda import PolicySpec, Windows, load_model
+from cadda import PolicySpec, ProbeResult, Windows, load_model
 from cadda._internal.statistics import Estimate, resample_counts
 from cadda.exceptions import RunError
 from cadda.policies.spec.summary import class_revealing_operations, summarise
@@ -26,6 +26,8 @@ from cadda.reporting.html.provenance import bibtex
 from cadda.reporting.records import EventWarning
 from cadda.runs.folder import digest_of
 from cadda.runs.report import read_record, write_report
+from cadda.screening.probe import Condition
+from cadda.screening.probe_tables import make_result
 from cadda.searchers.events import TrialEnd
 
 ROOT = Path(__file__).parents[3]
@@ -334,3 +336,45 @@ def test_bootstrap_runs_once(
     monkeypatch.setattr("cadda.reporting.html.scores.resample_counts", counted)
     write_report(report_of("class-wise").parent)
     assert len(calls) == 1
+
+
+def save_probe(path: Path, class_names: tuple[str, ...]) -> ProbeResult:
+    """Write a probe in which one operation exchanges two classes, and another destroys all."""
+    rng = np.random.default_rng(0)
+    n_classes = len(class_names)
+    plain = np.full((n_classes, n_classes), 0.05) + 0.75 * np.eye(n_classes)
+    swapped = plain[[1, 0, *range(2, n_classes)]]
+    matrices = [plain, swapped, np.full((n_classes, n_classes), 1 / n_classes)]
+    counts = np.array(
+        [[[rng.multinomial(50, r) for r in m] for _ in "12345678"] for m in matrices]
+    )
+    conditions = [Condition("channel_symmetry", None), Condition("time_mask", 0.5)]
+    result = make_result(counts, conditions, class_names)
+    result.save(path)
+    return result
+
+
+def test_a_probe_in_the_folder_is_shown(report_of: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(report_of("training").parent, folder)
+    assert 'id="probe"' not in (folder / "report.html").read_text("utf-8")
+    result = save_probe(folder / "probe.json", STAGES)
+    page = write_report(folder).path.read_text("utf-8")
+    assert 'href="#probe"' in page
+    assert len(result.label_maps) == 1
+    for sentence in result.sentences:
+        assert sentence in page
+    assert page.count("Predictions after") == 3
+    assert "<small>becomes N1</small>" in page
+    (folder / "probe.json").write_text("{}")
+    with pytest.raises(RunError, match="is not the result of a probe"):
+        write_report(folder)
+
+
+def test_names_of_a_probe_are_escaped(report_of: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(report_of("training").parent, folder)
+    save_probe(folder / "probe.json", ("<b>W</b>", "N1", "N2"))
+    page = write_report(folder).path.read_text("utf-8")
+    assert "<b>W</b>" not in page
+    assert "&lt;b&gt;W&lt;/b&gt; into N1" in page

@@ -11,6 +11,7 @@ __all__ = [
     "HOUR",
     "MINUTE",
     "count",
+    "describe_condition",
     "describe_score",
     "duration",
     "interval",
@@ -59,6 +60,19 @@ def with_interval(estimate: Estimate, write: Callable[[float], str]) -> str:
 def count(n: int, noun: str) -> str:
     """Format a number of things, such as ``"2 subjects"``."""
     return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s".replace(",", "\u202f")
+
+
+def describe_condition(operation: str | None, magnitude: float | None) -> str:
+    """Return an operation and its magnitude.
+
+    Examples
+    --------
+    >>> describe_condition("time_mask", 0.5), describe_condition(None, None)
+    ('time_mask 0.5', 'no operation')
+    """
+    if operation is None:
+        return "no operation"
+    return operation if magnitude is None else f"{operation} {magnitude:g}"
 
 
 def duration(seconds: float) -> str:

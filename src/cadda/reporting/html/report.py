@@ -18,6 +18,7 @@ from cadda.reporting.evolution import evolution_charts
 from cadda.reporting.figures.signals import N_TRIES
 from cadda.reporting.html.formatting import (
     count,
+    describe_condition,
     describe_score,
     interval,
     number,
@@ -68,6 +69,7 @@ def render_report(record: RunRecord) -> Page:
     verdict = make_verdict(record, scores)
     html = environment.get_template("report.html").render(
         _top(record, scores, verdict)
+        | _probe(record)
         | _policy(record)
         | _scores(record, scores)
         | _end(record, scores),
@@ -98,6 +100,30 @@ def _top(record: RunRecord, scores: TestScores, verdict: Verdict) -> Content:
         "data": record.data,
         "data_name": record.source,
         "part_names": PART_NAMES,
+    }
+
+
+def _probe(record: RunRecord) -> Content:
+    """Return what operations do to classes, if that was probed."""
+    probe = record.probe
+    if probe is None:
+        return {"probe": None}
+    verdicts = {
+        (row.operation, row.magnitude, row.class_name): row.description for row in probe.table
+    }
+    return {
+        "probe": probe,
+        "probe_matrices": [
+            (
+                describe_condition(matrix.operation, matrix.magnitude),
+                matrix.share,
+                [
+                    verdicts.get((matrix.operation or "", matrix.magnitude, name), "")
+                    for name in probe.class_names
+                ],
+            )
+            for matrix in probe.matrices
+        ],
     }
 
 
