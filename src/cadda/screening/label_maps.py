@@ -56,22 +56,36 @@ def judge_classes(share: Clustered) -> Findings:
     A class that the model does not recognise in windows as they are remains undecided.
     """
     advantage = share - share.mean(1)
-    plain = advantage[:1]
-    of_target = np.diagonal(plain.value, axis1=1, axis2=2)  # (1, n_classes)
-    recognised = np.diagonal(plain.low, axis1=1, axis2=2)[0] > 0
-    keeps = _keeps(share, advantage, MARGIN * of_target)
-    halfway = RETAINED * of_target[:, None]
+    plain = _recognition(advantage)
+    labels = np.arange(len(plain.value))
+    recognised = plain.low > 0
+    keeps = _keeps(share, advantage, MARGIN * plain.value)
     wins, loses = _comparisons(advantage)
-    enough = (advantage.value >= halfway) | (share.value >= _halfway_to_plain(share)[None, None])
-    both = recognised[:, None] & recognised & ~np.eye(len(recognised), dtype=bool)
-    becomes = wins & enough & both
-    other = (advantage.high >= halfway) & ~loses & ~np.eye(len(recognised), dtype=bool)
-    lost = np.diagonal((advantage - plain.times(RETAINED)).high < 0, axis1=1, axis2=2)
+    retained = advantage - plain[None, None].times(RETAINED)
+    enough = (retained.low > 0) | _retains_share(share)
+    others = ~np.eye(len(labels), dtype=bool)
+    becomes = wins & enough & recognised[:, None] & recognised & others
+    may_become = (retained.high >= 0) & ~loses & others
+    lost = retained.high[:, labels, labels] < 0
     return Findings(
         keeps & recognised & ~becomes.any(-1),
         becomes,
-        lost & recognised & ~keeps & ~other.any(-1),
+        lost & recognised & ~keeps & ~may_become.any(-1),
     )
+
+
+def _recognition(matrices: Clustered) -> Clustered:
+    """Return the diagonal of the first of some matrices, by class."""
+    labels = np.arange(matrices.value.shape[-1])
+    return matrices[0][labels, labels]
+
+
+def _retains_share(share: Clustered) -> Mask:
+    """Test whether shares are at least halfway from chance to those of windows as they are."""
+    chance = 1 / share.value.shape[-1]
+    retained = share - _recognition(share)[None, None].times(RETAINED)
+    enough: Mask = retained.low > (1 - RETAINED) * chance
+    return enough
 
 
 def _keeps(share: Clustered, advantage: Clustered, margin: Numbers) -> Mask:
@@ -80,9 +94,10 @@ def _keeps(share: Clustered, advantage: Clustered, margin: Numbers) -> Mask:
     Either the share or the advantage must be as before: the share falls where the model predicts
     the class less often of all windows, the advantage where it takes others for it, too.
     """
-    same = (share - share[:1]).low > -margin[:, None]
-    as_good = (advantage - advantage[:1]).low > -margin[:, None]
-    kept: Mask = np.diagonal((same | as_good) & (advantage.low > 0), axis1=1, axis2=2)
+    same = (share - share[:1]).low > -margin
+    as_good = (advantage - advantage[:1]).low > -margin
+    labels = np.arange(len(margin))
+    kept: Mask = ((same | as_good) & (advantage.low > 0))[:, labels, labels]
     return kept
 
 
@@ -94,14 +109,6 @@ def _comparisons(advantage: Clustered) -> tuple[Mask, Mask]:
     lead = advantage[:, :, :, None] - advantage[:, :, None, :]
     itself = np.eye(lead.value.shape[-1], dtype=bool)
     return np.all(itself | (lead.low > 0), axis=-1), np.any(lead.high < 0, axis=-1)
-
-
-def _halfway_to_plain(share: Clustered) -> Numbers:
-    """Return the shares between chance and those of windows as they are, by class."""
-    recall = np.diagonal(share.value[0])
-    chance = 1 / len(recall)
-    halfway: Numbers = chance + RETAINED * (recall - chance)
-    return halfway
 
 
 def is_above_chance(share: Clustered) -> bool:
@@ -161,8 +168,8 @@ def find_label_maps(
 
     For each condition, the permutation that agrees best with the shares is found among the moves
     that are reliable; classes that stay belong to the map if they are kept. It is accepted if by
-    subject its balanced accuracy is above that of the labels as they are, and at least halfway
-    between chance and that of windows as they are. Of the magnitudes of an operation, that with
+    subject its balanced accuracy is above that of the labels as they are, and more than halfway
+    from chance to that of windows as they are. Of the magnitudes of an operation, that with
     the best agreement is tested; its p-value is multiplied by their number, and corrected by
     Holm's method over operations.
 
@@ -206,10 +213,10 @@ def _candidate(share: Clustered, findings: Findings, condition: int) -> Candidat
 
 def _retains_half(share: Clustered, candidate: Candidate) -> bool:
     labels, moved = np.arange(len(candidate.target)), candidate.moved
-    chance = 1 / len(labels)
-    plain = float(mean_over_classes(share[0], labels, moved).value)
+    plain = mean_over_classes(share[0], labels, moved)
     agreement = mean_over_classes(share[candidate.condition], candidate.target, moved)
-    return bool(agreement.value >= chance + RETAINED * (plain - chance))
+    chance = 1 / len(labels)
+    return bool((agreement - plain.times(RETAINED)).low > (1 - RETAINED) * chance)
 
 
 def _gain(share: Clustered, candidate: Candidate) -> Clustered:
