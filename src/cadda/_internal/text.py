@@ -41,8 +41,8 @@ def short_reason(error: BaseException) -> str:
 
 
 def warning_key(text: str) -> str:
-    """Return a warning without percentages: one with other percentages is not a new warning."""
-    return re.sub(r"\d+ ?%", "", text)
+    """Return a warning without percentages and bits: one with others is not a new warning."""
+    return re.sub(r"\d+ ?%|\d\.\d+ bits", "", text)
 
 
 def describe_error(

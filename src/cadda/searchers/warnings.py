@@ -86,7 +86,7 @@ def idle_workers(n_workers: int, name: str, n_parallel: int) -> tuple[str, ...]:
 
 def epoch_warnings(table: PolicySummary, steps: list[SearchStep]) -> tuple[str, ...]:
     """Warn of what is odd about the steps of an epoch and the policy after it."""
-    return (*_at_edge(table), *class_revealing_operations(table), *_without_effect(steps))
+    return (*_at_edge(table), *class_revealing_operations(table.traces), *_without_effect(steps))
 
 
 def _at_edge(table: PolicySummary) -> list[str]:

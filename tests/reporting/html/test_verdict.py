@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cadda import PolicySpec
-from cadda.policies.spec.summary import class_revealing_operations, summarise
+from cadda.policies.spec.leakage import trace_operations
+from cadda.policies.spec.summary import class_revealing_operations
 from cadda.reporting.html.formatting import count, duration
 from cadda.reporting.html.scores import score_predictions
 from cadda.reporting.html.verdict import MIN_SUBJECTS, Verdict, make_verdict
@@ -166,12 +167,16 @@ def test_min_subjects_is_where_a_sign_test_can_be_significant() -> None:
 
 def test_operations_that_reveal_a_class() -> None:
     spec = PolicySpec.from_text(
-        "[W]\nchannel_dropout p=0.9 m=1 > sign_flip p=0.9\n"
-        "[N2]\nsign_flip p=0.8 > channel_dropout p=0.2 m=0.5\n[R]\nsign_flip p=0.1"
+        "[W]\nchannel_dropout p=0.9 m=1 > sign_flip p=0.7\n"
+        "[N2]\nsign_flip p=0.8 > channel_dropout p=0.2 m=0.5\n[R]\nsign_flip p=0.6"
     )
-    (text,) = class_revealing_operations(summarise(spec))
-    assert text.startswith("channel_dropout changes 90% of the windows of W, but at most 20% of")
-    assert class_revealing_operations(summarise(PolicySpec.from_text("sign_flip p=1"))) == ()
+    (text,) = class_revealing_operations(trace_operations(spec))
+    assert text.startswith(
+        "channel_dropout changes 90% of the windows of W, but 0% of those of R, which tells 0.55 "
+        "bits about the class"
+    )
+    for_all = PolicySpec.from_text("sign_flip p=1")
+    assert class_revealing_operations(trace_operations(for_all)) == ()
 
 
 def test_formatting() -> None:

@@ -24,6 +24,8 @@ from cadda._internal.files import write_text_atomically
 from cadda._internal.text import did_you_mean
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.label_maps import LabelMap, check_mapping
+from cadda.policies.spec.capping import Keeps, cap_leak
+from cadda.policies.spec.leakage import MAX_LEAK, HasClasses, trace_operations
 from cadda.policies.spec.summary import probability_table
 from cadda.policies.spec.text import (
     ALL_CLASSES,
@@ -338,6 +340,67 @@ class PolicySpec(_Data):
             Rows as in `rows` (one if not class-wise), columns as in `operation_names`.
         """
         return probability_table(self)
+
+    def leak(self, windows: HasClasses | None = None) -> dict[str, float]:
+        r"""Compute what operations tell about the class of a window, by having been applied to it.
+
+        An operation that changes half of the windows of one of two classes, and none of the other,
+        tells 0.31 bits. One that changes windows of all classes equally often tells nothing, and
+        neither does one that exchanges labels, if it does so in all classes equally often.
+
+        Parameters
+        ----------
+        windows : Windows | None
+            Windows to augment, for their classes and how frequent each is; None takes the classes
+            of the policy, equally frequent.
+
+        Returns
+        -------
+        dict of str to float
+            Mutual information, in bits, of the label after the policy and of whether the operation
+            was applied, by name of the operation; the largest first.
+
+        Examples
+        --------
+        >>> spec = PolicySpec.from_text("[W]\ntime_reverse p=0.5\n[R]\nsign_flip p=0.01")
+        >>> {name: round(bits, 2) for name, bits in spec.leak().items()}
+        {'time_reverse': 0.31, 'sign_flip': 0.01}
+        """
+        return trace_operations(self, windows).leak
+
+    def capped(self, max_leak: float = MAX_LEAK, *, keeps: Keeps | None = None) -> Self:
+        r"""Return the policy, changed as little as needed for a leak of at most ``max_leak``.
+
+        An operation that tells more is used *less* in the classes that use it most, or *shared*:
+        a little less often there, and more often in the classes that keep it, whose windows then
+        have the operation with their own label. The way that loses less of its use is taken.
+
+        Parameters
+        ----------
+        max_leak : float
+            Largest leak of an operation in bits; see `leak`.
+        keeps : ProbeResult | dict of str to set of str | None
+            Classes that each operation keeps: the result of `cadda.probe`, or names of classes by
+            name of the operation. Only there an operation is shared. None shares nothing.
+
+        Returns
+        -------
+        PolicySpec
+            The policy, without the scores that were measured before; itself, if its leak is not
+            larger.
+
+        Examples
+        --------
+        >>> spec = PolicySpec.from_text("[W]\ntime_reverse p=0.5\n[R]\ntime_reverse p=0")
+        >>> spec.capped(0.1).operation_probabilities().round(2)
+        array([[0.19],
+               [0.  ]])
+        >>> shared = spec.capped(0.1, keeps={"time_reverse": {"R"}})
+        >>> shared.operation_probabilities().round(2)
+        array([[0.41],
+               [0.09]])
+        """
+        return cap_leak(self, max_leak, keeps)
 
     @classmethod
     def from_dict(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.label_flow import applied_at_least_once, describe_choice
+from cadda.policies.spec.leakage import MAX_LEAK, Traces, trace_operations
 from cadda.policies.spec.text import ALL_CLASSES
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "OperationUse",
     "PolicySummary",
     "class_revealing_operations",
+    "describe_leak",
     "describe_magnitude",
     "describe_subpolicy",
     "mean_uses",
@@ -38,8 +40,8 @@ Table: TypeAlias = NDArray[np.float64]
 MAX_LISTED = 3
 """Operations of a stage that its description lists."""
 
-REVEALING_GAP = 0.5
-"""An operation reveals a class whose windows it changes more often, by this, than all others."""
+MIN_LEAK = 0.005
+"""Bits below which a leak is not listed."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class PolicySummary:
     """Mean probability of applying it once it is chosen; 0 where it never is."""
     magnitude: Table
     """Mean magnitude when it is applied, 0 where it never is; NaN for an operation without one."""
+    traces: Traces
+    """What operations, with or without label maps, tell about the class."""
 
     def for_operations(self, operations: Sequence[str]) -> PolicySummary:
         """Return the tables with a column for each of these; 0 for one that a policy lacks."""
@@ -109,6 +113,7 @@ def summarise(spec: PolicySpec) -> PolicySummary:
         share=chosen / chosen.sum(1, keepdims=True),
         probability=np.divide(applied, chosen, out=np.zeros_like(chosen), where=chosen > 0),
         magnitude=np.divide(strength, applied, out=np.zeros_like(chosen), where=applied > 0),
+        traces=trace_operations(spec),
     )
 
 
@@ -150,20 +155,30 @@ def mean_uses(
     return uses
 
 
-def class_revealing_operations(table: PolicySummary) -> tuple[str, ...]:
+def class_revealing_operations(traces: Traces) -> tuple[str, ...]:
     """Return a sentence for each operation that a model could recognise a class by."""
-    if len(table.rows) == 1:
-        return ()
     sentences = []
-    for applied, name in zip(table.applied.T, table.operations, strict=True):
-        second, first = np.sort(applied)[-2:]
-        if first - second >= REVEALING_GAP:
+    for applied, name, bits in zip(
+        traces.applied.T, traces.operations, traces.bits.tolist(), strict=True
+    ):
+        if bits > MAX_LEAK:
+            most, least = (
+                traces.class_names[applied.argmax()],
+                traces.class_names[applied.argmin()],
+            )
             sentences.append(
-                f"{name} changes {first:.0%} of the windows of {table.rows[applied.argmax()]}, "
-                f"but at most {second:.0%} of those of any other class: a model can learn to "
-                "recognise the operation instead of the class"
+                f"{name} changes {applied.max():.0%} of the windows of {most}, but "
+                f"{applied.min():.0%} of those of {least}, which tells {bits:.2f} bits about the "
+                "class: a model can learn to recognise the operation instead of the class"
             )
     return tuple(sentences)
+
+
+def describe_leak(traces: Traces) -> str:
+    """Return what operations tell about the class, such as ``"time_mask 0.31 bits"``."""
+    told = [f"{name} {bits:.2f} bits" for name, bits in traces.leak.items() if bits >= MIN_LEAK]
+    more = f" and {len(told) - MAX_LISTED} more" if len(told) > MAX_LISTED else ""
+    return ", ".join(told[:MAX_LISTED]) + more if told else "none"
 
 
 def describe_subpolicy(subpolicy: Subpolicy, class_name: str) -> list[list[str]]:

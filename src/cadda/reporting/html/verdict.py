@@ -9,7 +9,8 @@ from typing import Literal
 
 from cadda._internal.statistics import Estimate
 from cadda._internal.text import warning_key
-from cadda.policies.spec.summary import class_revealing_operations, summarise
+from cadda.policies.spec.leakage import trace_operations
+from cadda.policies.spec.summary import class_revealing_operations
 from cadda.reporting.html.formatting import count, number, signed, with_interval
 from cadda.reporting.html.scores import TestScores
 from cadda.reporting.records import EventWarning, RunRecord
@@ -130,8 +131,9 @@ def _missing_comparison(record: RunRecord) -> str:
 
 def collect_warnings(record: RunRecord, scores: TestScores) -> list[str]:
     """Return all warnings, each once; those of the final policy replace those of its epochs."""
-    policy = () if record.policy is None else class_revealing_operations(summarise(record.policy))
-    results = [*_scarce_classes(record), *_unpredicted_classes(record, scores), *policy]
+    results = [*_scarce_classes(record), *_unpredicted_classes(record, scores)]
+    if record.policy is not None:
+        results += class_revealing_operations(trace_operations(record.policy))
     session = dict.fromkeys(text for each in record.sessions for text in each.warnings)
     known = set(map(warning_key, results))
     events = [each for each in record.event_warnings if warning_key(each.text) not in known]

@@ -1,0 +1,272 @@
+"""How much an operation tells about the class, by having been applied to a window or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.operations.label_maps import NOT_MAPPED, target_labels
+from cadda.policies.spec.text import ALL_CLASSES
+
+if TYPE_CHECKING:
+    from cadda.policies.spec.model import PolicySpec, Subpolicy
+
+__all__ = ["MAX_LEAK", "HasClasses", "TraceModel", "Traces", "trace_operations"]
+
+Table: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.int64]
+
+MAX_LEAK = 0.1
+"""Bits above which an operation is said to reveal the class."""
+
+ROUNDING_ERROR = 1e-12
+"""Bits below which a leak is 0."""
+
+
+class HasClasses(Protocol):
+    """What is asked of windows: their classes, and how frequent each is."""
+
+    @property
+    def class_names(self) -> Sequence[str]:
+        """Names of the classes, in the order of the labels."""
+
+    def class_counts(self) -> NDArray[np.int64]:
+        """Count the windows of each class."""
+
+
+@dataclass(frozen=True, eq=False)
+class Traces:
+    """Which labels go with which operations, in windows that a policy has augmented.
+
+    Parameters
+    ----------
+    class_names : tuple of str
+        Classes, in the order of the labels.
+    operations : tuple of str
+        Operations of the policy; one with a label map leaves the same trace as without.
+    joint : array of shape (n_operations, n_classes, 2)
+        Probability that a window has a label after the policy, and that the operation was not, or
+        was, applied to it.
+    """
+
+    class_names: tuple[str, ...]
+    operations: tuple[str, ...]
+    joint: Table
+
+    @property
+    def applied(self) -> Table:
+        """Share of the windows of a label that an operation changed, (n_classes, n_operations)."""
+        total, changed = self.joint.sum(-1), self.joint[..., 1]
+        share: Table = np.divide(changed, total, out=np.zeros_like(total), where=total > 0)
+        return share.T
+
+    @property
+    def bits(self) -> Table:
+        """Mutual information of label and operation in bits, (n_operations,)."""
+        label, changed = self.joint.sum(2), self.joint.sum(1)
+        together = _entropy(self.joint.reshape(len(self.joint), -1))
+        bits = _entropy(label) + _entropy(changed) - together
+        return np.where(bits > ROUNDING_ERROR, bits, 0.0)
+
+    @property
+    def leak(self) -> dict[str, float]:
+        """Bits by operation, the largest first."""
+        ranked = np.argsort(-self.bits, kind="stable").tolist()
+        return {self.operations[n]: float(self.bits[n]) for n in ranked}
+
+    @property
+    def max_leak(self) -> float:
+        """Largest leak of an operation in bits; 0 for a policy that does nothing."""
+        return float(self.bits.max(initial=0.0))
+
+
+def trace_operations(spec: PolicySpec, windows: HasClasses | None = None) -> Traces:
+    """Compute which labels go with which operations; see `PolicySpec.leak`."""
+    return TraceModel(spec, windows).traces()
+
+
+def _entropy(probability: Table) -> Table:
+    """Compute the entropy in bits along the last axis."""
+    log = np.log2(probability, out=np.zeros_like(probability), where=probability > 0)
+    # Adding 0 turns the negative zero of certainty into a positive one.
+    entropy: Table = -(probability * log).sum(-1) + 0.0
+    return entropy
+
+
+class TraceModel:
+    """Follows label and operations of a window through a policy, with exact probabilities.
+
+    Rows of the policy may use an operation less often, or get it from another class: both are
+    arguments of `traces`, so that they can be varied without making another policy.
+    """
+
+    def __init__(self, spec: PolicySpec, windows: HasClasses | None = None) -> None:
+        self.class_names, self._frequency = _classes(spec, windows)
+        self.operations = spec.operations_used
+        maps = {str(entry.label_map): entry.label_map for entry in spec.entries}
+        column = {name: n for n, name in enumerate(self.operations)}
+        kind = {key: m for m, key in enumerate(maps)}
+        self._rows = [_Row.of(spec.policy[row], column, kind) for row in spec.rows]
+        every = np.arange(len(self.class_names))
+        targets = [
+            every if mapping is None else np.array(target_labels(mapping, self.class_names))
+            for mapping in maps.values()
+        ]
+        self._paths = [_paths(label, targets) for label in range(len(self.class_names))]
+
+    def usage(self) -> Table:
+        """Compute how often each row uses each operation, if it is for every class.
+
+        The result has the shape (n_rows, n_operations).
+        """
+        return np.stack([row.usage(1.0, slice(None)) for row in self._rows])
+
+    def row_usage(self, row: int, column: int, scale: float) -> float:
+        """Compute how often a row uses an operation whose probabilities are scaled."""
+        return float(self._rows[row].usage(scale, slice(column, column + 1))[0])
+
+    def traces(
+        self, scale: Table | None = None, shared: Table | None = None, column: int | None = None
+    ) -> Traces:
+        """Compute the traces of all operations, or of one.
+
+        Parameters
+        ----------
+        scale : array of shape (n_rows, n_operations) | None
+            Factors of the probabilities of operations; None for 1.
+        shared : array of shape (n_rows, n_operations) | None
+            Probability that a window gets an operation before the first stage, keeping its label;
+            None for 0.
+        column : int | None
+            Number of the only operation of the result.
+
+        Returns
+        -------
+        Traces
+            The traces.
+        """
+        shape = len(self._rows), len(self.operations)
+        scale = np.ones(shape) if scale is None else scale
+        shared = np.zeros(shape) if shared is None else shared
+        columns = slice(None) if column is None else slice(column, column + 1)
+        operations = self.operations[columns]
+        joint = np.zeros((len(operations), len(self.class_names), 2))
+        for label, frequency in enumerate(self._frequency):
+            n = label if len(self._rows) > 1 else 0
+            labels, targets = self._paths[label]
+            passed = self._rows[n].follow(scale[n], shared[n, columns], columns, targets)
+            joint[:, labels] += frequency * passed
+        return Traces(self.class_names, operations, joint)
+
+
+def _paths(label: int, targets: Sequence[Labels]) -> tuple[list[int], list[Labels]]:
+    """Return the labels that windows of a class may get, its own first, and their targets.
+
+    A target is the place among these labels after a label map.
+    """
+    labels = [label]
+    for old in labels:
+        new = {int(target[old]) for target in targets} - {NOT_MAPPED, *labels}
+        labels.extend(sorted(new))
+    place = {old: new for new, old in enumerate(labels)}
+    return labels, [
+        np.array([place.get(int(target[old]), NOT_MAPPED) for old in labels]) for target in targets
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """The policy of a class as arrays.
+
+    ``chance`` is the probability that a stage applies an operation with a label map, (n_stages,
+    n_subpolicies, n_operations, n_maps); ``weight`` that of drawing a subpolicy.
+    """
+
+    weight: Table
+    chance: Table
+
+    @classmethod
+    def of(
+        cls, subpolicies: Sequence[Subpolicy], column: Mapping[str, int], kind: Mapping[str, int]
+    ) -> _Row:
+        n_stages = max(len(subpolicy.stages) for subpolicy in subpolicies)
+        chance = np.zeros((n_stages, len(subpolicies), len(column), len(kind)))
+        for i, subpolicy in enumerate(subpolicies):
+            for k, stage in enumerate(subpolicy.stages):
+                total = sum(entry.weight for entry in stage)
+                for entry in stage:
+                    place = k, i, column[entry.operation], kind[str(entry.label_map)]
+                    chance[place] = entry.weight / total * entry.probability
+        weight = np.array([subpolicy.weight for subpolicy in subpolicies])
+        return cls(weight / weight.sum(), chance)
+
+    def usage(self, scale: float, columns: slice) -> Table:
+        """Compute how often operations are used, if each is for every class."""
+        chance = self.chance[:, :, columns].sum(-1) * scale
+        result: Table = self.weight @ (1 - (1 - chance).prod(0))
+        return result
+
+    def follow(
+        self, scale: Table, shared: Table, columns: slice, targets: Sequence[Labels]
+    ) -> Table:
+        """Compute the probability of each label and of having been changed by an operation.
+
+        ``targets`` has the label after each label map of those that windows of the class may get.
+        """
+        n_labels = len(targets[0])
+        state = np.zeros((len(self.weight), len(shared), n_labels, 2))
+        state[:, :, 0, 0], state[:, :, 0, 1] = 1 - shared, shared
+        for chance in self.chance * scale[:, None]:
+            state = _pass_stage(state, chance, chance[:, columns], targets)
+        result: Table = np.tensordot(self.weight, state, 1)
+        return result
+
+
+def _pass_stage(state: Table, chance: Table, own: Table, targets: Sequence[Labels]) -> Table:
+    """Apply a stage to the distribution of labels and traces.
+
+    Parameters
+    ----------
+    state : array of shape (n_subpolicies, n_columns, n_labels, 2)
+        Distribution before the stage.
+    chance : array of shape (n_subpolicies, n_operations, n_maps)
+        Probability of applying each operation.
+    own : array of shape (n_subpolicies, n_columns, n_maps)
+        The same for the operations whose traces are followed.
+    targets : sequence of array of shape (n_labels,)
+        Label after each label map; `NOT_MAPPED` where the operation is not applied.
+
+    Returns
+    -------
+    array of shape (n_subpolicies, n_columns, n_labels, 2)
+        Distribution after the stage.
+    """
+    total = chance.sum(1)
+    named = np.stack([target != NOT_MAPPED for target in targets])
+    result: Table = state * (1 - total @ named)[:, None, :, None]
+    for target, suits, used, traced in zip(
+        targets, named, total.T, np.moveaxis(own, -1, 0), strict=True
+    ):
+        moved, new = state[:, :, suits], target[suits]
+        result[:, :, new] += (used[:, None] - traced)[..., None, None] * moved
+        result[:, :, new, 1] += traced[..., None] * moved.sum(-1)
+    return result
+
+
+def _classes(spec: PolicySpec, windows: HasClasses | None) -> tuple[tuple[str, ...], Table]:
+    """Return the classes before a policy, and how frequent each is."""
+    if windows is None:
+        mapped = dict.fromkeys(name for item in spec.label_maps for name in item.mapping)
+        names = spec.class_names or tuple(mapped) or (ALL_CLASSES,)
+        return names, np.full(len(names), 1 / len(names))
+    names, counts = tuple(windows.class_names), windows.class_counts()
+    if spec.class_names is not None and names != spec.class_names:
+        raise ValueError(
+            f"`windows` must have the classes of the policy, {list(spec.class_names)}, in this "
+            f"order, got {list(names)}."
+        )
+    return names, counts / counts.sum()
