@@ -14,17 +14,17 @@ SWAP = LabelMap("channel_symmetry", {"left": "right", "right": "left"})
 
 
 def mirrored_windows(
-    n_windows: int, *, sides: Sequence[int] = (0, 1), noise: float = 0.3, seed: int = 0
+    n_windows: int, *, sides: Sequence[int] = (0, 1), n_subjects: int = 4, seed: int = 0
 ) -> Windows:
-    """Make windows whose class is the channel that has a wave, of four subjects."""
+    """Make windows whose class is the channel that has a wave."""
     generator = torch.Generator().manual_seed(seed)
     y = torch.tensor(sides)[torch.arange(n_windows) % len(sides)]
-    x = noise * torch.randn(n_windows, 2, 200, generator=generator)
+    x = 0.3 * torch.randn(n_windows, 2, 200, generator=generator)
     x[torch.arange(n_windows), y] += torch.sin(torch.arange(200) * 0.6)
     return Windows(
         x,
         y,
-        subject=[f"{seed}-{i * 4 // n_windows}" for i in range(n_windows)],
+        subject=[f"{seed}-{i * n_subjects // n_windows}" for i in range(n_windows)],
         sfreq=100,
         ch_names=["C3", "C4"],
         class_names=CLASSES,

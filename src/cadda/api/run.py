@@ -10,7 +10,7 @@ from typing import Any
 
 from cadda.api.fit import evaluate
 from cadda.api.prepare import Device, check_fits, make_problem, operation_pool, prepare_training
-from cadda.api.search import N_EPOCHS, SearchResult, search_problem
+from cadda.api.search import N_EPOCHS, ProbeLike, SearchResult, probe_source, search_problem
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
 from cadda.models.registry import ModelSource
@@ -19,7 +19,7 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.records import Reading
-from cadda.runs.events import EventLog
+from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
 from cadda.runs.records import RunScores, WindowSplit, write_run_records
 from cadda.tracking import tee
@@ -112,12 +112,14 @@ def run_search(
     baseline: bool = True,
     model: ModelSource = "chambon2018",
     operations: Sequence[str] | OperationPool | None = None,
+    probe: ProbeLike = None,
     device: Device = "auto",
+    on_event: Callable[[RunEvent], None] | None = None,
     **arguments: Any,  # further arguments of `cadda.search`
 ) -> SearchRun:
     """Split windows by subject, search, train with and without the policy, and test both.
 
-    Neither search nor training uses the test subjects. All results are written to a folder.
+    Neither probe, search nor training uses the test subjects. All results are written to a folder.
     """
     split = WindowSplit.make(windows, valid=valid, test=test, seed=seed)
     problem = make_problem(
@@ -125,11 +127,21 @@ def run_search(
     )
     result = search_problem(
         problem,
+        probe=probe_source(
+            probe,
+            split.train,
+            model=model,
+            operations=operations,
+            seed=seed,
+            device=device,
+            on_event=on_event,
+        ),
         run_dir=folder,
         seed=seed,
         budget=budget,
         retrain_every=retrain_every or budget,
         baseline=baseline,
+        on_event=on_event,
         **arguments,
     )
     if result.fitted is None:

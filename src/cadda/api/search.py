@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from cadda._internal.validation import check_positive
 from cadda._version import __version__
 from cadda.api.prepare import Device, make_problem
+from cadda.api.probe import probe as run_probe
 from cadda.api.result import SearchResult, result_of, write_result
 from cadda.compute import check_engine, open_engine
 from cadda.data.windows import Windows
@@ -22,18 +24,31 @@ from cadda.policies.spec.model import Provenance
 from cadda.reporting.records import Reading
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, SearchConfig, Split
+from cadda.screening.probe_result import ProbeResult
+from cadda.screening.probed_pool import PoolChange, probed_pool
 from cadda.searchers.events import SearchStart
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.registry import find_method
 from cadda.searchers.retraining import SearchBudget
 from cadda.searchers.runner import SearchContext
-from cadda.searchers.warnings import check_problem
+from cadda.searchers.warnings import check_pool, check_problem
 from cadda.tracking import tee
 from cadda.training import Problem, TrainingSettings
 
-__all__ = ["N_EPOCHS", "SearchResult", "check_setting_names", "search", "search_problem"]
+__all__ = [
+    "N_EPOCHS",
+    "ProbeLike",
+    "SearchResult",
+    "check_setting_names",
+    "probe_source",
+    "search",
+    "search_problem",
+]
 
 N_EPOCHS = 50
+
+ProbeLike: TypeAlias = bool | ProbeResult | str | os.PathLike[str] | None
+ProbeSource: TypeAlias = ProbeResult | Callable[[], ProbeResult] | None
 
 
 def search(
@@ -44,6 +59,7 @@ def search(
     classwise: bool | None = None,
     model: ModelSource = "chambon2018",
     operations: Sequence[str] | OperationPool | None = None,
+    probe: ProbeLike = None,
     budget: int = N_EPOCHS,
     max_seconds: float | None = None,
     retrain_every: int | None = None,
@@ -78,6 +94,10 @@ def search(
     operations : sequence of str | OperationPool | None
         Operations to choose from: names, ``["paper"]`` for those of the paper, or a pool; None
         for all that are applicable to the montage.
+    probe : bool | ProbeResult | path-like | None
+        What operations do to classes, see `cadda.probe`: a result, or the file of one; True probes
+        the training windows first, with this model. Operations with the label maps that it
+        proposes are added, those that destroy every class are left out.
     budget : int
         Number of epochs of the search, or of trials.
     max_seconds : float | None
@@ -123,6 +143,15 @@ def search(
     problem = make_problem(train, valid, model=model, operations=operations, device=device)
     return search_problem(
         problem,
+        probe=probe_source(
+            probe,
+            train,
+            model=model,
+            operations=operations,
+            seed=seed,
+            device=device,
+            on_event=on_event,
+        ),
         method=method,
         classwise=classwise,
         budget=budget,
@@ -147,9 +176,36 @@ def check_setting_names(method: str, names: Iterable[str]) -> None:
     find_method(method).check_setting_names(names, signature(search).parameters)
 
 
+def probe_source(
+    probe: ProbeLike,
+    train: Windows,
+    *,
+    model: ModelSource,
+    operations: Sequence[str] | OperationPool | None,
+    seed: int,
+    device: Device,
+    on_event: Callable[[RunEvent], None] | None,
+) -> ProbeSource:
+    """Return the probe of a search, or what runs it; None for a search without one."""
+    if probe is None or probe is False:
+        return None
+    if probe is True:
+        return partial(
+            run_probe,
+            train,
+            model=model,
+            operations=operations,
+            seed=int(seed),
+            device=device,
+            on_event=on_event,
+        )
+    return probe if isinstance(probe, ProbeResult) else ProbeResult.load(probe)
+
+
 def search_problem(
     problem: Problem,
     *,
+    probe: ProbeSource = None,
     method: str = "adda",
     classwise: bool | None = None,
     budget: int = N_EPOCHS,
@@ -176,7 +232,6 @@ def search_problem(
     seed, data = int(seed), None if data is None else str(data)
     provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
     _check_engine(engine, chosen.max_parallel_trials(own), method)
-    problem, notes = chosen.restrict(problem)
     check_problem(problem)
     chosen.check(problem, own)
     limits = SearchBudget(
@@ -186,6 +241,12 @@ def search_problem(
         training=training or TrainingSettings(seed=seed),
     )
     folder = None if run_dir is None else RunFolder(Path(run_dir))
+    if folder is not None:
+        _check_new(folder, resume=resume)
+    found = _find_probe(probe, folder)
+    problem, change = (problem, None) if found is None else _with_probe(problem, found)
+    problem, notes = chosen.restrict(problem)
+    check_pool(problem)
     # The engine first: one that cannot be reached must not leave a folder.
     with open_engine(engine) as workers:
         if folder is not None:
@@ -205,11 +266,13 @@ def search_problem(
                         for part in (problem.train, problem.valid)
                     )
                 ),
+                probe=change,
             )
-            _check_new(folder, resume=resume)
             # A database that cannot be reached must not leave a folder either.
             chosen.check_storage(own, resume=resume)
             folder.begin(config)
+            if found is not None:
+                found.save(folder.probe)
         events = None if folder is None else EventLog(folder.events)
         context = SearchContext(
             limits,
@@ -234,7 +297,7 @@ def search_problem(
                 log10_policies=chosen.log10_policies(problem, own, classwise=classwise),
                 warnings=chosen.start_warnings(problem, own, context),
                 unit=chosen.unit,
-                notes=notes,
+                notes=notes if change is None else (change.note, *notes),
             )
         )
         runner.run()
@@ -270,7 +333,22 @@ def _retrain_at(budget: int, every: int | None, *, baseline: bool) -> tuple[int,
     return (*first, *range(step, budget, step), budget)
 
 
+def _find_probe(probe: ProbeSource, folder: RunFolder | None) -> ProbeResult | None:
+    """Run the probe of a search, unless an interrupted search in the folder has done so."""
+    if probe is None or isinstance(probe, ProbeResult):
+        return probe
+    if folder is not None and folder.probe.exists():
+        return ProbeResult.load(folder.probe)
+    return probe()
+
+
+def _with_probe(problem: Problem, probe: ProbeResult) -> tuple[Problem, PoolChange]:
+    pool, change = probed_pool(problem.pool, probe)
+    return replace(problem, make_pool=lambda: pool), change
+
+
 def _check_new(folder: RunFolder, *, resume: bool) -> None:
+    folder.check_free()
     if folder.config.exists() and not resume:
         raise RunError(
             f"{folder.folder} already contains a search; resume it with `resume=True`, or choose "

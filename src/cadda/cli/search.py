@@ -43,6 +43,18 @@ def search(
     ] = None,
     model: options.Model = "chambon2018",
     operations: options.Operations = None,
+    probe: Annotated[
+        bool,
+        Option(
+            "--probe",
+            help="First probe what operations do to classes, on the training subjects: the search "
+            "then also chooses operations with label maps, and none that destroys every class.",
+        ),
+    ] = False,
+    probe_file: Annotated[
+        Path | None,
+        Option(help="The same with a probe.json that `cadda probe` has written."),
+    ] = None,
     budget: Annotated[
         int, Option(help="Epochs of a search by gradients, or number of trials.", min=1)
     ] = 50,
@@ -86,6 +98,8 @@ def search(
     from cadda.tracking import SearchDisplay, tee
     from cadda.training import TrainingSettings
 
+    if probe and probe_file is not None:
+        raise ValueError("pass `probe` or `probe_file`, not both.")
     chosen = options.parse_settings(settings or [])
     _check_settings(method, chosen)
     again = f"{command_line(without='--resume')} --resume"
@@ -104,6 +118,7 @@ def search(
                 classwise=classwise,
                 model=model,
                 operations=options.parse_names(operations),
+                probe=probe_file or probe,
                 budget=budget,
                 training=TrainingSettings(
                     max_epochs=stopping.max_epochs, patience=stopping.patience, seed=seed

@@ -14,12 +14,13 @@ from cadda._internal.jsonlines import JsonLines, JsonObject
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.reporting.records import SearchCurves
+from cadda.screening.probe import ProbeProgress
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, TrialEnd
 from cadda.training.progress import EpochEnd, TrainingEnd, TrainingEvent
 
 __all__ = ["EventLog", "RunEvent", "search_curves"]
 
-RunEvent: TypeAlias = SearchEvent | TrainingEvent
+RunEvent: TypeAlias = ProbeProgress | SearchEvent | TrainingEvent
 
 READERS: dict[str, TypeAdapter[RunEvent]] = {
     kind.__name__: TypeAdapter(kind)

@@ -19,6 +19,7 @@ from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.reporting.records import Reading, Versions
+from cadda.screening.probed_pool import PoolChange
 from cadda.searchers.retraining import SearchBudget, SearchFiles
 from cadda.training import Samples
 from cadda.training.settings import TrainingSettings
@@ -93,6 +94,7 @@ class SearchConfig(JsonRecord):
     reading: Reading | None
     data: DataSource
     split: Split
+    probe: PoolChange | None = None
     versions: Versions = field(default_factory=versions)
     kind: Literal["search"] = "search"
 
@@ -145,10 +147,16 @@ class RunFolder:
         if self.config.exists():
             self._check_same(config)
             return
-        if self.folder.is_dir() and any(self.folder.iterdir()):
-            raise RunError(f"{self.folder} contains other files; choose an empty or new folder.")
+        self.check_free()
         make_folder(self.folder)
         config.save(self.config)
+
+    def check_free(self) -> None:
+        """Raise if the folder contains other files than those of a run."""
+        if self.config.exists() or not self.folder.is_dir():
+            return
+        if any(self.folder.iterdir()):
+            raise RunError(f"{self.folder} contains other files; choose an empty or new folder.")
 
     def read_config(self) -> RunConfig:
         """Read the configuration."""

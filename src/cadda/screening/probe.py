@@ -84,6 +84,16 @@ class ProbeProgress:
     epoch: int
     n_epochs: int
 
+    @property
+    def done(self) -> int:
+        """Epochs trained in all folds so far."""
+        return (self.fold - 1) * self.n_epochs + self.epoch
+
+    @property
+    def total(self) -> int:
+        """Number of epochs of all folds."""
+        return self.n_folds * self.n_epochs
+
 
 @dataclass(frozen=True)
 class Condition:

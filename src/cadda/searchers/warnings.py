@@ -12,7 +12,14 @@ from cadda.searchers.events import SearchStep
 from cadda.training.problem import Problem
 from cadda.training.step import check_logits
 
-__all__ = ["check_problem", "epoch_warnings", "idle_workers", "only_warmup", "rare_classes"]
+__all__ = [
+    "check_pool",
+    "check_problem",
+    "epoch_warnings",
+    "idle_workers",
+    "only_warmup",
+    "rare_classes",
+]
 
 MAGNITUDE_EDGE = 0.03
 """A magnitude is at its edge if it is this close to 1."""
@@ -37,11 +44,6 @@ def check_problem(problem: Problem) -> None:
                     f"`{name}` must have windows of every class, but has none of {class_name!r}; "
                     "leave the class out, or split the subjects with another seed."
                 )
-    if len(problem.pool) < 2:
-        raise ValueError(
-            "`operations` must name at least two operations to choose from, got only "
-            f"{', '.join(problem.pool.names)}."
-        )
     n_windows = min(4, len(problem.train))
     model = problem.new_model(0).eval()
     with torch.no_grad():
@@ -49,6 +51,15 @@ def check_problem(problem: Problem) -> None:
         logits = check_logits(model(x), n_windows, problem.n_classes)
     if not bool(logits.isfinite().all()):
         raise ModelError("the model gives NaN or infinite logits before any training.")
+
+
+def check_pool(problem: Problem) -> None:
+    """Raise if there is nothing to choose from."""
+    if len(problem.pool) < 2:
+        raise ValueError(
+            "`operations` must name at least two operations to choose from, got only "
+            f"{', '.join(problem.pool.names)}."
+        )
 
 
 def rare_classes(y: Tensor, class_names: tuple[str, ...], batch_size: int) -> tuple[str, ...]:

@@ -178,12 +178,11 @@ class ProbeDisplay(_BarDisplay):
 
     def __call__(self, event: ProbeProgress) -> None:
         """Show an event."""
-        done = (event.fold - 1) * event.n_epochs + event.epoch
         if self._is_new:
             # Folds of a checkpoint took no time.
-            self._is_new, self._n_before = False, done - 1
+            self._is_new, self._n_before = False, event.done - 1
         text = f"fold {event.fold} of {event.n_folds}, epoch {event.epoch}"
-        self._show(done, event.n_folds * event.n_epochs, text)
+        self._show(event.done, event.total, text)
 
 
 class JobDisplay(Display):

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from cadda._internal.text import warning_key
 from cadda.policies.spec.summary import short_magnitude
+from cadda.screening.probe import ProbeProgress
 from cadda.searchers.events import (
     Retrained,
     SearchEnd,
@@ -73,9 +74,11 @@ class SearchDisplay(Display):
         self._trials: list[TrialEnd] = []
         self._shown: set[str] = set()
 
-    def __call__(self, event: SearchEvent | TrainingEvent) -> None:
+    def __call__(self, event: ProbeProgress | SearchEvent | TrainingEvent) -> None:
         """Show an event."""
         match event:
+            case ProbeProgress():
+                self._show_probe(event)
             case SearchStart():
                 self._start = event
                 self._print(
@@ -104,6 +107,14 @@ class SearchDisplay(Display):
                 self._remove_bar("searching")
         if self.console.is_terminal:
             self._live.update(self._display(), refresh=isinstance(event, SearchEpoch | TrialEnd))
+
+    def _show_probe(self, event: ProbeProgress) -> None:
+        done, total = event.done, event.total
+        self._advance("probing", done, total)
+        if done == total:
+            self._remove_bar("probing")
+        if not self.console.is_terminal and event.epoch == 1:
+            self._print(f"probing the operations, model {event.fold} of {event.n_folds}")
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")

@@ -1,0 +1,96 @@
+"""Which operations a search chooses from after a probe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from mirrored import SWAP, mirrored_pool, mirrored_windows
+
+import cadda
+from cadda import OperationPool, ProbeResult
+from cadda.screening.probed_pool import probed_pool
+from cadda.testing.planted import planted_network
+
+NAMES = ("time_mask", "time_reverse", "channel_symmetry")
+
+
+@pytest.fixture(scope="module")
+def pool() -> OperationPool:
+    return mirrored_pool("time_mask", "time_reverse").select(NAMES)
+
+
+@pytest.fixture(scope="module")
+def probe() -> ProbeResult:
+    windows = mirrored_windows(48, n_subjects=6)
+    return cadda.probe(
+        windows,
+        model=planted_network,
+        operations=NAMES,
+        n_folds=3,
+        n_epochs=20,
+        magnitudes=(0.25, 1.0),
+    )
+
+
+def destroying(probe: ProbeResult, *names: str) -> ProbeResult:
+    """Return a probe in which operations destroy every class at every magnitude."""
+    table = (
+        replace(row, verdict="destroys") if row.operation in names else row for row in probe.table
+    )
+    kept = tuple(item for item in probe.proposals if item.operation not in names)
+    return replace(probe, table=tuple(table), proposals=kept)
+
+
+def test_a_map_is_added_beside_the_operation(pool: OperationPool, probe: ProbeResult) -> None:
+    larger, change = probed_pool(pool, probe)
+    assert larger.names == (*NAMES, "channel_symmetry (left ↔ right)")
+    assert change.added == ("channel_symmetry (left ↔ right)",)
+    assert change.note == (
+        "The probe changes the operations: it adds channel_symmetry (left ↔ right)"
+    )
+    again, change = probed_pool(larger, probe)
+    assert again.names == larger.names
+    assert "leaves the operations as they are" in change.note
+
+
+def test_what_destroys_every_class_is_left_out(pool: OperationPool, probe: ProbeResult) -> None:
+    larger, change = probed_pool(pool, destroying(probe, "time_reverse", "no_such_operation"))
+    assert larger.names == ("time_mask", "channel_symmetry", str(SWAP))
+    assert change.left_out == ("time_reverse",)
+    assert change.note.endswith("; it leaves out what destroys every class: time_reverse")
+
+
+def test_what_destroys_at_some_magnitudes_stays(pool: OperationPool, probe: ProbeResult) -> None:
+    table = [
+        replace(row, verdict="destroys")
+        if row.operation == "time_mask" and row.magnitude != 0.25
+        else row
+        for row in probe.table
+    ]
+    assert "time_mask" in probed_pool(pool, replace(probe, table=tuple(table)))[0]
+
+
+def test_maps_of_operations_that_are_not_wanted(pool: OperationPool, probe: ProbeResult) -> None:
+    fewer = pool.select(["time_mask", "time_reverse"])
+    assert probed_pool(fewer, probe)[0].names == fewer.names
+
+
+def test_a_model_at_chance_decides_nothing(pool: OperationPool, probe: ProbeResult) -> None:
+    same, change = probed_pool(pool, replace(destroying(probe, *NAMES), is_useful=False))
+    assert same is pool
+    assert "not better than chance" in change.note
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[1:]])
+def test_something_must_be_left(
+    names: tuple[str, ...], pool: OperationPool, probe: ProbeResult
+) -> None:
+    same, change = probed_pool(pool, destroying(probe, *names))
+    assert same is pool
+    assert f"all but {3 - len(names)} of 3 operations destroy every class" in change.note
+
+
+def test_classes_of_other_data(pool: OperationPool, probe: ProbeResult) -> None:
+    with pytest.raises(ValueError, match=r"of the classes \['left', 'right'\], got one of \['a"):
+        probed_pool(pool, replace(probe, class_names=("a", "b")))
