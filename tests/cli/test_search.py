@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import CADDA, run
+from mirrored import SWAP, mirrored_windows
 
 from cadda import read_windows, simulate_sleep
 
@@ -157,3 +158,25 @@ def test_mistakes(data: Path, tmp_path: Path, arguments: list[str], message: str
     said = run("search", data, "--out", out, *arguments, code=2).stderr
     assert message in said
     assert not out.exists()
+
+
+def test_with_a_probe(tmp_path: Path) -> None:
+    data, out = tmp_path / "mirrored.npz", tmp_path / "run"
+    mirrored_windows(80, n_subjects=10).save(data)
+    command = [
+        *("search", data, "--model", "shallow", "--operations", "time_mask,channel_symmetry"),
+        *("--method", "random", "--budget", "3", "--max-epochs", "2", "--set", "n_stages=1"),
+    ]
+    shown = run(*command, "--probe", "--out", out)
+    note = f"The probe changes the operations: it adds {SWAP}."
+    assert "probing the operations, model 6 of 6" in shown.stderr
+    assert note in shown.stderr
+    report = (out / "report.html").read_text()
+    assert note in report
+    assert str(SWAP) in report
+    again = tmp_path / "again"
+    run(*command, "--probe-file", out / "probe.json", "--out", again)
+    assert (again / "policy.json").read_bytes() == (out / "policy.json").read_bytes()
+    failed = run(*command, "--probe", "--probe-file", data, "--out", tmp_path / "x", code=2)
+    assert "pass `--probe` or `--probe-file`, not both" in failed.stderr
+    assert not (tmp_path / "x").exists()

@@ -199,6 +199,7 @@ class SearchFacts:
     seed: int
     operations: tuple[str, ...]
     curves: SearchCurves | None
+    probe_note: str | None = None  # what a probe changed about the operations
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
             seed=config.seed,
             operations=config.operations,
             curves=search_curves(events),
+            probe_note=None if config.probe is None else config.probe.note,
         )
         if isinstance(config, SearchConfig)
         else None,

@@ -138,6 +138,7 @@ def _policy(record: RunRecord) -> Content:
         "policy_file": policy_file(record),
         "policy_note": _policy_note(record),
         "snippet": snippet(record),
+        "probe_note": None if search is None else search.probe_note,
         "progress": curves and progress_charts(curves),
         "evolution": curves and search and evolution_charts(curves, search.operations, policy),
         "panels": examples and panels_of(examples, record.data.sfreq),
