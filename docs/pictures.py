@@ -13,8 +13,11 @@ from cadda.api.screen import screen
 from cadda.cli.display import MAGNITUDES, save_operations_picture
 from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
 from cadda.operations import image_pool
+from cadda.policies import Policy, PolicySpec
 from cadda.reporting.figures import plot_operation
+from cadda.reporting.figures.panels import remove_frame
 from cadda.reporting.figures.screening import plot_screening
+from cadda.reporting.figures.signals import AFTER, BEFORE
 from cadda.testing.planted import planted_network, planted_windows
 
 IMAGES = Path(__file__).parent / "images"
@@ -43,6 +46,7 @@ def main() -> None:
     draw_image_operations()
     draw_contact_sheet()
     draw_screening()
+    draw_label_map()
 
 
 def draw_eeg_operations() -> None:
@@ -96,6 +100,36 @@ def draw_screening() -> None:
         lr=3e-3,
     )
     save(plot_screening(found.table), IMAGES / "screening.png")
+
+
+def draw_label_map() -> None:
+    """Draw windows of imagined fists before and after they are mirrored with their labels.
+
+    The rhythm of the hand area is weaker on the side opposite to the fist.
+    """
+    names = ("left_fist", "right_fist")
+    pool = operation_pool(sfreq=100, ch_names=["C3", "C4"], class_names=names)
+    spec = PolicySpec.from_text(
+        "channel_symmetry p=1 -> {left_fist: right_fist, right_fist: left_fist}"
+    )
+    time = torch.arange(200) / 100
+    generator = torch.Generator().manual_seed(0)
+    strength = torch.tensor([[1.0, 0.2], [0.2, 1.0]])[..., None]
+    x = strength * torch.sin(2 * torch.pi * 11 * time)
+    x = x + 0.2 * torch.randn(x.shape, generator=generator)
+    y = torch.arange(2)
+    after, labels = Policy(spec, pool)(x, y)
+    figure = Figure(figsize=(9, 2.6), layout="constrained")
+    panels = figure.subplots(1, 4, sharey=True)
+    shown = [(x[0], y[0]), (after[0], labels[0]), (x[1], y[1]), (after[1], labels[1])]
+    for axes, (window, label), place in zip(panels, shown, ["before", "after"] * 2, strict=True):
+        colour = BEFORE if place == "before" else AFTER
+        axes.plot(time, window.T + torch.tensor([0.0, -3.0]), color=colour, linewidth=0.8)
+        axes.set_title(f"{place}: {names[int(label)]}", fontsize=10)
+        axes.set_xlabel("time (s)")
+        axes.set_yticks([0, -3], ["C3", "C4"])
+        remove_frame(axes)
+    save(figure, IMAGES / "label_map.png")
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.summary import row_label
+from cadda.policies.spec.summary import operation_title, row_label
 from cadda.reporting.charts import Chart, Line, Series, line_chart
 from cadda.reporting.records import SearchCurves
 
@@ -50,7 +50,7 @@ def plot_evolution(curves: SearchCurves, operations: Sequence[str], policy: Poli
     for axes in panels[-1]:
         axes.set_xlabel(_x_label(curves))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    names = [name.replace("_", " ") for name in operations]
+    names = [operation_title(name) for name in operations]
     figure.legend(lines, names, loc="outside lower center", ncols=7, fontsize=8, frameon=False)
     return figure
 

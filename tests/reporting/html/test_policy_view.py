@@ -31,5 +31,5 @@ def test_heat_map_figure() -> None:
     figure = plot_operation_use(SPEC)
     axes = figure.axes[0]
     labels = [label.get_text() for label in axes.get_xticklabels()]
-    assert labels == ["frequency shift (a ↔ b)", "sign flip"]
+    assert labels == ["frequency shift\n(a ↔ b)", "sign flip"]
     assert "2 Hz" in {text.get_text() for text in axes.texts}

@@ -29,6 +29,7 @@ __all__ = [
     "describe_subpolicy",
     "mean_uses",
     "operation_info",
+    "operation_title",
     "probability_table",
     "row_label",
     "short_magnitude",
@@ -225,6 +226,12 @@ def short_magnitude(operation: str, magnitude: float | None) -> str:
     if magnitude is None or math.isnan(magnitude) or (known and not known.has_magnitude):
         return ""
     return known.amount(magnitude) if known else f"µ {magnitude:.2f}"
+
+
+def operation_title(name: str) -> str:
+    """Return the name of an operation for figures, with its label map on a line of its own."""
+    operation, opening, mapping = name.partition(" (")
+    return operation.replace("_", " ") + (f"\n({mapping}" if opening else "")
 
 
 def row_label(row: str) -> str:

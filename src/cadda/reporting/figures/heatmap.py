@@ -13,7 +13,7 @@ from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.summary import row_label, short_magnitude, summarise
+from cadda.policies.spec.summary import operation_title, row_label, short_magnitude, summarise
 
 __all__ = ["OperationUse", "draw_heatmap", "draw_selected", "plot_operation_use", "plot_selected"]
 
@@ -68,7 +68,7 @@ def draw_heatmap(
                 fontweight="bold" if is_bold else "normal",
                 color="white" if abs(value) > top else colour,
             )
-    axes.set_xticks(range(len(columns)), [name.replace("_", " ") for name in columns])
+    axes.set_xticks(range(len(columns)), [operation_title(name) for name in columns])
     axes.set_yticks(range(len(rows)), rows)
     return picture
 
