@@ -12,6 +12,8 @@ from commands import CADDA, run
 
 from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
+from cadda.reporting.records import ProbeRow
+from cadda.screening.probe_result import ProbeResult
 
 
 def test_the_command_is_installed() -> None:
@@ -108,6 +110,41 @@ def test_policy_with_label_maps(tmp_path: Path) -> None:
     assert report["total_variation"] == {"left": 0.0, "right": 0.5}
     text = run("policy", "export", str(kept), "--format", "text").stdout
     assert text == "frequency_shift p=0.5 m=0.4 -> {left: right, right: left}\n"
+
+
+def test_policy_tells_its_leak(tmp_path: Path) -> None:
+    file, capped = tmp_path / "policy.txt", tmp_path / "capped.json"
+    file.write_text("[W]\ntime_mask p=0.5 m=0.4\n[R]\nsign_flip p=0.01")
+    text = run("policy", "show", file).stdout
+    assert (
+        "What operations tell about the class: time_mask 0.31 bits, sign_flip 0.01 bits." in text
+    )
+    assert "time_mask changes 50% of the windows of W, but 0% of those of R, which tells" in text
+    as_json = json.loads(run("policy", "show", file, "--json").stdout)
+    assert as_json["provenance"]["leak"] == pytest.approx(0.3113, abs=1e-4)
+    text = run("policy", "cap", file, "-o", capped).stdout
+    assert "50.0% → 18.6%" in text
+    assert "What operations tell about the class: time_mask 0.10 bits" in text
+    assert 0.1 - 1e-6 < json.loads(capped.read_text())["provenance"]["leak"] <= 0.1
+    assert run("policy", "cap", capped).stdout == capped.read_text()
+    file.write_text("sign_flip p=0.5")
+    assert "about the class" not in run("policy", "show", file).stdout
+    assert json.loads(run("policy", "show", file, "--json").stdout)["provenance"]["leak"] is None
+
+
+def test_policy_cap_by_a_probe(tmp_path: Path) -> None:
+    kept = ProbeRow("time_mask", 0.4, "R", 0.8, 0.8, 0.7, 0.9, "W", 0.2, 0.1, 0.3, "keeps")
+    file, probe = tmp_path / "policy.txt", tmp_path / "probe.json"
+    ProbeResult(("W", "R"), 0.8, 0.7, 0.9, True, 9, (), (kept,), (), {}, {}).save(probe)  # noqa: FBT003
+    file.write_text("[W]\ntime_mask p=0.5 m=0.4\n[R]\nsign_flip p=0.01")
+    capped = json.loads(run("policy", "cap", file, "--probe", probe).stdout)["policy"]
+    (first,), _ = capped["R"][0]["stages"]
+    assert first["operation"] == "time_mask"
+    assert 0.3 < capped["W"][0]["stages"][0][0]["probability"] < 0.5
+    file.write_text("[W]\ntime_mask p=0.5 m=0.4\n[N2]\nsign_flip p=0.01")
+    said = run("policy", "cap", file, "--probe", probe, code=2).stderr
+    assert "`--probe` must be of windows with the classes of the policy" in said
+    assert "and not 'N2'" in said
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from cadda._internal.files import make_folder, replace_atomically
 from cadda.policies.schedule import PolicySchedule
+from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.reporting.evolution import plot_evolution
 from cadda.reporting.figures.heatmap import plot_operation_use
@@ -68,12 +69,7 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
     policy = runner.best_policy() if best is None or best.policy is None else best.policy
     schedule = None
     if isinstance(policy, PolicySchedule):
-        schedule = PolicySchedule(
-            tuple(
-                replace(segment, policy=_signed(segment.policy, provenance))
-                for segment in policy.segments
-            )
-        )
+        schedule = policy.map(lambda segment: _signed(segment, provenance))
         policy = schedule.last
     return SearchResult(
         policy=_signed(policy, provenance),
@@ -117,4 +113,4 @@ def _save_figure(figure: Figure, path: Path) -> None:
 
 
 def _signed(policy: PolicySpec, provenance: Provenance) -> PolicySpec:
-    return policy.model_copy(update={"provenance": provenance})
+    return record_leak(policy.model_copy(update={"provenance": provenance}))

@@ -1,8 +1,9 @@
-"""`cadda policy`: show, compare and export policy files."""
+"""`cadda policy`: show, compare, cap and export policy files."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cadda.policies.schedule import PolicySchedule
     from cadda.policies.spec.compare import PolicyDifference
     from cadda.policies.spec.model import PolicySpec
+    from cadda.screening.probe_result import ProbeResult
 
 __all__ = ["app"]
 
@@ -34,11 +36,12 @@ def show(file: File, as_json: AsJson = False) -> None:
     from cadda._internal.text import did_you_mean
     from cadda.operations.catalogue import CATALOGUE
     from cadda.policies.schedule import PolicySchedule, load_policy
+    from cadda.policies.spec.leakage import record_leak
 
     # An operation of the user's own is shown like any other.
     loaded = load_policy(file, known=None)
     if as_json:
-        typer.echo(loaded.to_json(), nl=False)
+        typer.echo(_map(loaded, record_leak).to_json(), nl=False)
     elif isinstance(loaded, PolicySchedule):
         _print_schedule(loaded)
     else:
@@ -62,7 +65,7 @@ def _print_schedule(schedule: PolicySchedule) -> None:
 
 def _print_policy(spec: PolicySpec) -> None:
     from cadda.policies.spec.label_flow import label_map_notes
-    from cadda.policies.spec.summary import describe_subpolicy
+    from cadda.policies.spec.summary import describe_subpolicy, leak_notes
 
     console = Console()
     found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""
@@ -80,7 +83,7 @@ def _print_policy(spec: PolicySpec) -> None:
             stages = ["\n".join(lines) for lines in describe_subpolicy(subpolicy, row)]
             table.add_row(f"{subpolicy.weight / total:.0%}", *map(escape, stages))
         console.print(table)
-    for note in label_map_notes(spec):
+    for note in (*label_map_notes(spec), *leak_notes(spec)):
         console.print(f"{note}.", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -102,6 +105,55 @@ def diff(first: File, second: File, as_json: AsJson = False) -> None:
         typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
     else:
         _print_difference(difference)
+
+
+def cap(
+    file: File,
+    *,
+    max_leak: Annotated[
+        float, Option(help="Largest number of bits that an operation may tell about the class.")
+    ] = 0.1,
+    probe: Annotated[
+        Path | None,
+        Option(
+            help="Result of `cadda probe` (JSON); operations may then be used for other classes "
+            "that keep them."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        Option("--out", "-o", help="Policy file to write; by default it is printed as JSON."),
+    ] = None,
+) -> None:
+    """Lower what the operations of a policy tell about the class, by as little as needed.
+
+    An operation that is applied to one class more than to others tells the class, and a model can
+    learn to recognise the operation instead. It is used less, or, if a probe says that other
+    classes keep it, shared with them. A policy below the limit is not changed.
+
+    Example: cadda policy cap policy.json --max-leak 0.1 -o capped.json
+    """
+    from cadda.policies.schedule import PolicySchedule, load_policy
+    from cadda.policies.spec.compare import compare_policies
+    from cadda.policies.spec.leakage import record_leak
+    from cadda.policies.spec.summary import leak_notes
+
+    if out is not None and out.suffix == ".txt":
+        raise ValueError(f"`out` must be a JSON file, got {out}.")
+    loaded = load_policy(file, known=None)
+    keeps = None if probe is None else _load_probe(probe, loaded)
+    capped = _map(loaded, lambda spec: record_leak(spec.capped(max_leak, keeps=keeps)))
+    if out is None:
+        typer.echo(capped.to_json(), nl=False)
+        return
+    capped.save(out)
+    before, after = (
+        policy.last if isinstance(policy, PolicySchedule) else policy
+        for policy in (loaded, capped)
+    )
+    _print_difference(compare_policies(before, after))
+    for note in leak_notes(after):
+        typer.echo(f"{note}.")
 
 
 def export(
@@ -139,6 +191,31 @@ def export(
     typer.echo(text.rstrip("\n"))
 
 
+def _load_probe(file: Path, policy: PolicySpec | PolicySchedule) -> ProbeResult:
+    """Read what a probe found, which must be for the classes of the policy."""
+    from cadda.policies.schedule import PolicySchedule
+    from cadda.screening.probe_result import ProbeResult
+
+    probe = ProbeResult.load(file)
+    spec = policy.last if isinstance(policy, PolicySchedule) else policy
+    unknown = sorted(set(spec.class_names or ()) - set(probe.class_names))
+    if unknown:
+        raise ValueError(
+            f"`probe` must be of windows with the classes of the policy, but {file} has "
+            f"{', '.join(probe.class_names)}, and not {unknown[0]!r}."
+        )
+    return probe
+
+
+def _map(
+    policy: PolicySpec | PolicySchedule, change: Callable[[PolicySpec], PolicySpec]
+) -> PolicySpec | PolicySchedule:
+    """Change a policy, or all those of a schedule."""
+    from cadda.policies.schedule import PolicySchedule
+
+    return policy.map(change) if isinstance(policy, PolicySchedule) else change(policy)
+
+
 def _last(file: Path) -> PolicySpec:
     from cadda.policies.schedule import PolicySchedule, load_policy
 
@@ -172,8 +249,9 @@ def _print_difference(difference: PolicyDifference) -> None:
 
 
 app = command_group(
-    "Show, compare and export policy files.",
+    "Show, compare, cap and export policy files.",
     "cadda policy show policy.json · cadda policy diff old.json new.json · "
+    "cadda policy cap policy.json -o capped.json · "
     "cadda policy export policy.json --format braindecode",
-    *(show, diff, export),
+    *(show, diff, cap, export),
 )

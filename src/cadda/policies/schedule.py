@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -78,6 +78,23 @@ class PolicySchedule:
             The policy.
         """
         return self.segments[self._segment_at(epoch)].policy
+
+    def map(self, change: Callable[[PolicySpec], PolicySpec]) -> PolicySchedule:
+        """Change the policy of every segment.
+
+        Parameters
+        ----------
+        change : callable
+            Maps a policy to another one.
+
+        Returns
+        -------
+        PolicySchedule
+            The new schedule.
+        """
+        return PolicySchedule(
+            tuple(Segment(segment.n_epochs, change(segment.policy)) for segment in self.segments)
+        )
 
     def _segment_at(self, epoch: int) -> int:
         """Return the index of the segment that an epoch, counted from 1, is in."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.validation import check_positive
-from cadda.policies.spec.leakage import Table, TraceModel
+from cadda.policies.spec.leakage import Table, TraceModel, record_leak
 
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
@@ -61,7 +61,7 @@ def cap_leak(spec: Spec, max_leak: float, keeps: Keeps | None) -> Spec:
     }
     # Scores were measured with the policy as it was before.
     provenance = spec.provenance.model_copy(update={"scores": {}})
-    return spec.model_copy(update={"policy": policy, "provenance": provenance})
+    return record_leak(spec.model_copy(update={"policy": policy, "provenance": provenance}))
 
 
 def _is_kept(

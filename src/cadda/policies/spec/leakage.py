@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,20 @@ from cadda.policies.spec.text import ALL_CLASSES
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec, Subpolicy
 
-__all__ = ["MAX_LEAK", "HasClasses", "TraceModel", "Traces", "trace_operations"]
+__all__ = [
+    "MAX_LEAK",
+    "HasClasses",
+    "TraceModel",
+    "Traces",
+    "record_leak",
+    "trace_operations",
+    "with_classes",
+]
 
 Table: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.int64]
+
+Spec = TypeVar("Spec", bound="PolicySpec")
 
 MAX_LEAK = 0.1
 """Bits above which an operation is said to reveal the class."""
@@ -87,6 +97,23 @@ class Traces:
 def trace_operations(spec: PolicySpec, windows: HasClasses | None = None) -> Traces:
     """Compute which labels go with which operations; see `PolicySpec.leak`."""
     return TraceModel(spec, windows).traces()
+
+
+def with_classes(spec: Spec, class_names: Sequence[str] | None) -> Spec:
+    """Name the classes of the windows in a policy for all classes that does not."""
+    if spec.class_names is not None or class_names is None:
+        return spec
+    return spec.model_copy(update={"class_names": tuple(class_names)})
+
+
+def record_leak(spec: Spec) -> Spec:
+    """Write the largest leak into the provenance of a policy, if it treats classes differently."""
+    if not spec.is_classwise and not spec.label_maps:
+        return spec
+    leak = trace_operations(spec).max_leak
+    return spec.model_copy(
+        update={"provenance": spec.provenance.model_copy(update={"leak": leak})}
+    )
 
 
 def _entropy(probability: Table) -> Table:

@@ -204,6 +204,8 @@ class Provenance(_Data):
         validation windows, by which the policy was chosen.
     package_version : str | None
         Version of cadda that found it.
+    leak : float | None
+        Largest leak of an operation in bits, see `PolicySpec.leak`; None if it was not computed.
     """
 
     method: str | None = None
@@ -211,6 +213,7 @@ class Provenance(_Data):
     data: str | None = None
     scores: dict[str, float] = Field(default_factory=dict)
     package_version: str | None = None
+    leak: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
 
 class PolicySpec(_Data):

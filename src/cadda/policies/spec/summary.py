@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.label_flow import applied_at_least_once, describe_choice
-from cadda.policies.spec.leakage import MAX_LEAK, Traces, trace_operations
+from cadda.policies.spec.leakage import MAX_LEAK, Traces, trace_operations, with_classes
 from cadda.policies.spec.text import ALL_CLASSES
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ __all__ = [
     "OperationUse",
     "PolicySummary",
     "class_revealing_operations",
-    "describe_leak",
     "describe_magnitude",
     "describe_subpolicy",
+    "leak_notes",
     "mean_uses",
     "operation_info",
     "operation_title",
@@ -175,11 +175,21 @@ def class_revealing_operations(traces: Traces) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def describe_leak(traces: Traces) -> str:
-    """Return what operations tell about the class, such as ``"time_mask 0.31 bits"``."""
+def leak_notes(spec: PolicySpec, class_names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return what the operations of a policy tell about the class, then those that tell much.
+
+    A sentence each, none for a policy that treats all classes alike. ``class_names`` are the
+    classes of the windows, if these are known and the policy's are not.
+    """
+    if not spec.is_classwise and not spec.label_maps:
+        return ()
+    traces = trace_operations(with_classes(spec, class_names))
     told = [f"{name} {bits:.2f} bits" for name, bits in traces.leak.items() if bits >= MIN_LEAK]
+    if not told:
+        return ("Operations tell nothing about the class (less than 0.01 bits)",)
     more = f" and {len(told) - MAX_LISTED} more" if len(told) > MAX_LISTED else ""
-    return ", ".join(told[:MAX_LISTED]) + more if told else "none"
+    price = f"What operations tell about the class: {', '.join(told[:MAX_LISTED])}{more}"
+    return (price, *class_revealing_operations(traces))
 
 
 def describe_subpolicy(subpolicy: Subpolicy, class_name: str) -> list[list[str]]:

@@ -14,6 +14,7 @@ from cadda.policies.spec.summary import (
     PolicySummary,
     describe_magnitude,
     describe_subpolicy,
+    leak_notes,
     operation_info,
     row_label,
     short_magnitude,
@@ -92,6 +93,8 @@ def view_policy(
     n_rows, n_operations = table.applied.shape
     uses = [[_use(table, row, n) for n in range(n_operations)] for row in range(n_rows)]
     order = np.argsort(-table.applied.max(0), kind="stable").tolist()
+    # What tells much about the class is among the warnings.
+    notes = (*label_map_notes(policy, class_names), *leak_notes(policy, class_names)[:1])
     return PolicyView(
         rows=tuple(map(row_label, table.rows)),
         cards=tuple(
@@ -106,7 +109,7 @@ def view_policy(
             for n in order
         ),
         subpolicies=tuple(_subpolicies(policy, row) for row in table.rows),
-        notes=tuple(f"{note}." for note in label_map_notes(policy, class_names)),
+        notes=tuple(f"{note}." for note in notes),
         json=text if len(text) <= MAX_JSON else "",
     )
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from cadda._internal.statistics import Estimate
 from cadda._internal.text import warning_key
-from cadda.policies.spec.leakage import trace_operations
+from cadda.policies.spec.leakage import trace_operations, with_classes
 from cadda.policies.spec.summary import class_revealing_operations
 from cadda.reporting.html.formatting import count, number, signed, with_interval
 from cadda.reporting.html.scores import TestScores
@@ -133,7 +133,8 @@ def collect_warnings(record: RunRecord, scores: TestScores) -> list[str]:
     """Return all warnings, each once; those of the final policy replace those of its epochs."""
     results = [*_scarce_classes(record), *_unpredicted_classes(record, scores)]
     if record.policy is not None:
-        results += class_revealing_operations(trace_operations(record.policy))
+        policy = with_classes(record.policy, record.data.class_names)
+        results += class_revealing_operations(trace_operations(policy))
     session = dict.fromkeys(text for each in record.sessions for text in each.warnings)
     known = set(map(warning_key, results))
     events = [each for each in record.event_warnings if warning_key(each.text) not in known]
