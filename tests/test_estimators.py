@@ -5,6 +5,7 @@ from __future__ import annotations
 import mne
 import numpy as np
 import pytest
+from mirrored import CLASSES, SWAP, mirrored_windows
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
@@ -15,6 +16,7 @@ from torch import nn
 
 from cadda import PolicySpec
 from cadda.estimators import AugmentedClassifier
+from cadda.testing.planted import planted_network
 
 
 class Linear:
@@ -134,3 +136,18 @@ def test_searches_by_trials_too(method: str) -> None:
     found = clf.policy_.last if method == "population" else clf.policy_
     assert found.provenance.method == method
     assert len(clf.history_) == 1
+
+
+def test_searches_with_a_probe() -> None:
+    windows = mirrored_windows(80, n_subjects=8)
+    clf = AugmentedClassifier(
+        planted_network,
+        method="randaugment",
+        search_budget=1,
+        probe=True,
+        ch_names=["C3", "C4"],
+        standardise=False,
+        max_epochs=1,
+        random_state=0,
+    ).fit(windows.x.numpy(), np.array(CLASSES)[windows.y], groups=windows.subject)
+    assert list(clf.policy_.label_maps) == [SWAP]

@@ -42,12 +42,15 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model : str | nn.Module | callable
         See `cadda.fit`.
     policy : PolicySpec | PolicySchedule | path | None
-        Augmentation policy; None trains without augmentation.
+        Augmentation policy; None trains without augmentation. Its class names are the labels as
+        text, so that ``-> {1: 2, 2: 1}`` exchanges the integer labels 1 and 2.
     method : str | None
         Method that searches for a policy first, such as ``"cadda"``; see `cadda.search`. Excludes
         ``policy``.
     search_budget : int
         Number of epochs or trials of the search.
+    probe : bool
+        Whether the search first finds out what operations do to classes; see `cadda.search`.
     sfreq : float
         Sampling rate in Hz; ignored for MNE epochs.
     ch_names : sequence of str | None
@@ -103,6 +106,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         policy: PolicySpec | PolicySchedule | str | None = None,
         method: str | None = None,
         search_budget: int = 50,
+        probe: bool = False,
         sfreq: float = 100.0,
         ch_names: list[str] | tuple[str, ...] | None = None,
         standardise: bool = True,
@@ -119,6 +123,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.policy = policy
         self.method = method
         self.search_budget = search_budget
+        self.probe = probe
         self.sfreq = sfreq
         self.ch_names = ch_names
         self.standardise = standardise
@@ -195,6 +200,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             method=self.method,
             model=self.model,
             budget=self.search_budget,
+            probe=self.probe,
             training=self._training_settings(seed),
             seed=seed,
             device=self.device,
