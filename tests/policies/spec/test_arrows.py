@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cadda import LabelMap, PolicySpec
 from cadda.exceptions import PolicyFileError
@@ -202,3 +204,22 @@ def test_errors(text: str, message: str) -> None:
     assert message in str(caught.value)
     assert str(caught.value).endswith(".")
     assert "\n" not in str(caught.value)
+
+
+TOKENS = [
+    *("->", "{", "}", "a", "b", ":", ",", ">", "|", "#", "p=1", "m=", "w=2", '"', "'", "\\", "*"),
+    *("channel_symmetry", "sign_flip p=1", "[a]", "[", "]", " ", "\n", "w=1:", "-> {a: b, b: a}"),
+]
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=14).map("".join))
+def test_whatever_is_written_is_a_policy_or_a_sentence(text: str) -> None:
+    try:
+        spec = PolicySpec.from_text(text)
+    except PolicyFileError as error:
+        message = str(error)
+        assert message.endswith(".")
+        assert "\n" not in message
+        assert message.startswith(("line", "the policy"))
+    else:
+        assert PolicySpec.from_text(spec.to_text()) == spec

@@ -160,8 +160,9 @@ def _escape_for_json(match: re.Match[str]) -> str:
 
 def _read_target(line: str, position: int, number: int) -> tuple[str | dict[str, str], int]:
     """Read what follows an arrow: a class, or a map; return it and where it ends."""
-    position += len(line[position:]) - len(line[position:].lstrip())
-    if line[position : position + 1] == "{":
+    while line[position : position + 1].isspace():
+        position += 1
+    if line.startswith("{", position):
         return _read_map(line, position, number)
     match = _TARGET.match(line, position)
     written = "" if match is None else match[0]

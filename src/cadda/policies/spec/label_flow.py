@@ -26,45 +26,44 @@ def class_after(entry: StageEntry, class_name: str) -> str | None:
 
 def applied_at_least_once(subpolicy: Subpolicy, class_name: str) -> dict[str, float]:
     """Compute how often each operation, with its label map, changes windows of a class."""
-    moves = _moves(subpolicy)
-    choices = dict.fromkeys(move.choice for stage in moves for move in stage)
-    spared = (sum(_follow(moves, class_name, choice).values()) for choice in choices)
+    stages = [_Stage.of(stage) for stage in subpolicy.stages]
+    choices = dict.fromkeys(choice for stage in stages for choice in stage.applied)
+    spared = (sum(_follow(stages, class_name, choice).values()) for choice in choices)
     return {choice: max(0.0, 1 - share) for choice, share in zip(choices, spared, strict=True)}
 
 
-class _Move(NamedTuple):
-    """An entry of a stage, and how often the stage applies it to windows that it is for."""
+class _Stage(NamedTuple):
+    """How often a stage applies each choice to windows that it is for, and those with a map."""
 
-    entry: StageEntry
-    choice: str
-    applied: float
+    applied: dict[str, float]
+    mapped: dict[str, StageEntry]
+
+    @classmethod
+    def of(cls, stage: tuple[StageEntry, ...]) -> _Stage:
+        total = sum(entry.weight for entry in stage)
+        choices = {entry.choice: entry for entry in stage}
+        return cls(
+            {name: entry.weight / total * entry.probability for name, entry in choices.items()},
+            {name: entry for name, entry in choices.items() if entry.label_map is not None},
+        )
 
 
-def _moves(subpolicy: Subpolicy) -> list[list[_Move]]:
-    totals = [sum(entry.weight for entry in stage) for stage in subpolicy.stages]
-    return [
-        [_Move(entry, entry.choice, entry.weight / total * entry.probability) for entry in stage]
-        for stage, total in zip(subpolicy.stages, totals, strict=True)
-    ]
-
-
-def _follow(
-    moves: list[list[_Move]], class_name: str, avoided: str | None = None
-) -> dict[str, float]:
+def _follow(stages: list[_Stage], class_name: str, avoided: str = "") -> dict[str, float]:
     """Compute the probability of each class after some stages, of windows of one class.
 
     With ``avoided``, only of windows that this choice does not change.
     """
     now = {class_name: 1.0}
-    for stage in moves:
-        later = dict(now)
-        for move in stage:
+    for stage in stages:
+        lost = 0.0 if avoided in stage.mapped else stage.applied.get(avoided, 0.0)
+        later = {name: share * (1 - lost) for name, share in now.items()}
+        for choice, entry in stage.mapped.items():
             for old, share in now.items():
-                new = class_after(move.entry, old)
-                if new is not None and (new != old or move.choice == avoided):
-                    later[old] -= move.applied * share
-                    if move.choice != avoided:
-                        later[new] = later.get(new, 0.0) + move.applied * share
+                new = class_after(entry, old)
+                if new is not None and (new != old or choice == avoided):
+                    later[old] -= stage.applied[choice] * share
+                    if choice != avoided:
+                        later[new] = later.get(new, 0.0) + stage.applied[choice] * share
         now = later
     return now
 
@@ -123,7 +122,8 @@ def _drift(spec: PolicySpec) -> Iterator[str]:
     for row in spec.rows:
         total = sum(subpolicy.weight for subpolicy in spec.policy[row])
         for subpolicy in spec.policy[row]:
-            for name, share in _follow(_moves(subpolicy), row).items():
+            stages = [_Stage.of(stage) for stage in subpolicy.stages]
+            for name, share in _follow(stages, row).items():
                 after[name] += subpolicy.weight / total * share
     changes = [f"{after[row] - 1:+.0%} {row}" for row in spec.rows if _is_notable(after, row)]
     if changes:
