@@ -31,6 +31,8 @@ __all__ = [
 
 RETAINED = 0.5
 """Part of what the model recognises above chance that must remain; with less, a class is lost."""
+HALF_LEVEL = 0.05
+"""One-sided level of the test that more than this part remains."""
 MARGIN = 0.25
 """Part of it that a class may lose and still be kept."""
 
@@ -62,7 +64,7 @@ def judge_classes(share: Clustered) -> Findings:
     keeps = _keeps(share, advantage, MARGIN * plain.value)
     wins, loses = _comparisons(advantage)
     retained = advantage - plain[None, None].times(RETAINED)
-    enough = (retained.low > 0) | _retains_share(share)
+    enough = (retained.p_above() < HALF_LEVEL) | _retains_share(share)
     others = ~np.eye(len(labels), dtype=bool)
     becomes = wins & enough & recognised[:, None] & recognised & others
     may_become = (retained.high >= 0) & ~loses & others
@@ -84,7 +86,7 @@ def _retains_share(share: Clustered) -> Mask:
     """Test whether shares are at least halfway from chance to those of windows as they are."""
     chance = 1 / share.value.shape[-1]
     retained = share - _recognition(share)[None, None].times(RETAINED)
-    enough: Mask = retained.low > (1 - RETAINED) * chance
+    enough: Mask = retained.p_above((1 - RETAINED) * chance) < HALF_LEVEL
     return enough
 
 
@@ -199,7 +201,7 @@ def find_label_maps(
     p_value = np.ones(max(operations) + 1)
     for operation, candidate in best.items():
         n_magnitudes = list(operations).count(operation)
-        p_value[operation] = min(1.0, float(_gain(share, candidate).p_above) * n_magnitudes)
+        p_value[operation] = min(1.0, float(_gain(share, candidate).p_above()) * n_magnitudes)
     accepted = holm(p_value) < LEVEL
     return [best[operation] for operation in sorted(best) if accepted[operation]]
 
@@ -215,8 +217,8 @@ def _retains_half(share: Clustered, candidate: Candidate) -> bool:
     labels, moved = np.arange(len(candidate.target)), candidate.moved
     plain = mean_over_classes(share[0], labels, moved)
     agreement = mean_over_classes(share[candidate.condition], candidate.target, moved)
-    chance = 1 / len(labels)
-    return bool((agreement - plain.times(RETAINED)).low > (1 - RETAINED) * chance)
+    halfway = (1 - RETAINED) / len(labels)
+    return bool((agreement - plain.times(RETAINED)).p_above(halfway) < HALF_LEVEL)
 
 
 def _gain(share: Clustered, candidate: Candidate) -> Clustered:

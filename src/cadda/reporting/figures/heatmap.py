@@ -32,23 +32,26 @@ def draw_heatmap(
     rows: Sequence[str],
     columns: Sequence[str],
     limit: float | None = None,
+    vmax: float | None = None,
     notes: Texts | None = None,
     bold: NDArray[np.bool_] | None = None,
     fontsize: float = 8,
 ) -> AxesImage:
     """Draw values as colours, from 0 up in blue, or from -``limit`` to ``limit`` in red and blue.
 
-    ``notes`` are written below the texts, smaller. Where ``bold`` is False, texts are grey.
+    Blue is full at ``vmax``, by default the largest value. ``notes`` are written below the texts,
+    smaller. Where ``bold`` is False, texts are grey.
     """
     is_diverging = limit is not None
+    largest = values.max() if vmax is None else vmax
     picture = axes.imshow(
         values,
         cmap="RdBu" if is_diverging else "Blues",
         vmin=-limit if limit is not None else 0,
-        vmax=limit,
+        vmax=limit if is_diverging else vmax,
         aspect="auto",
     )
-    top = limit * DARK_DIVERGING if limit is not None else values.max() * DARK_SEQUENTIAL
+    top = limit * DARK_DIVERGING if limit is not None else largest * DARK_SEQUENTIAL
     for (row, column), value in np.ndenumerate(values):
         is_bold = bold is not None and bool(bold[row, column])
         colour = "black" if bold is None or is_bold else "#444444"

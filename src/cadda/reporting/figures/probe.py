@@ -45,8 +45,8 @@ def plot_probe(
         by_operation.setdefault(matrix.operation, []).append(matrix)
     single = [group[0] for group in by_operation.values() if len(group) == 1]
     graded = [group for group in by_operation.values() if len(group) > 1]
-    n_columns = max([MAX_COLUMNS if single else 1, *map(len, graded)])
     first = [plain, *single]
+    n_columns = max(map(len, graded), default=min(MAX_COLUMNS, len(first)))
     rows = [first[i : i + n_columns] for i in range(0, len(first), n_columns)] + graded
     size = CELL * len(class_names) + 0.35
     figure = Figure(
@@ -83,10 +83,9 @@ def _draw_matrix(
         [[f"{value:.2f}" for value in row] for row in share],
         rows=[f"{name.replace('_', ' ')} {m}" for name, m in zip(class_names, marks, strict=True)],
         columns=class_names,
-        limit=None,
+        vmax=1.0,
         fontsize=7,
     )
-    axes.images[0].set_clim(0, 1)
     words = "no operation" if operation is None else operation.replace("_", " ")
     axes.set_title(words if magnitude is None else f"{words} {magnitude:g}", fontsize=8)
     axes.tick_params(length=0, labelsize=6)
