@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import torch
 
 from cadda import ProbeResult, Windows
 from cadda.cli.app import main
+from cadda.cli.probe import probe
+from cadda.screening.probe import ProbeSettings
 
 QUICK = [
     *("--operations", "channel_symmetry,gaussian_noise,channel_dropout", "--folds", "3"),
@@ -85,6 +88,13 @@ def test_json_of_a_resumed_probe_is_what_the_file_holds(
     printed = commands.run("probe", data, "--out", out, *QUICK, "--json").stdout
     assert json.loads(printed) == json.loads((folder / "probe.json").read_text("utf-8"))
     assert (out / "probe.json").read_bytes() == (folder / "probe.json").read_bytes()
+
+
+def test_defaults_are_those_of_the_library() -> None:
+    parameters = inspect.signature(probe).parameters
+    settings = ProbeSettings()
+    for name in ("n_folds", "n_epochs", "n_draws", "batch_size", "lr", "seed"):
+        assert parameters[name].default == getattr(settings, name)
 
 
 def error_of(

@@ -36,13 +36,13 @@ def probe(
     operations: options.Operations = None,
     n_folds: Annotated[
         int, Option("--folds", help="Models to train, each for other subjects.", min=2)
-    ] = 6,
-    n_epochs: Annotated[int, Option("--epochs", help="Epochs per model.", min=1)] = 40,
+    ] = 12,
+    n_epochs: Annotated[int, Option("--epochs", help="Epochs per model.", min=1)] = 30,
     n_draws: Annotated[
         int, Option("--draws", help="Draws of a random operation per window.", min=1)
     ] = 2,
     batch_size: options.BatchSize = 64,
-    lr: options.LearningRate = 2e-3,
+    lr: options.LearningRate = 3e-3,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     as_json: options.AsJson = False,

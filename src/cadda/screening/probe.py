@@ -49,8 +49,8 @@ class ProbeSettings:
         Decides everything that is random.
     """
 
-    n_folds: Annotated[int, Field(ge=2)] = 6
-    n_epochs: Count = 40
+    n_folds: Annotated[int, Field(ge=2)] = 12
+    n_epochs: Count = 30
     magnitudes: Annotated[tuple[Annotated[float, Field(gt=0, le=1)], ...], Field(min_length=1)] = (
         0.25,
         0.5,
@@ -59,7 +59,7 @@ class ProbeSettings:
     )
     n_draws: Count = 2
     batch_size: Count = 64
-    lr: Positive = 2e-3
+    lr: Positive = 3e-3
     seed: int = 0
 
 
