@@ -59,7 +59,7 @@ def test_probes_the_training_windows_and_goes_on_after_a_kill(
     probe.save(tmp_path / "probe.json")
     assert (folder / "probe.json").read_bytes() == (tmp_path / "probe.json").read_bytes()
     config = json.loads((folder / "config.json").read_text())
-    assert config["operations"] == [*OPERATIONS, str(SWAP)]
+    assert config["operations"] == ["time_mask", str(SWAP)]
     assert config["probe"]["added"] == [str(SWAP)]
     monkeypatch.setattr("cadda.api.search.run_probe", fail)
     resumed = run(probe=True, run_dir=folder, resume=True)
@@ -71,8 +71,11 @@ def test_probes_the_training_windows_and_goes_on_after_a_kill(
 
     whole = run(probe=tmp_path / "probe.json", on_event=listen)
     assert resumed.policy == whole.policy == run(probe=probe).policy
-    assert whole.operations == (*OPERATIONS, str(SWAP))
-    assert notes == [f"The probe changes the operations: it adds {SWAP}"]
+    assert whole.operations == ("time_mask", str(SWAP))
+    assert notes == [
+        f"The probe changes the operations: it adds {SWAP}; it leaves out what keeps no class: "
+        "channel_symmetry"
+    ]
 
 
 def test_a_resumed_search_must_have_the_same_probe(
@@ -104,7 +107,10 @@ def _file(folder: Path) -> Path:
 
 def test_faster_autoaugment_says_what_it_does_not_use(probe: cadda.ProbeResult) -> None:
     events: list[object] = []
-    result = run(method="faster_autoaugment", probe=probe, on_event=events.append)
-    assert result.operations == OPERATIONS
+    operations = (*OPERATIONS, "time_reverse")
+    result = run(
+        method="faster_autoaugment", operations=operations, probe=probe, on_event=events.append
+    )
+    assert result.operations == ("time_mask", "time_reverse")
     start = next(event for event in events if isinstance(event, SearchStart))
     assert [str(SWAP) in note for note in start.notes] == [True, True]

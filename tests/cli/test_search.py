@@ -168,7 +168,7 @@ def test_with_a_probe(tmp_path: Path) -> None:
         *("--method", "random", "--budget", "3", "--max-epochs", "2", "--set", "n_stages=1"),
     ]
     shown = run(*command, "--probe", "--out", out)
-    note = f"The probe changes the operations: it adds {SWAP}."
+    note = f"The probe changes the operations: it adds {SWAP}; it leaves out"
     assert "probing the operations, model 6 of 6" in shown.stderr
     assert note in shown.stderr
     report = (out / "report.html").read_text()

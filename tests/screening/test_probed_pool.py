@@ -42,23 +42,36 @@ def destroying(probe: ProbeResult, *names: str) -> ProbeResult:
     return replace(probe, table=tuple(table), proposals=kept)
 
 
-def test_a_map_is_added_beside_the_operation(pool: OperationPool, probe: ProbeResult) -> None:
+def test_a_map_replaces_the_operation_that_keeps_no_class(
+    pool: OperationPool, probe: ProbeResult
+) -> None:
     larger, change = probed_pool(pool, probe)
-    assert larger.names == (*NAMES, "channel_symmetry (left ↔ right)")
+    assert larger.names == ("time_mask", "time_reverse", "channel_symmetry (left ↔ right)")
+    assert change.left_out == ("channel_symmetry",)
     assert change.added == ("channel_symmetry (left ↔ right)",)
     assert change.note == (
-        "The probe changes the operations: it adds channel_symmetry (left ↔ right)"
+        "The probe changes the operations: it adds channel_symmetry (left ↔ right); it leaves out "
+        "what keeps no class: channel_symmetry"
     )
     again, change = probed_pool(larger, probe)
     assert again.names == larger.names
     assert "leaves the operations as they are" in change.note
 
 
+def test_a_map_stands_beside_an_operation_that_keeps_a_class(
+    pool: OperationPool, probe: ProbeResult
+) -> None:
+    table = tuple(
+        replace(row, verdict="keeps") if row.class_name == "left" else row for row in probe.table
+    )
+    larger, _ = probed_pool(pool, replace(probe, table=table))
+    assert larger.names == (*NAMES, "channel_symmetry (left ↔ right)")
+
+
 def test_what_destroys_every_class_is_left_out(pool: OperationPool, probe: ProbeResult) -> None:
     larger, change = probed_pool(pool, destroying(probe, "time_reverse", "no_such_operation"))
-    assert larger.names == ("time_mask", "channel_symmetry", str(SWAP))
-    assert change.left_out == ("time_reverse",)
-    assert change.note.endswith("; it leaves out what destroys every class: time_reverse")
+    assert larger.names == ("time_mask", str(SWAP))
+    assert change.left_out == ("time_reverse", "channel_symmetry")
 
 
 def test_what_destroys_at_some_magnitudes_stays(pool: OperationPool, probe: ProbeResult) -> None:
@@ -88,7 +101,7 @@ def test_something_must_be_left(
 ) -> None:
     same, change = probed_pool(pool, destroying(probe, *names))
     assert same is pool
-    assert f"all but {3 - len(names)} of 3 operations destroy every class" in change.note
+    assert "of 3 operations keep no class" in change.note
 
 
 def test_classes_of_other_data(pool: OperationPool, probe: ProbeResult) -> None:

@@ -97,7 +97,7 @@ def search(
     probe : bool | ProbeResult | path-like | None
         What operations do to classes, see `cadda.probe`: a result, or the file of one; True probes
         the training windows first, with this model. Operations with the label maps that it
-        proposes are added, those that destroy every class are left out.
+        proposes are added, those that keep no class are left out.
     budget : int
         Number of epochs of the search, or of trials.
     max_seconds : float | None

@@ -48,7 +48,7 @@ def search(
         Option(
             "--probe",
             help="First probe what operations do to classes, on the training subjects: the search "
-            "then also chooses operations with label maps, and none that destroys every class.",
+            "then also chooses operations with label maps, and none that keeps no class.",
         ),
     ] = False,
     probe_file: Annotated[

@@ -113,6 +113,22 @@ class OperationPool:
         known = f"the pool has {', '.join(self.names)}"
         raise KeyError(f"unknown operation `{name}`{did_you_mean(name, self.names)}; {known}.")
 
+    def plain(self, name: str) -> Operation:
+        """Return an operation without label map.
+
+        Parameters
+        ----------
+        name : str
+            Name of the operation; the pool may have it with a label map only.
+
+        Returns
+        -------
+        Operation
+            The operation.
+        """
+        known = {item.name: item for item in map(plain_operation, self._operations)}
+        return known[name] if name in known else self[name]
+
     def select(self, names: Sequence[str]) -> OperationPool:
         """Make a pool of some of the operations.
 
@@ -162,7 +178,7 @@ class OperationPool:
         OperationPool
             The larger pool, with one more operation for each map that it does not have yet.
         """
-        mapped = (MappedOperation(self[item.operation], item.mapping) for item in label_maps)
+        mapped = (MappedOperation(self.plain(item.operation), item.mapping) for item in label_maps)
         new = {operation.name: operation for operation in mapped}
         return self._of([*self, *(new[name] for name in new if name not in self)])
 

@@ -76,9 +76,8 @@ class Policy(BatchPolicy[PolicyDraw]):
         self, spec: PolicySpec, pool: OperationPool, *, granularity: Granularity = "window"
     ) -> None:
         super().__init__()
-        _check_fit(spec, pool)
         self.spec = spec
-        self.pool = _with_label_maps(spec, pool)
+        self.pool = _fitting_pool(spec, pool)
         self.granularity = check_granularity(granularity)
         self._tables = {name: Constant(table) for name, table in _tables(spec, self.pool).items()}
 
@@ -156,26 +155,26 @@ def stage_entry(
     )
 
 
-def _check_fit(spec: PolicySpec, pool: OperationPool) -> None:
-    """Check that the pool has all operations of a spec, with the same settings."""
+def _fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
+    """Return the pool with every choice of a spec; raise if it does not fit."""
     for name in spec.operations_used:
-        if name not in pool:
-            try:
-                pool.index(name)
-            except KeyError as error:
-                raise ValueError(f"`pool` does not fit the policy: {error.args[0]}") from None
-        wanted, actual = spec.operations.get(name), pool[name].settings
+        try:
+            operation = pool.plain(name)
+        except KeyError as error:
+            raise ValueError(f"`pool` does not fit the policy: {error.args[0]}") from None
+        wanted, actual = spec.operations.get(name), operation.settings
         if wanted and wanted != actual:
             raise ValueError(
                 f"`pool` does not fit the policy: `{name}` has the settings {actual}, "
                 f"but the policy was made with {wanted}."
             )
+        if name not in pool:
+            pool = pool.with_operation(operation)
+    return _with_label_maps(spec, pool) if spec.label_maps else pool
 
 
 def _with_label_maps(spec: PolicySpec, pool: OperationPool) -> OperationPool:
     """Add the operations that change the class to a pool, and check that its classes fit."""
-    if not spec.label_maps:
-        return pool
     names = spec.class_names or pool.class_names
     if pool.class_names and names != pool.class_names:
         raise ValueError(
@@ -216,7 +215,7 @@ def _tables(spec: PolicySpec, pool: OperationPool) -> dict[str, Tensor]:
 def _magnitude(entry: StageEntry, pool: OperationPool) -> float:
     if entry.magnitude is not None:
         return entry.magnitude
-    if pool[entry.operation].has_magnitude:
+    if pool.plain(entry.operation).has_magnitude:
         raise ValueError(f"`spec` must have a magnitude for `{entry.operation}`, got None.")
     return 0.0
 

@@ -129,6 +129,15 @@ class ProbeResult:
         spared = {row.operation for row in self.table if row.verdict != "destroys"}
         return tuple(name for name in self.operations if name not in spared)
 
+    @property
+    def harmful(self) -> tuple[str, ...]:
+        """Operations whose windows have the wrong label in every class, at every magnitude.
+
+        They destroy a class or turn it into another one; with a label map, the latter are right.
+        """
+        spared = {row.operation for row in self.table if row.verdict in ("keeps", "undecided")}
+        return tuple(name for name in self.operations if name not in spared)
+
     def rows(self, operation: str, class_name: str | None = None) -> tuple[ProbeRow, ...]:
         """Return the rows of an operation, of all classes or of one.
 

@@ -18,12 +18,15 @@ class PoolChange:
     """What a probe changed about the operations of a search."""
 
     added: tuple[str, ...]  # operations with a label map
-    left_out: tuple[str, ...]  # operations that destroy every class
+    left_out: tuple[str, ...]  # operations that keep no class
     note: str  # the same as a sentence, or why nothing was changed
 
 
 def probed_pool(pool: OperationPool, probe: ProbeResult) -> tuple[OperationPool, PoolChange]:
-    """Add the label maps that a probe proposes, and leave out what destroys every class.
+    """Add the label maps that a probe proposes, and leave out what keeps no class.
+
+    An operation that turns every class into another one is left out without its map, with which
+    its labels are right.
 
     Parameters
     ----------
@@ -47,20 +50,20 @@ def probed_pool(pool: OperationPool, probe: ProbeResult) -> tuple[OperationPool,
         )
     if not probe.is_useful:
         return pool, _unchanged("its model is not better than chance, so it decides nothing")
-    left_out = tuple(name for name in probe.destructive if name in pool)
+    left_out = tuple(name for name in probe.harmful if name in pool)
     label_maps = [item for item in probe.label_maps if item.operation in pool]
     larger = pool.with_label_maps(label_maps)
     kept = [name for name in larger.names if name not in left_out]
     if len(kept) < MIN_OPERATIONS:
         return pool, _unchanged(
-            f"all but {len(kept)} of {len(pool)} operations destroy every class, so all are kept"
+            f"all but {len(kept)} of {len(pool)} operations keep no class, so all stay"
         )
     added = tuple(name for name in larger.names if name not in pool)
     if not added and not left_out:
-        reason = "no operation turns classes into each other or destroys all of them"
+        reason = "no operation turns classes into each other or keeps none of them"
         return pool, _unchanged(reason)
     parts = [f"it adds {', '.join(added)}"] if added else []
-    parts += [f"it leaves out what destroys every class: {', '.join(left_out)}"] * bool(left_out)
+    parts += [f"it leaves out what keeps no class: {', '.join(left_out)}"] * bool(left_out)
     note = f"The probe changes the operations: {'; '.join(parts)}"
     return larger.select(kept), PoolChange(added, left_out, note)
 
