@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-from mirrored import SWAP, mirrored_pool, mirrored_windows
+from mirrored import CLASSES, SWAP, mirrored_pool, mirrored_windows, sided_windows
 
 import cadda
-from cadda import Policy, SearchResult, StagedPolicy
+from cadda import LabelMap, Policy, SearchResult, StagedPolicy
+from cadda.api.prepare import make_problem
 from cadda.searchers.events import Retrained, SearchEpoch, SearchStart, TrialEnd
 from cadda.searchers.registry import METHODS
 from cadda.searchers.trials.encoding import PolicyEncoding, PolicySpace
@@ -150,3 +151,46 @@ def test_policies_of_a_schedule_train_with_their_maps() -> None:
     assert result.schedule is not None
     assert any(segment.policy.label_maps for segment in result.schedule.segments)
     assert any(isinstance(event, Retrained) for event in result.history)
+
+
+def planted(method: str, **changes: Any) -> dict[str, float]:
+    """Search where only channel symmetry with exchanged classes helps; return the use of each."""
+    result = cadda.search(
+        sided_windows(128, varied=False),
+        sided_windows(128, varied=True),
+        method=method,
+        model=planted_network,
+        operations=mirrored_pool("time_reverse"),
+        **changes,
+    )
+    use = result.policy.operation_probabilities()[0]
+    return dict.fromkeys(result.operations, 0.0) | dict(
+        zip(result.policy.operation_names, use.tolist(), strict=True)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "seed"), [("adda", 0), ("adda", 1), ("dada", 0)])
+def test_rewards_tell_the_map_from_kept_classes(method: str, seed: int) -> None:
+    use = planted(method, seed=seed, budget=20, policy_lr=0.05)
+    assert use[str(SWAP)] > 0.5
+    assert use["channel_symmetry"] < 0.1
+
+
+@pytest.mark.slow
+def test_trials_find_the_map() -> None:
+    settings = TrainingSettings(max_epochs=15, batch_size=16)
+    use = planted("random", budget=15, training=settings, n_subpolicies=1, n_stages=1)
+    assert use[str(SWAP)] > 0.1
+    assert use["channel_symmetry"] == 0
+
+
+def test_images_have_no_unit() -> None:
+    """Windows of another scale than 1 raise a warning, unless all operations are for images."""
+    maps = [LabelMap(name, SWAP.mapping) for name in ("rotation_180", "vertical_flip")]
+    pool = cadda.image_pool().for_classes(CLASSES).with_label_maps(maps)
+    train, valid = mirrored_windows(32), mirrored_windows(32, seed=1)
+    train.x *= 100
+    mapped = pool.select(pool.names[-2:])
+    problem = make_problem(train, valid, model=planted_network, operations=mapped)
+    assert problem.pool.names == ("rotation_180 (left ↔ right)", "vertical_flip (left ↔ right)")

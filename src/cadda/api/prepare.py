@@ -20,11 +20,12 @@ from cadda.exceptions import ModelError, PolicyFileError
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource, make_model
 from cadda.models.serialization import ModelDescription
-from cadda.operations.catalogue import CATALOGUE, Sensors, paper_operations
+from cadda.operations.catalogue import Sensors, paper_operations
 from cadda.operations.pool import OperationPool, eeg_pool, image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
 from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import operation_info
 from cadda.policies.spec.text import OWN_OPERATIONS
 from cadda.training import Problem, Samples, Trainer, TrainingSettings
 from cadda.training.augmenter import AugmentFunction
@@ -218,7 +219,8 @@ def _make_pool(
 
 
 def _are_image_operations(names: Iterable[str]) -> bool:
-    return {CATALOGUE[name].domain for name in names if name in CATALOGUE} == {"image"}
+    known = map(operation_info, names)
+    return {info.domain for info in known if info is not None} == {"image"}
 
 
 PolicyLike: TypeAlias = (
