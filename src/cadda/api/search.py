@@ -282,6 +282,7 @@ def search_problem(
             resume=resume,
             on_event=report if events is None else tee(events, report),
             on_training=report,
+            keeps=found,
         )
         runner = chosen.make_runner(problem, own, context)
         if events is not None:

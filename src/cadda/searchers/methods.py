@@ -69,7 +69,7 @@ class BilevelMethod(GradientMethod[BilevelSettings]):
         self, problem: Problem, settings: BilevelSettings, context: SearchContext
     ) -> SearchRunner:
         searcher = BilevelSearcher(problem, settings, classwise=context.classwise)
-        return GradientRunner(problem, searcher, context)
+        return GradientRunner(problem, searcher, context, max_leak=settings.max_leak)
 
     def start_warnings(
         self, problem: Problem, settings: BilevelSettings, context: SearchContext
@@ -119,7 +119,7 @@ class FasterMethod(GradientMethod[FasterSettings]):
         self, problem: Problem, settings: FasterSettings, context: SearchContext
     ) -> SearchRunner:
         searcher = FasterSearcher(problem, settings, classwise=context.classwise)
-        return GradientRunner(problem, searcher, context)
+        return GradientRunner(problem, searcher, context, max_leak=settings.max_leak)
 
 
 @dataclass(frozen=True)

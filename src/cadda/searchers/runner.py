@@ -14,6 +14,7 @@ import torch
 
 from cadda.compute import Engine
 from cadda.exceptions import RunError, TrainingError, WorkerError
+from cadda.policies.spec.capping import Keeps
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import PolicySummary, summarise
 from cadda.searchers.events import (
@@ -35,7 +36,7 @@ from cadda.searchers.retraining import (
     SearchFiles,
 )
 from cadda.searchers.trials.protocol import Outcome, TrialSearch, evaluate
-from cadda.searchers.warnings import epoch_warnings
+from cadda.searchers.warnings import cap_warnings, epoch_warnings
 from cadda.training import Problem, TrainingEvent, predict_logits
 from cadda.training.checkpoint import (
     Fingerprint,
@@ -66,6 +67,7 @@ class SearchContext:
     resume: bool = False  # whether to continue what an earlier process began in these files
     on_event: Callable[[SearchEvent], None] = _ignore
     on_training: Callable[[TrainingEvent], None] = _ignore
+    keeps: Keeps | None = None  # what a probe says about operations and classes
 
 
 class SearchRunner(ABC):
@@ -171,15 +173,25 @@ def _fingerprint_of(problem: Problem) -> Fingerprint:
 
 
 class GradientRunner(SearchRunner):
-    """Runs a method that learns a policy step by step."""
+    """Runs a method that learns a policy step by step.
 
-    def __init__(self, problem: Problem, searcher: Searcher, context: SearchContext) -> None:
+    An operation of the policy tells at most ``max_leak`` bits about the class; None for no limit.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        searcher: Searcher,
+        context: SearchContext,
+        *,
+        max_leak: float | None = None,
+    ) -> None:
         super().__init__(problem, context)
-        self.searcher = searcher
+        self.searcher, self.max_leak, self._keeps = searcher, max_leak, context.keeps
         self.restore()
 
     def best_policy(self) -> AnyPolicy:
-        return self.searcher.to_spec()
+        return self._capped(self.searcher.to_spec())
 
     def state_dict(self) -> State:
         return self.searcher.state_dict()
@@ -194,8 +206,13 @@ class GradientRunner(SearchRunner):
         self.seconds += perf_counter() - start
         return self._summary(steps)
 
+    def _capped(self, policy: PolicySpec) -> PolicySpec:
+        return policy if self.max_leak is None else policy.capped(self.max_leak, keeps=self._keeps)
+
     def _summary(self, steps: list[SearchStep]) -> SearchEpoch:
-        table, tables = _tables(self.searcher.to_spec(), self.problem)
+        learned = self.searcher.to_spec()
+        policy = self._capped(learned)
+        table, tables = _tables(policy, self.problem)
         x, n_classes = self.problem.valid.x, self.problem.n_classes
         logits = predict_logits(self.searcher.model, x, n_classes)
         rewards = [step.reward for step in steps if step.reward is not None]
@@ -210,7 +227,7 @@ class GradientRunner(SearchRunner):
             entropy=steps[-1].entropy,
             **tables,
             seconds=self.seconds,
-            warnings=epoch_warnings(table, steps),
+            warnings=(*epoch_warnings(table, steps), *cap_warnings(learned, policy)),
         )
 
 

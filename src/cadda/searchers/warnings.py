@@ -7,12 +7,15 @@ import torch
 from torch import Tensor
 
 from cadda.exceptions import ModelError
+from cadda.policies.spec.leakage import trace_operations
+from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import PolicySummary, class_revealing_operations
 from cadda.searchers.events import SearchStep
 from cadda.training.problem import Problem
 from cadda.training.step import check_logits
 
 __all__ = [
+    "cap_warnings",
     "check_pool",
     "check_problem",
     "epoch_warnings",
@@ -29,6 +32,9 @@ MIN_LEAD_RATIO = 1.5
 
 MAX_ABSENT_SHARE = 0.3
 """Largest share of batches without a class that needs no warning."""
+
+MIN_CHANGE = 0.005
+"""Smallest share of windows less that is worth a sentence."""
 
 ROUNDING_ERROR = 1e-7
 """Smaller rewards, with losses of about 1, are rounding errors."""
@@ -98,6 +104,24 @@ def idle_workers(n_workers: int, name: str, n_parallel: int) -> tuple[str, ...]:
 def epoch_warnings(table: PolicySummary, steps: list[SearchStep]) -> tuple[str, ...]:
     """Warn of what is odd about the steps of an epoch and the policy after it."""
     return (*_at_edge(table), *class_revealing_operations(table.traces), *_without_effect(steps))
+
+
+def cap_warnings(learned: PolicySpec, capped: PolicySpec) -> tuple[str, ...]:
+    """Say how much was changed of a policy that told too much about the class."""
+    if learned is capped:
+        return ()
+    before, after = trace_operations(learned), trace_operations(capped)
+    sentences = []
+    for name, bits in before.leak.items():
+        old, new = before.share_of(name), after.share_of(name)
+        most = int((old - new).argmax())
+        if old[most] - new[most] >= MIN_CHANGE:
+            sentences.append(
+                f"{name} would tell {bits:.2f} bits about the class, so it changes "
+                f"{new[most]:.0%} instead of {old[most]:.0%} of the windows of "
+                f"{before.class_names[most]}; set `max_leak` to allow more"
+            )
+    return tuple(sentences)
 
 
 def _at_edge(table: PolicySummary) -> list[str]:

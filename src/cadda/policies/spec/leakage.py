@@ -74,6 +74,10 @@ class Traces:
         share: Table = np.divide(changed, total, out=np.zeros_like(total), where=total > 0)
         return share.T
 
+    def share_of(self, operation: str) -> Table:
+        """Return the column of an operation of `applied`."""
+        return self.applied[:, self.operations.index(operation)]
+
     @property
     def bits(self) -> Table:
         """Mutual information of label and operation in bits, (n_operations,)."""

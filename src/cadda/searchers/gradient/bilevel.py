@@ -16,6 +16,7 @@ from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity
 from cadda.policies.relaxed.base import RelaxedPolicy
 from cadda.policies.relaxed.policies import EnumeratedPolicy, MixturePolicy, StagedPolicy
+from cadda.policies.spec.leakage import MAX_LEAK
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.gradient.policy_optimizer import Estimator, PolicyAscent
@@ -48,6 +49,7 @@ PAPER: dict[str, object] = {
     "confidence": "keep",
     "pooled": False,
     "reuse_inner_gradient": False,
+    "max_leak": None,
 }
 """What the paper does otherwise than our defaults; it also doubles the batch for CADDA."""
 
@@ -109,6 +111,9 @@ class BilevelSettings:
         Temperature of the relaxed Bernoulli variable behind p.
     choice_temperature : float
         Temperature of the softmax that carries the gradient of w.
+    max_leak : float | None
+        Largest number of bits that an operation of the policy may tell about the class: see
+        `PolicySpec.capped`. None for no limit.
     seed : int
         Decides everything that is random.
     """
@@ -135,6 +140,7 @@ class BilevelSettings:
     granularity: Granularity = "window"
     gate_temperature: Positive = 0.1
     choice_temperature: Positive = 0.5
+    max_leak: Positive | None = MAX_LEAK
     seed: int = 0
 
     @property

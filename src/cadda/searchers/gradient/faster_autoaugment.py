@@ -48,6 +48,7 @@ from cadda._internal.validation import Count, NonNegative, Positive, validated_d
 from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, per_window
 from cadda.policies.relaxed.policies import MixturePolicy
+from cadda.policies.spec.leakage import MAX_LEAK
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher, assign_gradients
 from cadda.training.checkpoint import Stateful
@@ -90,6 +91,9 @@ class FasterSettings:
         Temperature of the relaxed Bernoulli variable behind p.
     choice_temperature : float
         Temperature η of the softmax that mixes operations.
+    max_leak : float | None
+        Largest number of bits that an operation of the policy may tell about the class: see
+        `PolicySpec.capped`. None for no limit.
     seed : int
         Decides everything that is random.
     """
@@ -106,6 +110,7 @@ class FasterSettings:
     granularity: Granularity = "window"
     gate_temperature: Positive = 0.1
     choice_temperature: Positive = 0.5
+    max_leak: Positive | None = MAX_LEAK
     seed: int = 0
 
 
