@@ -53,6 +53,7 @@ from .searchers.trials.population import PopulationSettings as PopulationSetting
 from .training import Fitted as Fitted
 from .training.metrics import Scores as Scores
 from .training.progress import EpochEnd as EpochEnd
+from .training.progress import LeakReading as LeakReading
 from .training.progress import TrainingEnd as TrainingEnd
 from .training.settings import TrainingSettings as TrainingSettings
 
@@ -67,6 +68,7 @@ __all__ = [
     "Fitted",
     "LabelMap",
     "LeakError",
+    "LeakReading",
     "MixturePolicy",
     "ModelDescription",
     "ModelError",

@@ -75,6 +75,23 @@ def test_class_wise_policies_differ_by_class() -> None:
     assert (applied.std(0) > 1e-3).all()
 
 
+def test_what_a_gradient_proposes_tells_little_about_the_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [f"[{name}]\ntime_mask p={0.9 * (n == 0)} m=0.5" for n, name in enumerate(CLASS_NAMES)]
+    learned = cadda.PolicySpec.from_text("\n".join(rows))
+    monkeypatch.setattr("cadda.searchers.gradient.base.Searcher.to_spec", lambda _: learned)
+    found = run(method="cadda", budget=1)
+    assert found.policy.policy == learned.capped(0.1).policy
+    assert 0.1 - 1e-6 < (found.policy.provenance.leak or 0) <= 0.1
+    (epoch,) = found.history
+    assert isinstance(epoch, SearchEpoch)
+    (said,) = (text for text in epoch.warnings if text.startswith("time_mask would tell"))
+    assert f"instead of 90% of the windows of {CLASS_NAMES[0]}" in said
+    assert max(row[OPERATIONS.index("time_mask")] for row in epoch.applied) < 0.9
+    assert run(method="cadda", budget=1, max_leak=None).policy.policy == learned.policy
+
+
 def test_same_seed_same_policy() -> None:
     one, again, other = (run(seed=seed).policy.to_json() for seed in (3, 3, 4))
     assert one == again

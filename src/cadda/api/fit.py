@@ -13,6 +13,7 @@ from cadda.api.prepare import Device, PolicyLike, check_fits, prepare_training
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
+from cadda.screening.leak_probe import with_leak_probe
 from cadda.training import Fitted, Scores, TrainingEvent, TrainingSettings, predict_logits, score
 
 __all__ = ["evaluate", "fit"]
@@ -89,7 +90,7 @@ def fit(
     Returns
     -------
     Fitted
-        The trained model and its history.
+        The trained model and its history, with `Fitted.leaks` if the policy is class-wise.
     """
     settings = TrainingSettings(
         max_epochs=max_epochs,
@@ -106,9 +107,10 @@ def fit(
     trainer = prepare_training(
         train, valid, settings, model=model, policy=policy, pool=pool, device=device
     )
-    return trainer.run(
+    fitted = trainer.run(
         on_event=on_event, checkpoint=None if checkpoint is None else Path(checkpoint)
     )
+    return with_leak_probe(fitted, trainer.problem.valid, trainer.policy)
 
 
 def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from cadda._internal.files import make_folder, replace_atomically
-from cadda.policies.schedule import PolicySchedule
+from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.reporting.evolution import plot_evolution
@@ -16,10 +16,12 @@ from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.reporting.records import SearchCurves
 from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder
+from cadda.runs.records import save_fitted
+from cadda.screening.leak_probe import with_leak_probe
 from cadda.searchers.events import HistoryEvent
 from cadda.searchers.retraining import RetrainedModel
 from cadda.searchers.runner import SearchRunner
-from cadda.training import Fitted
+from cadda.training import Fitted, Problem
 
 __all__ = ["SearchResult", "result_of", "write_result"]
 
@@ -77,9 +79,14 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
         schedule=schedule,
         history=runner.history,
         seconds=runner.seconds,
-        fitted=None if best is None else best.fitted,
+        fitted=None if best is None else _with_leak_probe(best, runner.problem),
         baseline=None if plain is None else plain.fitted,
     )
+
+
+def _with_leak_probe(best: RetrainedModel, problem: Problem) -> Fitted:
+    policy = None if best.policy is None else build_policy(best.policy, problem.pool)
+    return with_leak_probe(best.fitted, problem.valid, policy)
 
 
 def _scores(best: RetrainedModel | None, plain: RetrainedModel | None) -> dict[str, float]:
@@ -99,7 +106,7 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
     if result.schedule is not None:
         result.schedule.save(folder.schedule)
     if result.fitted is not None:
-        result.fitted.save(folder.model)
+        save_fitted(folder, result.fitted)
     make_folder(folder.operations_figure.parent)
     _save_figure(plot_operation_use(result.policy), folder.operations_figure)
     if result.curves is not None:

@@ -21,7 +21,8 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.records import Reading
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
-from cadda.runs.records import RunScores, WindowSplit, write_run_records
+from cadda.runs.records import RunScores, WindowSplit, save_fitted, write_run_records
+from cadda.screening.leak_probe import with_leak_probe
 from cadda.tracking import tee
 from cadda.training import Fitted, Scores, TrainingEnd, TrainingEvent, TrainingSettings
 
@@ -84,7 +85,8 @@ def run_training(
     # After a kill, the file may lack an epoch that the checkpoint has, or have only half of it.
     end = TrainingEnd(len(fitted.history), fitted.best_epoch, fitted.stopped_early)
     events.rewrite([*fitted.history, end])
-    fitted.save(run.model)
+    fitted = with_leak_probe(fitted, problem.valid, trainer.policy)
+    save_fitted(run, fitted)
     last = policy.last if isinstance(policy, PolicySchedule) else policy
     # The pool of a problem checks the unit of the windows, which only a policy depends on.
     pool = operation_pool(split.train) if last is None else problem.pool

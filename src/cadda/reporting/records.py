@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from cadda._internal.files import ArrayRecord, JsonRecord
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
+from cadda.training.progress import LeakReading
 from cadda.training.settings import TrainingSettings
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "DataFacts",
     "EventWarning",
     "Examples",
+    "LeakReadings",
     "LearningCurve",
     "Machine",
     "Part",
@@ -169,6 +171,13 @@ class Examples(ArrayRecord):
     class_after: Texts | None = None
 
 
+@dataclass(frozen=True)
+class LeakReadings(JsonRecord):
+    """What a model makes of operations that its policy applies to a class more than to others."""
+
+    readings: tuple[LeakReading, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class SearchCurves:
     """Progress of a search: arrays over its n epochs or trials.
@@ -252,6 +261,7 @@ class RunRecord:
     event_warnings: tuple[EventWarning, ...]
     config: str  # as JSON
     probe: ProbeFacts | None = None
+    leaks: tuple[LeakReading, ...] = ()
 
     @property
     def was_searched(self) -> bool:

@@ -119,6 +119,7 @@ class RunFolder:
         self.policy = folder / "policy.json"  # of the run, or the last one of its schedule
         self.schedule = folder / "schedule.json"  # that a search has found
         self.model = folder / "model.safetensors"
+        self.leaks = folder / "leaks.json"  # `LeakReadings` of the model
         self.events = folder / "events.jsonl"  # an `EventLog`
         self.scores = folder / "scores.json"  # `RunScores` on the test subjects
         self.predictions = folder / "predictions.npz"  # `Predictions` for the test windows

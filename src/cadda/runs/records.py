@@ -23,11 +23,18 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import operation_info, summarise
 from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.signals import most_changed_draw
-from cadda.reporting.records import DataFacts, Examples, Part, Predictions, SplitFractions
+from cadda.reporting.records import (
+    DataFacts,
+    Examples,
+    LeakReadings,
+    Part,
+    Predictions,
+    SplitFractions,
+)
 from cadda.runs.folder import RunFolder, digest_of
-from cadda.training import Problem, Scores, predict_logits, score
+from cadda.training import Fitted, Problem, Scores, predict_logits, score
 
-__all__ = ["RunScores", "WindowSplit", "make_examples", "write_run_records"]
+__all__ = ["RunScores", "WindowSplit", "make_examples", "save_fitted", "write_run_records"]
 
 MIN_APPLIED = 0.01
 """Operations that change fewer windows of every class are not shown."""
@@ -80,6 +87,13 @@ class RunScores:
             "without_augmentation": None if plain is None else plain.to_dict(),
         }
         write_text_atomically(path, json.dumps(content, indent=1))
+
+
+def save_fitted(run: RunFolder, fitted: Fitted) -> None:
+    """Write a trained model, and what it makes of operations that tell the class."""
+    fitted.save(run.model)
+    if fitted.leaks:
+        LeakReadings(fitted.leaks).save(run.leaks)
 
 
 def write_run_records(

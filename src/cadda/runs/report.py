@@ -20,6 +20,7 @@ from cadda.reporting.records import (
     DataFacts,
     EventWarning,
     Examples,
+    LeakReadings,
     LearningCurve,
     Predictions,
     RunRecord,
@@ -132,6 +133,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         sessions=load_sessions(run),
         event_warnings=tuple(_event_warnings(events)),
         config=config.to_json(),
+        leaks=LeakReadings.load(run.leaks).readings if run.leaks.exists() else (),
         probe=ProbeResult.load(run.probe).facts if run.probe.exists() else None,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cadda.training.metrics import Scores, score
 from cadda.training.problem import Problem, Samples
-from cadda.training.progress import EpochEnd, Fitted, TrainingEnd, TrainingEvent
+from cadda.training.progress import EpochEnd, Fitted, LeakReading, TrainingEnd, TrainingEvent
 from cadda.training.settings import TrainingSettings
 from cadda.training.step import predict_logits
 from cadda.training.trainer import Trainer, train
@@ -12,6 +12,7 @@ from cadda.training.trainer import Trainer, train
 __all__ = [
     "EpochEnd",
     "Fitted",
+    "LeakReading",
     "Problem",
     "Samples",
     "Scores",

@@ -14,7 +14,10 @@ from cadda.models.serialization import ModelDescription, save_model
 from cadda.training.checkpoint import State
 from cadda.training.settings import TrainingSettings
 
-__all__ = ["EarlyStopping", "EpochEnd", "Fitted", "TrainingEnd", "TrainingEvent"]
+__all__ = ["EarlyStopping", "EpochEnd", "Fitted", "LeakReading", "TrainingEnd", "TrainingEvent"]
+
+MAX_CHANGE = 0.1
+"""Change of a probability above which a model reads an operation."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,48 @@ class TrainingEnd:
 TrainingEvent: TypeAlias = EpochEnd | TrainingEnd
 
 
+@dataclass(frozen=True)
+class LeakReading:
+    """Whether a model takes an operation for a class, tried on windows of the other classes.
+
+    Parameters
+    ----------
+    operation : str
+        Name of the operation.
+    class_name : str
+        Class that the policy applies it to more often than to others.
+    applied : float
+        Share of the augmented windows of the class that it changed.
+    others : float
+        The same for the other classes, on average.
+    change : float
+        By how much the operation raises the probability that the model gives to the class, mean
+        over validation windows of the other classes.
+    n_windows : int
+        Number of these windows.
+    """
+
+    operation: str
+    class_name: str
+    applied: float
+    others: float
+    change: float
+    n_windows: int
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the model recognises the class by the operation."""
+        return self.change > MAX_CHANGE
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operation} changed {self.applied:.0%} of the augmented windows of "
+            f"{self.class_name} and {self.others:.0%} of others: on windows of other classes it "
+            f"changes the probability of {self.class_name} by {self.change:+.2f}"
+            + (", so the model reads the operation in place of the class" if self.is_read else "")
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A trained model and its history.
@@ -83,6 +128,9 @@ class Fitted:
         Whether patience ran out before the last epoch.
     description : ModelDescription
         Channels, sampling rate and classes that the model is for.
+    leaks : tuple of LeakReading
+        What the model makes of operations that the policy applies to a class more often than to
+        others, the largest change first.
     """
 
     model: nn.Module
@@ -90,6 +138,7 @@ class Fitted:
     best_epoch: int
     stopped_early: bool
     description: ModelDescription
+    leaks: tuple[LeakReading, ...] = ()
 
     @property
     def best(self) -> EpochEnd:

@@ -131,13 +131,14 @@ def _policy(record: RunRecord) -> Content:
     """Return what the policy is, how it was found, and what it does to windows."""
     policy, search, examples = record.policy, record.search, record.examples
     if policy is None:
-        return {"policy": None, "panels": None}
+        return {"policy": None, "panels": None, "leaks": ()}
     curves = None if search is None else search.curves
     return {
         "policy": view_policy(policy, record.schedule, record.data.class_names),
         "policy_file": policy_file(record),
         "policy_note": _policy_note(record),
         "snippet": snippet(record),
+        "leaks": record.leaks,
         "probe_note": None if search is None else search.probe_note,
         "progress": curves and progress_charts(curves),
         "evolution": curves and search and evolution_charts(curves, search.operations, policy),

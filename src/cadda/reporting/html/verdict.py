@@ -135,6 +135,7 @@ def collect_warnings(record: RunRecord, scores: TestScores) -> list[str]:
     if record.policy is not None:
         policy = with_classes(record.policy, record.data.class_names)
         results += class_revealing_operations(trace_operations(policy))
+    results += [str(reading) for reading in record.leaks if reading.is_read]
     session = dict.fromkeys(text for each in record.sessions for text in each.warnings)
     known = set(map(warning_key, results))
     events = [each for each in record.event_warnings if warning_key(each.text) not in known]
