@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from cadda import PolicySpec, ProbeResult, Windows, load_model
+from cadda import LeakReading, PolicySpec, ProbeResult, Windows, load_model
 from cadda._internal.statistics import Estimate, resample_counts
 from cadda.exceptions import RunError
 from cadda.policies.spec.leakage import trace_operations
@@ -24,8 +24,8 @@ from cadda.policies.spec.summary import class_revealing_operations
 from cadda.reporting.html import render_report
 from cadda.reporting.html.formatting import number, with_interval
 from cadda.reporting.html.provenance import bibtex
-from cadda.reporting.records import EventWarning
-from cadda.runs.folder import digest_of
+from cadda.reporting.records import EventWarning, LeakReadings
+from cadda.runs.folder import RunFolder, digest_of
 from cadda.runs.report import read_record, write_report
 from cadda.screening.probe import Condition
 from cadda.screening.probe_tables import make_result
@@ -326,6 +326,20 @@ def test_an_operation_that_reveals_a_class_is_named_once(report_of: Callable[[st
     assert page.count("recognise the operation instead of the class") == 2
     assert f"<li>{final}</li>" in page
     assert f"<li>{other.text} (epoch 1)</li>" in page
+
+
+def test_what_the_model_reads(report_of: Callable[[str], Path], tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(report_of("class-wise").parent, tmp_path / "run"))
+    read = LeakReading("time_mask", "N2", 0.9, 0.1, 0.34, 200)
+    ignored = LeakReading("sign_flip", "W", 0.3, 0.2, 0.01, 200)
+    LeakReadings((read, ignored)).save(run.leaks)
+    page = write_report(run.folder).path.read_text()
+    assert "<h2>What the model reads</h2>" in page
+    assert page.count("so the model reads the operation in place of the class") == 1
+    rows = re.findall(
+        r"<td>(\w+)</td><td>[^<]+</td><td>[^<]+</td><td>\+0.\d+</td><td>(\w+)<", page
+    )
+    assert rows == [("N2", "yes"), ("W", "no")]
 
 
 def test_bootstrap_runs_once(
