@@ -231,3 +231,8 @@ def test_an_unknown_class_remains_undecided() -> None:
     result = probed([plain, plain[[1, 0, 2]]])
     assert verdicts(result) == ["becomes b", "becomes a", "undecided"]
     assert result.label_maps[0].mapping == {"a": "b", "b": "a"}
+
+
+def test_a_class_that_a_model_prefers_is_not_kept_by_what_destroys_the_others() -> None:
+    plain, after = confusion(2, 0.8), np.array([[0.9, 0.1], [0.8, 0.2]])
+    assert verdicts(probed([plain, after], n_subjects=40)) == ["destroys", "destroys"]

@@ -61,10 +61,11 @@ def judge_classes(share: Clustered) -> Findings:
     plain = _recognition(advantage)
     labels = np.arange(len(plain.value))
     recognised = plain.low > 0
-    keeps = _keeps(share, advantage, MARGIN * plain.value)
-    wins, loses = _comparisons(advantage)
     retained = advantage - plain[None, None].times(RETAINED)
-    enough = (retained.p_above() < HALF_LEVEL) | _retains_share(share)
+    retains_half = retained.p_above() < HALF_LEVEL
+    keeps = (_is_as_before(share, advantage) & retains_half)[:, labels, labels]
+    wins, loses = _comparisons(advantage)
+    enough = retains_half | _retains_share(share)
     others = ~np.eye(len(labels), dtype=bool)
     becomes = wins & enough & recognised[:, None] & recognised & others
     may_become = (retained.high >= 0) & ~loses & others
@@ -90,17 +91,16 @@ def _retains_share(share: Clustered) -> Mask:
     return enough
 
 
-def _keeps(share: Clustered, advantage: Clustered, margin: Numbers) -> Mask:
-    """Test whether classes are recognised as before, give or take a margin.
+def _is_as_before(share: Clustered, advantage: Clustered) -> Mask:
+    """Test whether shares or advantages are those of windows as they are, give or take a margin.
 
-    Either the share or the advantage must be as before: the share falls where the model predicts
-    the class less often of all windows, the advantage where it takes others for it, too.
+    The share falls where the model predicts the class less often of all windows, the advantage
+    where it takes others for it, too.
     """
+    margin = MARGIN * _recognition(advantage).value
     same = (share - share[:1]).low > -margin
-    as_good = (advantage - advantage[:1]).low > -margin
-    labels = np.arange(len(margin))
-    kept: Mask = ((same | as_good) & (advantage.low > 0))[:, labels, labels]
-    return kept
+    as_good: Mask = (advantage - advantage[:1]).low > -margin
+    return same | as_good
 
 
 def _comparisons(advantage: Clustered) -> tuple[Mask, Mask]:
