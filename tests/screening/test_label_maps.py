@@ -147,10 +147,10 @@ def test_a_class_that_becomes_two_others_gives_no_map() -> None:
     assert [probed([plain, halves], seed).label_maps for seed in range(5)] == [[]] * 5
 
 
-def test_a_map_must_retain_more_than_half_of_the_recognition() -> None:
-    """An operation that exchanges half of what a model looks at is no exchange of classes."""
+def test_a_map_must_retain_half_of_the_recognition() -> None:
+    """An operation that exchanges little of what a model looks at is no exchange of classes."""
     plain = confusion(2, 0.9)
-    for accuracy, n_maps in ((0.65, 0), (0.7, 0), (0.8, 1)):
+    for accuracy, n_maps in ((0.6, 0), (0.65, 0), (0.75, 1)):
         result = probed([plain, confusion(2, accuracy)[::-1]], n_subjects=60)
         assert len(result.label_maps) == n_maps
 

@@ -78,9 +78,10 @@ class Clustered:
         half: Numbers = self.error * stdtrit(self.n_clusters - 1, 1 - LEVEL)
         return half
 
-    def p_above(self, threshold: float = 0.0) -> Numbers:
-        """Compute one-sided p-values of means above a threshold."""
-        return t_test_greater(self.value - threshold, self.error, self.n_clusters - 1)
+    @property
+    def p_above(self) -> Numbers:
+        """One-sided p-values of means above 0."""
+        return t_test_greater(self.value, self.error, self.n_clusters - 1)
 
 
 def class_shares(counts: NDArray[np.int64], n_windows: NDArray[np.int64]) -> Clustered:

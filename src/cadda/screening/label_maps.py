@@ -31,8 +31,6 @@ __all__ = [
 
 RETAINED = 0.5
 """Part of what the model recognises above chance that must remain; with less, a class is lost."""
-HALF_LEVEL = 0.05
-"""One-sided level of the test that more than this part remains."""
 MARGIN = 0.25
 """Part of it that a class may lose and still be kept."""
 
@@ -62,7 +60,7 @@ def judge_classes(share: Clustered) -> Findings:
     labels = np.arange(len(plain.value))
     recognised = plain.low > 0
     retained = advantage - plain[None, None].times(RETAINED)
-    retains_half = retained.p_above() < HALF_LEVEL
+    retains_half = retained.value >= 0
     keeps = (_is_as_before(share, advantage) & retains_half)[:, labels, labels]
     wins, loses = _comparisons(advantage)
     enough = retains_half | _retains_share(share)
@@ -84,10 +82,10 @@ def _recognition(matrices: Clustered) -> Clustered:
 
 
 def _retains_share(share: Clustered) -> Mask:
-    """Test whether shares are at least halfway from chance to those of windows as they are."""
+    """Return whether shares are at least halfway from chance to those of windows as they are."""
     chance = 1 / share.value.shape[-1]
-    retained = share - _recognition(share)[None, None].times(RETAINED)
-    enough: Mask = retained.p_above((1 - RETAINED) * chance) < HALF_LEVEL
+    halfway = chance + RETAINED * (_recognition(share).value - chance)
+    enough: Mask = share.value >= halfway
     return enough
 
 
@@ -170,7 +168,7 @@ def find_label_maps(
 
     For each condition, the permutation that agrees best with the shares is found among the moves
     that are reliable; classes that stay belong to the map if they are kept. It is accepted if by
-    subject its balanced accuracy is above that of the labels as they are, and more than halfway
+    subject its balanced accuracy is above that of the labels as they are, and at least halfway
     from chance to that of windows as they are. Of the magnitudes of an operation, that with
     the best agreement is tested; its p-value is multiplied by their number, and corrected by
     Holm's method over operations.
@@ -201,7 +199,7 @@ def find_label_maps(
     p_value = np.ones(max(operations) + 1)
     for operation, candidate in best.items():
         n_magnitudes = list(operations).count(operation)
-        p_value[operation] = min(1.0, float(_gain(share, candidate).p_above()) * n_magnitudes)
+        p_value[operation] = min(1.0, float(_gain(share, candidate).p_above) * n_magnitudes)
     accepted = holm(p_value) < LEVEL
     return [best[operation] for operation in sorted(best) if accepted[operation]]
 
@@ -217,8 +215,8 @@ def _retains_half(share: Clustered, candidate: Candidate) -> bool:
     labels, moved = np.arange(len(candidate.target)), candidate.moved
     plain = mean_over_classes(share[0], labels, moved)
     agreement = mean_over_classes(share[candidate.condition], candidate.target, moved)
-    halfway = (1 - RETAINED) / len(labels)
-    return bool((agreement - plain.times(RETAINED)).p_above(halfway) < HALF_LEVEL)
+    chance = 1 / len(labels)
+    return bool(agreement.value >= chance + RETAINED * (plain.value - chance))
 
 
 def _gain(share: Clustered, candidate: Candidate) -> Clustered:
