@@ -23,8 +23,8 @@ def test_units_and_summary_are_those_of_the_operation() -> None:
 
 def test_classes_of_the_data_that_are_left_alone_are_named() -> None:
     note = "frequency_shift (a ↔ b): windows of c are left as they are."
-    assert view_policy(SPEC, None, ("a", "b", "c")).notes == (note,)
-    assert view_policy(SPEC, None, ("a", "b")).notes == ()
+    assert note in view_policy(SPEC, None, ("a", "b", "c")).notes
+    assert not any("left as" in note for note in view_policy(SPEC, None, ("a", "b")).notes)
 
 
 def test_heat_map_figure() -> None:
