@@ -107,7 +107,7 @@ def epoch_warnings(table: PolicySummary, steps: list[SearchStep]) -> tuple[str, 
 
 
 def cap_warnings(learned: PolicySpec, capped: PolicySpec) -> tuple[str, ...]:
-    """Say how much was changed of a policy that told too much about the class."""
+    """Return how much was changed of a policy that told too much about the class."""
     if learned is capped:
         return ()
     before, after = trace_operations(learned), trace_operations(capped)

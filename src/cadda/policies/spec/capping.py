@@ -21,7 +21,7 @@ MARGIN = 1e-6
 """How much below the limit a lowered leak is, relative to it, so that it need not be exact."""
 
 MAX_ROUNDS = 10
-"""How often the leak of an operation is lowered anew, because others changed it."""
+"""How often the leak of an operation is lowered again, because others changed it."""
 
 Spec = TypeVar("Spec", bound="PolicySpec")
 
@@ -78,7 +78,7 @@ def _is_kept(
 class _Cap:
     """Lowers the use of operations until none tells more than ``max_leak`` bits.
 
-    ``use`` says how often each row shall use each operation; it decides ``scale`` and ``shared``,
+    ``use`` is how often each row uses each operation; it decides ``scale`` and ``shared``,
     the arguments of `TraceModel.traces`.
     """
 
