@@ -197,7 +197,10 @@ def _changed(
 def _scaled(entry: StageEntry, factor: float) -> StageEntry:
     if factor == 1:
         return entry
-    return entry.model_copy(update={"probability": entry.probability * factor})
+    probability = entry.probability * factor
+    # An operation that is never applied has no label map.
+    label_map = entry.label_map if probability > 0 else None
+    return entry.model_copy(update={"probability": probability, "label_map": label_map})
 
 
 def _shared_stages(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from cadda.policies.spec.leakage import trace_operations
 from cadda.policies.spec.text import ALL_CLASSES
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ class _Stage(NamedTuple):
         )
 
 
-def _follow(stages: list[_Stage], class_name: str, avoided: str = "") -> dict[str, float]:
-    """Compute the probability of each class after some stages, of windows of one class.
+def _follow(stages: list[_Stage], class_name: str, avoided: str) -> dict[str, float]:
+    """Compute the probability of each class after some stages, and that a choice changed nothing.
 
-    With ``avoided``, only of windows that this choice does not change.
+    For windows of one class; ``avoided`` is the choice.
     """
     now = {class_name: 1.0}
     for stage in stages:
@@ -118,20 +118,14 @@ def _idle_maps(spec: PolicySpec) -> Iterator[str]:
 
 def _drift(spec: PolicySpec) -> Iterator[str]:
     """Yield a sentence if classes become more or less frequent."""
-    after: dict[str, float] = defaultdict(float)
-    for row in spec.rows:
-        total = sum(subpolicy.weight for subpolicy in spec.policy[row])
-        for subpolicy in spec.policy[row]:
-            stages = [_Stage.of(stage) for stage in subpolicy.stages]
-            for name, share in _follow(stages, row).items():
-                after[name] += subpolicy.weight / total * share
-    changes = [f"{after[row] - 1:+.0%} {row}" for row in spec.rows if _is_notable(after, row)]
+    frequency = trace_operations(spec).label_frequency * len(spec.rows)
+    changes = [
+        f"{value - 1:+.0%} {row}"
+        for row, value in zip(spec.rows, frequency.tolist(), strict=True)
+        if abs(value - 1) >= NOTABLE_DRIFT
+    ]
     if changes:
         yield (
             f"Label maps change how frequent classes are ({', '.join(changes)}, if they are "
             "equally frequent before); apply each equally often to all classes that it names"
         )
-
-
-def _is_notable(after: Mapping[str, float], row: str) -> bool:
-    return abs(after[row] - 1) >= NOTABLE_DRIFT

@@ -74,6 +74,12 @@ class Traces:
         share: Table = np.divide(changed, total, out=np.zeros_like(total), where=total > 0)
         return share.T
 
+    @property
+    def label_frequency(self) -> Table:
+        """Share of windows that have each label after the policy, (n_classes,)."""
+        frequency: Table = self.joint[0].sum(-1)
+        return frequency
+
     def share_of(self, operation: str) -> Table:
         """Return the column of an operation of `applied`."""
         return self.applied[:, self.operations.index(operation)]
