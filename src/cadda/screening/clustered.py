@@ -13,8 +13,7 @@ from cadda._internal.statistics import Numbers, cluster_standard_error, t_test_g
 __all__ = ["LEVEL", "Clustered", "class_shares"]
 
 LEVEL = 0.025
-"""One-sided level of tests, and share of resamples beyond each end of an interval: the two
-standard errors of large samples."""
+"""One-sided level of tests and of the ends of intervals: two standard errors in large samples."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,11 @@ class Findings:
 def judge_classes(share: Clustered) -> Findings:
     """Test what becomes of each class; the first condition is windows as they are.
 
-    A class that the model does not recognise in windows as they are remains undecided.
+    A class that the model does not recognise in windows as they are remains undecided. Others are
+    *kept* where share or advantage are as before, but for a margin, and half of the advantage is
+    left. They *become* another class where all other targets are less likely, and half of what the
+    model recognises of that class is left, as share above chance or as advantage. They are
+    *destroyed* where less than half is left of themselves, and of what they might become.
     """
     advantage = share - share.mean(1)
     plain = _recognition(advantage)
