@@ -212,3 +212,24 @@ def test_results_survive_a_kill_while_writing(tmp_path, monkeypatch):
     assert kept.get(lambda: {"value": 2}, key="b")["value"] == 2
     assert kept.get(lambda: pytest.fail("computed again"), key="a")["value"] == 1
     assert len(kept.all()) == 2
+
+
+def test_a_draw_is_probed(tmp_path):
+    probe = importlib.import_module("probe")
+    y = np.arange(24) % 2
+    windows = cadda.Windows(
+        np.random.default_rng(0).standard_normal((24, 2, 100)),
+        y,
+        subject=np.arange(24) // 8,
+        sfreq=100,
+        ch_names=["C3", "C4"],
+        class_names=["left_fist", "right_fist"],
+    )
+    operations = cadda.operation_pool(windows, operations=["channel_symmetry"])
+    task = probe.Task(lambda folder, number: windows, probe.no_map, operations=operations)
+    made = probe.run(task, tmp_path, 0)
+    assert task.is_right(made["maps"])
+    assert set(made["kept"]) == {"channel_symmetry"}
+    assert probe.exchanged_fists({"channel_symmetry": "left_fist ↔ right_fist"})
+    assert probe.turned_digits({"rotation_180": "6 ↔ 9, 8 kept"})
+    assert not probe.turned_digits({"rotation_90": "6 ↔ 9"})
