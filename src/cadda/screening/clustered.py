@@ -61,6 +61,11 @@ class Clustered:
         return np.maximum(errors, self.resolution)
 
     @property
+    def cautious(self) -> Numbers:
+        """Values less one standard error: what is not reached by luck alone."""
+        return self.value - self.error
+
+    @property
     def low(self) -> Numbers:
         """Lower ends of 95 % intervals of Student's t."""
         return self.value - self._half

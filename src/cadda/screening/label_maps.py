@@ -64,7 +64,7 @@ def judge_classes(share: Clustered) -> Findings:
     labels = np.arange(len(plain.value))
     recognised = plain.low > 0
     retained = advantage - plain[None, None].times(RETAINED)
-    retains_half = retained.value >= 0
+    retains_half = retained.cautious >= 0
     keeps = (_is_as_before(share, advantage) & retains_half)[:, labels, labels]
     wins, loses = _comparisons(advantage)
     enough = retains_half | _retains_share(share)
@@ -88,8 +88,8 @@ def _recognition(matrices: Clustered) -> Clustered:
 def _retains_share(share: Clustered) -> Mask:
     """Return whether shares are at least halfway from chance to those of windows as they are."""
     chance = 1 / share.value.shape[-1]
-    halfway = chance + RETAINED * (_recognition(share).value - chance)
-    enough: Mask = share.value >= halfway
+    retained = share - _recognition(share)[None, None].times(RETAINED)
+    enough: Mask = retained.cautious >= (1 - RETAINED) * chance
     return enough
 
 
@@ -172,10 +172,10 @@ def find_label_maps(
 
     For each condition, the permutation that agrees best with the shares is found among the moves
     that are reliable; classes that stay belong to the map if they are kept. It is accepted if by
-    subject its balanced accuracy is above that of the labels as they are, and at least halfway
-    from chance to that of windows as they are. Of the magnitudes of an operation, that with
-    the best agreement is tested; its p-value is multiplied by their number, and corrected by
-    Holm's method over operations.
+    subject its balanced accuracy is above that of the labels as they are, and by one standard
+    error more than halfway from chance to that of windows as they are. Of the magnitudes of an
+    operation, that with the best agreement is tested; its p-value is multiplied by their number,
+    and corrected by Holm's method over operations.
 
     Parameters
     ----------
@@ -219,8 +219,8 @@ def _retains_half(share: Clustered, candidate: Candidate) -> bool:
     labels, moved = np.arange(len(candidate.target)), candidate.moved
     plain = mean_over_classes(share[0], labels, moved)
     agreement = mean_over_classes(share[candidate.condition], candidate.target, moved)
-    chance = 1 / len(labels)
-    return bool(agreement.value >= chance + RETAINED * (plain.value - chance))
+    retained = agreement - plain.times(RETAINED)
+    return bool(retained.cautious >= (1 - RETAINED) / len(labels))
 
 
 def _gain(share: Clustered, candidate: Candidate) -> Clustered:
