@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -75,8 +75,10 @@ class Study:
     """Text of the policy by condition."""
     kept: tuple[str, ...]
     """Conditions of single operations that keep the label."""
-    only_at: Mapping[str, int] = field(default_factory=dict)
+    only_at: Mapping[str, int]
     """The one size of conditions that serve as a warning."""
+    titles: Mapping[str, str]
+    """What tables and figures call the conditions."""
 
 
 def subject_split(windows: Windows, n_train: int, draw: int) -> Split:
@@ -160,6 +162,11 @@ DIGIT_POLICIES = {
     **DIGIT_KEPT,
     NOT_MAPPED: "rotation_180 p=0.5",
 }
+TITLES = {
+    "none": "no augmentation",
+    TWICE: "no augmentation, every window twice",
+    BEST_KEPT: "best operation that keeps the label",
+}
 FISTS = Study(
     title="motor imagery, left or right fist",
     unit="training subjects",
@@ -170,6 +177,12 @@ FISTS = Study(
     policies=FIST_POLICIES,
     kept=tuple(FIST_KEPT),
     only_at={NOT_MAPPED: 12},
+    titles={
+        **TITLES,
+        "mapped": "channel symmetry, labels exchanged",
+        "mapped, time_mask": "channel symmetry, labels exchanged, and time mask",
+        NOT_MAPPED: "channel symmetry, labels kept",
+    },
 )
 STUDIES = {
     "motor-imagery": FISTS,
@@ -189,6 +202,12 @@ STUDIES = {
         policies=DIGIT_POLICIES,
         kept=tuple(DIGIT_KEPT),
         only_at={NOT_MAPPED: 20},
+        titles={
+            **TITLES,
+            "mapped": "rotation by 180°, 6 ↔ 9",
+            "mapped, flips of 8": "rotation by 180°, 6 ↔ 9, and flips of 8",
+            NOT_MAPPED: "rotation by 180°, labels kept",
+        },
     ),
 }
 

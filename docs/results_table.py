@@ -3,9 +3,9 @@
 ``make readme`` runs it; a test checks that both files are up to date.
 """
 
-import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,25 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
 from benefit import CONDITIONS, interval  # noqa: E402
+from equivariance import (  # noqa: E402
+    BEST_KEPT,
+    NOT_MAPPED,
+    STUDIES,
+    TWICE,
+    Gain,
+    Study,
+    compare,
+    mean_by_size,
+    scores,
+)
 from motor_imagery import AMONG_LOWEST, rejects_both  # noqa: E402
 from planted_truth import success  # noqa: E402
 from records import Records  # noqa: E402
 from search_budget import MARGIN  # noqa: E402
 
+from cadda._internal.statistics import holm  # noqa: E402
 from cadda.searchers.registry import METHODS  # noqa: E402
 
-BLOCK = re.compile(r"(?<=<!-- results: begin -->\n).*(?=<!-- results: end -->)", re.S)
 DATA = {
     "sleep": (
         "DREAM sleep recordings, 4 stages, about 190 windows",
@@ -44,19 +55,38 @@ NAMES = {
 SPEED = "3.7 to 291 times as fast ([table](docs/results.md#speed))"
 """Copied from docs/results.md: the benchmark prints speeds and keeps none."""
 
+HEADLINE = ("none", TWICE, BEST_KEPT, "mapped", "mapped, time_mask")
+COMPARISONS = (
+    (TWICE, "none"),
+    (BEST_KEPT, "none"),
+    ("mapped", "none"),
+    ("mapped", TWICE),
+    ("mapped", BEST_KEPT),
+    ("mapped, time_mask", "mapped"),
+    ("mapped, flips of 8", "mapped"),
+    (NOT_MAPPED, "none"),
+)
+"""Differences of conditions in the tables of operations that change the class."""
+SIGNIFICANT = 0.05
+
 RACERS = ("cadda", "autoaugment", "random")
 Record = dict[str, Any]
 
 
 def main() -> None:
-    """Update both files."""
-    for path, write in BLOCKS.items():
-        path.write_text(updated(path.read_text(encoding="utf-8"), write()), encoding="utf-8")
+    """Update all files."""
+    for path in BLOCKS:
+        path.write_text(updated(path), encoding="utf-8")
 
 
-def updated(text: str, block: str) -> str:
-    """Return a text with the block between the two marks."""
-    return BLOCK.sub(lambda _: f"\n{block}\n\n", text)
+def updated(path: Path) -> str:
+    """Return the text of a file with each block between its two marks."""
+    text = path.read_text(encoding="utf-8")
+    for name, write in BLOCKS[path].items():
+        before, rest = text.split(f"<!-- {name}: begin -->\n")
+        _, after = rest.split(f"<!-- {name}: end -->")
+        text = f"{before}<!-- {name}: begin -->\n\n{write()}\n\n<!-- {name}: end -->{after}"
+    return text
 
 
 def headline_table() -> str:
@@ -125,6 +155,54 @@ def benefit_table() -> str:
             gain = "" if is_plain else describe_gain(scores, plain)
             lines.append(f"| {first[0]} | {NAMES[condition]} | {mean} | {gain} | {first[1]} |")
     return "\n".join(lines)
+
+
+def accuracy_table(name: str, conditions: Iterable[str]) -> str:
+    """Return the balanced accuracy by policy and size of the training set."""
+    records, study = Records("equivariance").all(), STUDIES[name]
+    lines = size_header(study, study.unit)
+    for condition in conditions:
+        means = mean_by_size(scores(records, name, condition))
+        if means:
+            cells = (f"{means[size]:.3f}" if size in means else "" for size in study.sizes)
+            title = study.titles.get(condition, f"`{condition}`")
+            lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def gain_table(name: str) -> str:
+    """Return paired gains by size of the training set; bold if significant after Holm."""
+    records, study = Records("equivariance").all(), STUDIES[name]
+    gains = {
+        (pair, size): gain
+        for pair in COMPARISONS
+        for size in study.sizes
+        if (gain := compare(*(scores(records, name, side) for side in pair), size))
+    }
+    p_values = dict(zip(gains, holm([gain.test.p_value for gain in gains.values()]), strict=True))
+    lines = size_header(study, study.unit, "gain over")
+    for pair in dict.fromkeys(pair for pair, _ in gains):
+        cells = []
+        for size in study.sizes:
+            gain = gains.get((pair, size))
+            mark = "**" if p_values.get((pair, size), 1) < SIGNIFICANT else ""
+            cells.append(f"{mark}{describe_paired(gain)}{mark}" if gain else "")
+        titles = " | ".join(study.titles[side] for side in pair)
+        lines.append(f"| {titles} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def size_header(study: Study, *titles: str) -> list[str]:
+    """Return the first two lines of a table by size."""
+    columns = (*titles, *map(str, study.sizes))
+    return [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+
+
+def describe_paired(gain: Gain) -> str:
+    """Return such as ``"+0.119 (+0.071 to +0.167), 10 of 10"``."""
+    mean = gain.test.difference
+    words = f"{mean.value:+.3f} ({mean.low:+.3f} to {mean.high:+.3f})"
+    return f"{words.replace('-', '−')}, {gain.n_better} of {gain.n_draws}"
 
 
 def scores_by_fold(records: Iterable[Record], study: str, condition: str) -> dict[int, float]:
@@ -201,7 +279,20 @@ def found_truth(point: Record) -> bool:
     return success(np.array(point["applied"]) + MARGIN, n_stages=1)["found"]
 
 
-BLOCKS = {ROOT / "README.md": headline_table, ROOT / "docs" / "results.md": benefit_table}
+BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
+    ROOT / "README.md": {
+        "label maps": partial(accuracy_table, "motor-imagery", HEADLINE),
+        "results": headline_table,
+    },
+    ROOT / "docs" / "results.md": {
+        "results": benefit_table,
+        **{
+            f"{name} accuracy": partial(accuracy_table, name, (*study.titles, *study.kept))
+            for name, study in STUDIES.items()
+        },
+        **{f"{name} gain": partial(gain_table, name) for name in STUDIES},
+    },
+}
 
 if __name__ == "__main__":
     main()

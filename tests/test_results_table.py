@@ -35,10 +35,9 @@ def write(folder: Path, name: str, records: list[dict]) -> None:
 
 
 def test_files_are_up_to_date(table: ModuleType) -> None:
-    for path, write in table.BLOCKS.items():
+    for path in table.BLOCKS:
         text = path.read_text(encoding="utf-8")
-        assert table.BLOCK.search(text), path
-        assert table.updated(text, write()) == text, f"run `make readme` for {path.name}"
+        assert table.updated(path) == text, f"run `make readme` for {path.name}"
 
 
 def test_readme_is_short() -> None:
@@ -92,3 +91,31 @@ def test_budgets_count_from_where_all_seeds_have_found(table: ModuleType) -> Non
     assert found == "2 trials (20 s)"
     missed = table.first_success([searched(wrong, wrong), searched(right, right)])
     assert missed == "not within 2 trials (1 of 2 seeds)"
+
+
+def test_gains_by_label_maps_are_bold_if_significant_after_holm(
+    table: ModuleType, results: Path
+) -> None:
+    def record(condition: str, size: int, draw: int, accuracy: float) -> dict:
+        key = {"study": "mnist", "condition": condition, "size": size, "draw": draw}
+        return key | {"balanced_accuracy": accuracy, "valid_loss": 1.0}
+
+    records = [record("none", size, draw, 0.5) for size in (5, 10) for draw in range(3)]
+    records += [record("mapped", 5, draw, 0.6 + draw / 1000) for draw in range(3)]
+    records += [record("mapped", 10, draw, 0.4 + draw / 10) for draw in range(3)]
+    write(results, "equivariance", records)
+    shown = table.accuracy_table("mnist", ["none", "twice", "mapped"])
+    accuracy = [line.split(" | ") for line in shown.splitlines()[2:]]
+    assert [row[:3] for row in accuracy] == [
+        ["| no augmentation", "0.500", "0.500"],
+        ["| rotation by 180°, 6 ↔ 9", "0.601", "0.500"],
+    ]
+    (gains,) = table.gain_table("mnist").splitlines()[2:]
+    # Three draws: t = 4.303 with two degrees of freedom, error² = s² (1/3 + 1/2).
+    half = 4.3027 * 0.1 * (1 / 3 + 1 / 2) ** 0.5
+    assert gains.split(" | ")[:4] == [
+        "| rotation by 180°, 6 ↔ 9",
+        "no augmentation",
+        "**+0.101 (+0.097 to +0.105), 3 of 3**",
+        f"+0.000 (−{half:.3f} to +{half:.3f}), 1 of 3",
+    ]
