@@ -9,7 +9,8 @@ trains on few subjects (``motor-imagery-epo.fif.gz``, ``executed-fists-epo.fif.g
   steps per epoch may help by themselves
 - with operations that keep the label, one by one; the best of them is the one with the lowest
   validation loss of the draw
-- with the operation and its label map (``mapped``), and with one more operation.
+- with the operation and its label map (``mapped``), and with one more operation
+- with the policy that ADDA finds after a probe (``search``).
 
 Four more subjects (20 more images of each digit) are for early stopping; training sets of a draw
 are nested. Results are kept in ``benchmarks/results/equivariance.jsonl``; a rerun computes what is
@@ -36,12 +37,15 @@ import cadda
 from cadda._internal.statistics import PairedTest, corrected_t_test
 from cadda.data.datasets.mnist import read_mnist
 from cadda.data.windows import Windows
+from cadda.operations.pool import OperationPool, image_pool
 
 N_DRAWS = 10
+N_SEARCH_EPOCHS = 40
 N_VALID_SUBJECTS = 4
 N_VALID_IMAGES = 20
 DIGITS = (4, 6, 8, 9)
 TWICE = "twice"
+SEARCH = "search"
 BEST_KEPT = "best kept"
 NOT_MAPPED = "labels not mapped"
 SWAP = "channel_symmetry p=0.5 -> {left_fist: right_fist, right_fist: left_fist}"
@@ -75,10 +79,12 @@ class Study:
     """Text of the policy by condition."""
     kept: tuple[str, ...]
     """Conditions of single operations that keep the label."""
-    only_at: Mapping[str, int]
-    """The one size of conditions that serve as a warning."""
+    sizes_of: Mapping[str, tuple[int, ...]]
+    """Sizes of conditions that not all are for: a warning, searches that need more windows."""
     titles: Mapping[str, str]
     """What tables and figures call the conditions."""
+    operations: OperationPool | None = None
+    """Operations to search among; None for all that are applicable to the montage."""
 
 
 def subject_split(windows: Windows, n_train: int, draw: int) -> Split:
@@ -167,6 +173,7 @@ TITLES = {
     TWICE: "no augmentation, every window twice",
     BEST_KEPT: "best operation that keeps the label",
 }
+SEARCH_TITLE = "policy that ADDA finds after a probe"
 FISTS = Study(
     title="motor imagery, left or right fist",
     unit="training subjects",
@@ -176,11 +183,12 @@ FISTS = Study(
     training={"model": "shallow", "batch_size": 32, "patience": 20, "max_epochs": 120},
     policies=FIST_POLICIES,
     kept=tuple(FIST_KEPT),
-    only_at={NOT_MAPPED: 12},
+    sizes_of={NOT_MAPPED: (12,)},
     titles={
         **TITLES,
         "mapped": "channel symmetry, labels exchanged",
         "mapped, time_mask": "channel symmetry, labels exchanged, and time mask",
+        SEARCH: SEARCH_TITLE,
         NOT_MAPPED: "channel symmetry, labels kept",
     },
 )
@@ -201,13 +209,15 @@ STUDIES = {
         training={"model": "lenet1", "batch_size": 16, "patience": 20, "max_epochs": 200},
         policies=DIGIT_POLICIES,
         kept=tuple(DIGIT_KEPT),
-        only_at={NOT_MAPPED: 20},
+        sizes_of={NOT_MAPPED: (20,), SEARCH: (20, 50, 100)},
         titles={
             **TITLES,
             "mapped": "rotation by 180°, 6 ↔ 9",
             "mapped, flips of 8": "rotation by 180°, 6 ↔ 9, and flips of 8",
+            SEARCH: SEARCH_TITLE,
             NOT_MAPPED: "rotation by 180°, labels kept",
         },
+        operations=image_pool(),
     ),
 }
 
@@ -216,18 +226,13 @@ def run(study: Study, condition: str, split: Split, seed: int) -> Record:
     """Train under a condition, and test."""
     start = perf_counter()
     train, valid, test = split
-    text = study.policies[condition]
+    found = find_policy(study, split, seed) if condition == SEARCH else None
+    text = study.policies.get(condition)
+    policy = found or (cadda.PolicySpec.from_text(text) if text else None)
     if condition == TWICE:
         train = train[np.tile(np.arange(len(train)), 2)]
-    fitted = cadda.fit(
-        train,
-        valid,
-        policy=cadda.PolicySpec.from_text(text) if text else None,
-        copies=0,
-        seed=seed,
-        **study.training,
-    )
-    return {
+    fitted = cadda.fit(train, valid, policy=policy, copies=0, seed=seed, **study.training)
+    made = {
         "balanced_accuracy": round(cadda.evaluate(fitted, test).balanced_accuracy, 4),
         "valid_loss": round(fitted.best.valid_loss, 4),
         "best_epoch": fitted.best_epoch,
@@ -235,6 +240,29 @@ def run(study: Study, condition: str, split: Split, seed: int) -> Record:
         "n_windows": [len(train), len(valid), len(test)],
         "seconds": round(perf_counter() - start, 1),
     }
+    return made if found is None else made | {"applied": operation_use(found)}
+
+
+def find_policy(study: Study, split: Split, seed: int) -> cadda.PolicySpec:
+    """Search with the label maps that a probe of the training windows proposes."""
+    train, valid, _ = split
+    return cadda.search(
+        train,
+        valid,
+        method="adda",
+        model=study.training["model"],
+        operations=study.operations,
+        batch_size=study.training["batch_size"],
+        budget=N_SEARCH_EPOCHS,
+        probe=True,
+        seed=seed,
+    ).policy
+
+
+def operation_use(policy: cadda.PolicySpec) -> dict[str, float]:
+    """Return how often each operation is applied."""
+    shares = policy.operation_probabilities().mean(0).round(3).tolist()
+    return dict(zip(policy.operation_names, shares, strict=True))
 
 
 def plan(sizes: Sequence[int], draws: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -280,7 +308,7 @@ def summary(records: Sequence[Record], name: str) -> Table:
     for column in (study.unit, *map(str, study.sizes)):
         table.add_column(column)
     plain = scores(records, name, "none")
-    for condition in (*study.policies, BEST_KEPT):
+    for condition in (*study.policies, SEARCH, BEST_KEPT):
         made = scores(records, name, condition)
         cells = []
         for size in study.sizes:
@@ -307,8 +335,8 @@ def main() -> None:
         windows = study.read(arguments.folder)
         for size, draw in plan(arguments.sizes or study.sizes, arguments.draws):
             split = study.split(windows, size, draw)
-            for condition in arguments.conditions or study.policies:
-                if study.only_at.get(condition, size) != size:
+            for condition in arguments.conditions or (*study.policies, SEARCH):
+                if size not in study.sizes_of.get(condition, study.sizes):
                     continue
                 made = records.get(
                     partial(run, study, condition, split, draw),

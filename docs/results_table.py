@@ -18,6 +18,7 @@ from benefit import CONDITIONS, interval  # noqa: E402
 from equivariance import (  # noqa: E402
     BEST_KEPT,
     NOT_MAPPED,
+    SEARCH,
     STUDIES,
     TWICE,
     Gain,
@@ -55,7 +56,7 @@ NAMES = {
 SPEED = "3.7 to 291 times as fast ([table](docs/results.md#speed))"
 """Copied from docs/results.md: the benchmark prints speeds and keeps none."""
 
-HEADLINE = ("none", TWICE, BEST_KEPT, "mapped", "mapped, time_mask")
+HEADLINE = ("none", TWICE, BEST_KEPT, "mapped", "mapped, time_mask", SEARCH)
 COMPARISONS = (
     (TWICE, "none"),
     (BEST_KEPT, "none"),
@@ -64,6 +65,9 @@ COMPARISONS = (
     ("mapped", BEST_KEPT),
     ("mapped, time_mask", "mapped"),
     ("mapped, flips of 8", "mapped"),
+    (SEARCH, "none"),
+    (SEARCH, BEST_KEPT),
+    (SEARCH, "mapped"),
     (NOT_MAPPED, "none"),
 )
 """Differences of conditions in the tables of operations that change the class."""
