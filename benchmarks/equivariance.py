@@ -10,7 +10,8 @@ trains on few subjects (``motor-imagery-epo.fif.gz``, ``executed-fists-epo.fif.g
 - with operations that keep the label, one by one; the best of them is the one with the lowest
   validation loss of the draw
 - with the operation and its label map (``mapped``), and with one more operation
-- with the policy that ADDA finds after a probe (``search``).
+- with the policy that ADDA finds after a probe of the training subjects (``search``), or of the
+  validation subjects too (``search, all probed``).
 
 Four more subjects (20 more images of each digit) are for early stopping; training sets of a draw
 are nested. Results are kept in ``benchmarks/results/equivariance.jsonl``; a rerun computes what is
@@ -29,6 +30,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from records import Records
 from rich.console import Console
 from rich.table import Table
@@ -46,6 +48,8 @@ N_VALID_IMAGES = 20
 DIGITS = (4, 6, 8, 9)
 TWICE = "twice"
 SEARCH = "search"
+SEARCH_ALL_PROBED = "search, all probed"
+SEARCHES = (SEARCH, SEARCH_ALL_PROBED)
 BEST_KEPT = "best kept"
 NOT_MAPPED = "labels not mapped"
 SWAP = "channel_symmetry p=0.5 -> {left_fist: right_fist, right_fist: left_fist}"
@@ -173,7 +177,10 @@ TITLES = {
     TWICE: "no augmentation, every window twice",
     BEST_KEPT: "best operation that keeps the label",
 }
-SEARCH_TITLE = "policy that ADDA finds after a probe"
+SEARCH_TITLES = {
+    SEARCH: "policy that ADDA finds after a probe of the training subjects",
+    SEARCH_ALL_PROBED: "the same after a probe of training and validation subjects",
+}
 FISTS = Study(
     title="motor imagery, left or right fist",
     unit="training subjects",
@@ -188,7 +195,7 @@ FISTS = Study(
         **TITLES,
         "mapped": "channel symmetry, labels exchanged",
         "mapped, time_mask": "channel symmetry, labels exchanged, and time mask",
-        SEARCH: SEARCH_TITLE,
+        **SEARCH_TITLES,
         NOT_MAPPED: "channel symmetry, labels kept",
     },
 )
@@ -209,12 +216,12 @@ STUDIES = {
         training={"model": "lenet1", "batch_size": 16, "patience": 20, "max_epochs": 200},
         policies=DIGIT_POLICIES,
         kept=tuple(DIGIT_KEPT),
-        sizes_of={NOT_MAPPED: (20,), SEARCH: (20, 50, 100)},
+        sizes_of={NOT_MAPPED: (20,), SEARCH: (20, 50, 100), SEARCH_ALL_PROBED: ()},
         titles={
             **TITLES,
             "mapped": "rotation by 180°, 6 ↔ 9",
             "mapped, flips of 8": "rotation by 180°, 6 ↔ 9, and flips of 8",
-            SEARCH: SEARCH_TITLE,
+            **SEARCH_TITLES,
             NOT_MAPPED: "rotation by 180°, labels kept",
         },
         operations=image_pool(),
@@ -226,7 +233,7 @@ def run(study: Study, condition: str, split: Split, seed: int) -> Record:
     """Train under a condition, and test."""
     start = perf_counter()
     train, valid, test = split
-    found = find_policy(study, split, seed) if condition == SEARCH else None
+    found = find_policy(study, condition, split, seed) if condition in SEARCHES else None
     text = study.policies.get(condition)
     policy = found or (cadda.PolicySpec.from_text(text) if text else None)
     if condition == TWICE:
@@ -243,20 +250,32 @@ def run(study: Study, condition: str, split: Split, seed: int) -> Record:
     return made if found is None else made | {"applied": operation_use(found)}
 
 
-def find_policy(study: Study, split: Split, seed: int) -> cadda.PolicySpec:
-    """Search with the label maps that a probe of the training windows proposes."""
+def find_policy(study: Study, condition: str, split: Split, seed: int) -> cadda.PolicySpec:
+    """Search with the label maps that a probe proposes."""
     train, valid, _ = split
+    common = {"model": study.training["model"], "operations": study.operations, "seed": seed}
+    probe = condition == SEARCH or cadda.probe(joined(train, valid), **common)
     return cadda.search(
         train,
         valid,
         method="adda",
-        model=study.training["model"],
-        operations=study.operations,
         batch_size=study.training["batch_size"],
         budget=N_SEARCH_EPOCHS,
-        probe=True,
-        seed=seed,
+        probe=probe,
+        **common,
     ).policy
+
+
+def joined(first: Windows, second: Windows) -> Windows:
+    """Return the windows of both."""
+    return Windows(
+        torch.cat([first.x, second.x]),
+        torch.cat([first.y, second.y]),
+        subject=np.concatenate([first.subject, second.subject]),
+        sfreq=first.sfreq,
+        ch_names=first.ch_names,
+        class_names=first.class_names,
+    )
 
 
 def operation_use(policy: cadda.PolicySpec) -> dict[str, float]:
@@ -308,7 +327,7 @@ def summary(records: Sequence[Record], name: str) -> Table:
     for column in (study.unit, *map(str, study.sizes)):
         table.add_column(column)
     plain = scores(records, name, "none")
-    for condition in (*study.policies, SEARCH, BEST_KEPT):
+    for condition in (*study.policies, *SEARCHES, BEST_KEPT):
         made = scores(records, name, condition)
         cells = []
         for size in study.sizes:
@@ -335,7 +354,7 @@ def main() -> None:
         windows = study.read(arguments.folder)
         for size, draw in plan(arguments.sizes or study.sizes, arguments.draws):
             split = study.split(windows, size, draw)
-            for condition in arguments.conditions or (*study.policies, SEARCH):
+            for condition in arguments.conditions or (*study.policies, *SEARCHES):
                 if size not in study.sizes_of.get(condition, study.sizes):
                     continue
                 made = records.get(

@@ -15,7 +15,7 @@ sys.path += [str(DOCS), str(DOCS.parent / "benchmarks")]
 
 from equivariance import (  # noqa: E402
     BEST_KEPT,
-    SEARCH,
+    SEARCH_ALL_PROBED,
     STUDIES,
     TWICE,
     Record,
@@ -33,7 +33,7 @@ STYLES = {
     "mapped": ("C3", "o"),
     "mapped, time_mask": ("C1", "^"),
     "mapped, flips of 8": ("C1", "v"),
-    SEARCH: ("C2", "D"),
+    SEARCH_ALL_PROBED: ("C2", "D"),
 }
 SHOWN = ("motor-imagery", "mnist")
 APART = 0.03
