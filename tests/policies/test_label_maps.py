@@ -94,6 +94,30 @@ def test_kept_and_mapped_stand_side_by_side(pool, batch) -> None:
     assert changed == pytest.approx(0.25, abs=0.08)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
+@pytest.mark.parametrize("kind", [StagedPolicy, EnumeratedPolicy, MixturePolicy])
+def test_labels_of_other_integer_types(kind, dtype, pool) -> None:
+    # As many windows as classes: bytes would be taken for a mask.
+    x, y = torch.randn(3, 2, 20), torch.tensor([1, 1, 2])
+    policy = Policy(PolicySpec.from_text("channel_symmetry p=1 -> {a: b, b: c, c: a}"), pool)
+    assert policy(x, y.to(dtype))[1].tolist() == [2, 2, 0]
+    mapped = pool.select(["channel_symmetry"]).with_label_maps(
+        [LabelMap("channel_symmetry", CYCLE)]
+    )
+    relaxed = kind(mapped)
+    expected, actual = (
+        relaxed.draw(x, labels, generator=torch.Generator().manual_seed(0)).y
+        for labels in (y, y.to(dtype))
+    )
+    torch.testing.assert_close(actual, expected)
+
+
+def test_a_relaxed_policy_has_the_classes_of_its_maps(pool) -> None:
+    mapped = pool.with_label_maps([LabelMap("channel_symmetry", CYCLE)])
+    with pytest.raises(ValueError, match=r"those of the label maps of `pool`, \['a', 'b', 'c'\]"):
+        StagedPolicy(mapped, class_names=("c", "b", "a"))
+
+
 def test_labels_are_needed(pool, batch) -> None:
     policy = Policy(PolicySpec.from_text("channel_symmetry p=1 -> {a: b, b: a}"), pool)
     with pytest.raises(ValueError, match="has label maps needs the labels"):

@@ -58,11 +58,12 @@ def test_a_map_replaces_the_operation_that_keeps_no_class(
     assert "leaves the operations as they are" in change.note
 
 
-def test_a_map_stands_beside_an_operation_that_keeps_a_class(
+def test_a_map_stands_beside_an_operation_that_may_keep_a_class(
     pool: OperationPool, probe: ProbeResult
 ) -> None:
     table = tuple(
-        replace(row, verdict="keeps") if row.class_name == "left" else row for row in probe.table
+        replace(row, verdict="undecided") if row.class_name == "left" else row
+        for row in probe.table
     )
     larger, _ = probed_pool(pool, replace(probe, table=table))
     assert larger.names == (*NAMES, "channel_symmetry (left ↔ right)")
@@ -107,3 +108,14 @@ def test_something_must_be_left(
 def test_classes_of_other_data(pool: OperationPool, probe: ProbeResult) -> None:
     with pytest.raises(ValueError, match=r"of the classes \['left', 'right'\], got one of \['a"):
         probed_pool(pool, replace(probe, class_names=("a", "b")))
+
+
+def test_a_map_that_holds_at_some_magnitudes_only_is_not_searched(
+    pool: OperationPool, probe: ProbeResult
+) -> None:
+    (row, *_), (proposal,) = probe.rows("channel_symmetry"), probe.proposals
+    kept = replace(row, magnitude=0.25, verdict="keeps")
+    mixed = replace(
+        probe, table=(*probe.table, kept), proposals=(replace(proposal, magnitude=1.0),)
+    )
+    assert probed_pool(pool, mixed)[0].names == NAMES

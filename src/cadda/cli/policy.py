@@ -151,7 +151,10 @@ def cap(
         policy.last if isinstance(policy, PolicySchedule) else policy
         for policy in (loaded, capped)
     )
-    _print_difference(compare_policies(before, after))
+    if before.policy == after.policy:
+        typer.echo(f"No operation tells more than {max_leak:g} bits: the policy is unchanged.")
+    else:
+        _print_difference(compare_policies(before, after))
     for note in leak_notes(after):
         typer.echo(f"{note}.")
 

@@ -219,14 +219,17 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         draw = self.draw(x, y, generator=generator)
         return self.transform(x, draw), draw.y
 
-    def _rows(self, x: Tensor, y: Tensor | None) -> Tensor:
-        """Check a batch, and return the row of the policy of each window."""
+    def _rows(self, x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Check a batch; return the row of the policy of each window, and the labels.
+
+        Where label maps need them, these are int64 on the device of ``x``, else as given.
+        """
         self.pool.check(x)
         if self.pool.label_table is not None:
             y = check_labels(y, x, len(self.pool.class_names))
         if not self.is_classwise:
-            return torch.zeros(len(x), dtype=torch.long, device=x.device)
-        return check_labels(y, x, self.n_rows)
+            return torch.zeros(len(x), dtype=torch.long, device=x.device), y
+        return check_labels(y, x, self.n_rows), y
 
     def _follow_labels(
         self, operation: Tensor, applied: Tensor, y: Tensor | None

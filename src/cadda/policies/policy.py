@@ -92,7 +92,7 @@ class Policy(BatchPolicy[PolicyDraw]):
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> PolicyDraw:
-        row = self._rows(x, y)
+        row, y = self._rows(x, y)
         tables = {name: table.like(x) for name, table in self._tables.items()}
         n_rows, _, n_stages, _ = tables["probability"].shape
         window = torch.arange(len(x), device=x.device)
@@ -170,16 +170,13 @@ def _fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
             )
         if name not in pool:
             pool = pool.with_operation(operation)
-    return _with_label_maps(spec, pool) if spec.label_maps else pool
-
-
-def _with_label_maps(spec: PolicySpec, pool: OperationPool) -> OperationPool:
-    """Add the operations that change the class to a pool, and check that its classes fit."""
+    if not spec.is_classwise and not spec.label_maps:
+        return pool
     names = spec.class_names or pool.class_names
     if pool.class_names and names != pool.class_names:
         raise ValueError(
-            "`pool` does not fit the policy: its label maps are for the classes "
-            f"{list(names)}, in this order, but the windows have {list(pool.class_names)}."
+            f"`pool` does not fit the policy: it is for the classes {list(names)}, in this order, "
+            f"but the windows have {list(pool.class_names)}."
         )
     return pool.for_classes(names).with_label_maps(spec.label_maps)
 

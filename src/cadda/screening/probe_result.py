@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from cadda._internal.files import write_text_atomically
 from cadda._internal.jsonlines import JsonObject
 from cadda._internal.statistics import Estimate
-from cadda._internal.text import describe_error, short_reason
+from cadda._internal.text import describe_error, did_you_mean, short_reason
 from cadda.exceptions import CaddaError, DataError
 from cadda.operations.label_maps import LabelMap
 from cadda.reporting.records import ProbeFacts, ProbeMatrix, ProbeRow
@@ -70,7 +70,7 @@ class ProposedMap:
         return describe_map(self.operation, self.magnitude, self.mapping, agreement, self.plain)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProbeResult:
     """What each operation does to each class, by the predictions of models for unseen subjects.
 
@@ -112,6 +112,9 @@ class ProbeResult:
     matrices: tuple[ProbeMatrix, ...]
     left_out: dict[str, str]
     settings: JsonObject
+
+    def __repr__(self) -> str:
+        return f"ProbeResult: {self.summary()}"
 
     @property
     def label_maps(self) -> list[LabelMap]:
@@ -172,9 +175,15 @@ class ProbeResult:
         Returns
         -------
         float
-            0 if it is not kept at the smallest magnitude tried; 1 for an operation without
-            magnitude that keeps it.
+            0 if it is not kept at the smallest magnitude tried, or if the operation was not
+            tried; 1 for an operation without magnitude that keeps it.
         """
+        if class_name not in self.class_names:
+            hint = did_you_mean(class_name, self.class_names)
+            raise ValueError(
+                f"`class_name` must be a class of the probe, {list(self.class_names)}, got "
+                f"{class_name!r}{hint}."
+            )
         return kept_up_to(self.rows(operation, class_name))
 
     @property
@@ -202,9 +211,7 @@ class ProbeResult:
         """
         if not self.is_useful:
             return self._describe_plain()
-        maps = [str(item) for item in self.proposals] or [
-            "No operation turns classes into each other."
-        ]
+        maps = [str(item) for item in self.proposals] or ["No label map is proposed."]
         return " ".join([self._describe_plain(), *maps])
 
     def _describe_plain(self) -> str:
@@ -291,9 +298,31 @@ class ProbeResult:
         known = {field.name for field in fields(cls)}
         try:
             plain = {name: value for name, value in content.items() if name in known}
-            return TypeAdapter(cls).validate_python(plain)
+            result = TypeAdapter(cls).validate_python(plain)
         except ValidationError as error:
             raise DataError(f"{path} is damaged: {describe_error(error)}.") from error
+        if not _is_consistent(result):
+            raise DataError(
+                f"{path} is damaged: its tables, matrices and label maps are not of the same "
+                "operations and classes; probe again."
+            )
+        return result
+
+
+def _is_consistent(result: ProbeResult) -> bool:
+    """Return whether all parts of a result are of the same operations and classes."""
+    names = result.class_names
+    conditions = [(matrix.operation, matrix.magnitude) for matrix in result.matrices[1:]]
+    rows = [(row.operation, row.magnitude, row.class_name) for row in result.table]
+    sizes = {len(line) for matrix in result.matrices for line in (matrix.share, *matrix.share)}
+    mapped = [name for item in result.proposals for pair in item.mapping.items() for name in pair]
+    others = [row.other for row in result.table]
+    return (
+        rows == [(*condition, name) for condition in conditions for name in names]
+        and sizes == {len(names)}
+        and set(names).issuperset(mapped + others)
+        and all(sorted(item.mapping) == sorted(item.mapping.values()) for item in result.proposals)
+    )
 
 
 def _lines(rows: list[Any]) -> str:

@@ -81,35 +81,38 @@ def _magnitude(row: ProbeRow) -> float:
 def describe_operation(operation: str, rows: Sequence[ProbeRow]) -> str:
     """Return what an operation does to the classes, in one sentence."""
     classes = dict.fromkeys(row.class_name for row in rows)
-    phrases: dict[str, list[str]] = {}
+    phrases: dict[tuple[str, str], list[str]] = {}
     for name in classes:
         for phrase in _class_phrases([row for row in rows if row.class_name == name]):
             phrases.setdefault(phrase, []).append(name)
     parts = [
-        phrase.format("every class" if len(names) == len(classes) else _listed(names))
-        for phrase, names in phrases.items()
+        before + ("every class" if len(names) == len(classes) else _listed(names)) + after
+        for (before, after), names in phrases.items()
     ]
     return f"{operation} {', '.join(parts)}."
 
 
-def _class_phrases(rows: Sequence[ProbeRow]) -> list[str]:
-    """Return what becomes of a class, over the magnitudes of an operation."""
+def _class_phrases(rows: Sequence[ProbeRow]) -> list[tuple[str, str]]:
+    """Return what becomes of a class, over the magnitudes of an operation.
+
+    What comes before and after its name.
+    """
     ordered = sorted(rows, key=_magnitude)
     has_magnitude = ordered[0].magnitude is not None
     phrases = []
     largest = kept_up_to(ordered)
     if largest:
-        phrases.append("keeps {}" + f" up to magnitude {largest:g}" * has_magnitude)
+        phrases.append(("keeps ", f" up to magnitude {largest:g}" * has_magnitude))
     for other in dict.fromkeys(row.other for row in ordered if row.verdict == "becomes"):
         here = [row for row in ordered if row.verdict == "becomes" and row.other == other]
         at = " at magnitude " + _listed([f"{_magnitude(row):g}" for row in here])
-        phrases.append("turns {} into " + other + at * has_magnitude)
+        phrases.append(("turns ", f" into {other}" + at * has_magnitude))
     destroyed = [row for row in ordered if row.verdict == "destroys"]
     if destroyed and destroyed == ordered[-len(destroyed) :]:
         everywhere = len(destroyed) == len(ordered)
         start = "" if everywhere else f" from magnitude {_magnitude(destroyed[0]):g}"
-        phrases.append("destroys {}" + start)
-    return phrases or ["leaves {} undecided"]
+        phrases.append(("destroys ", start))
+    return phrases or [("leaves ", " undecided")]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cadda.operations.label_maps import LabelMap
 from cadda.operations.pool import OperationPool
 from cadda.screening.probe_result import ProbeResult
 
@@ -51,7 +52,9 @@ def probed_pool(pool: OperationPool, probe: ProbeResult) -> tuple[OperationPool,
     if not probe.is_useful:
         return pool, _unchanged("its model is not better than chance, so it decides nothing")
     left_out = tuple(name for name in probe.harmful if name in pool)
-    label_maps = [item for item in probe.label_maps if item.operation in pool]
+    label_maps = [
+        item for item in probe.label_maps if item.operation in pool and _holds(probe, item)
+    ]
     larger = pool.with_label_maps(label_maps)
     kept = [name for name in larger.names if name not in left_out]
     if len(kept) < MIN_OPERATIONS:
@@ -66,6 +69,13 @@ def probed_pool(pool: OperationPool, probe: ProbeResult) -> tuple[OperationPool,
     parts += [f"it leaves out what keeps no class: {', '.join(left_out)}"] * bool(left_out)
     note = f"The probe changes the operations: {'; '.join(parts)}"
     return larger.select(kept), PoolChange(added, left_out, note)
+
+
+def _holds(probe: ProbeResult, label_map: LabelMap) -> bool:
+    """Return whether no magnitude keeps a class that a map changes: a search may choose any."""
+    moved = {old for old, new in label_map.mapping.items() if old != new}
+    rows = (row for row in probe.rows(label_map.operation) if row.class_name in moved)
+    return not any(row.verdict == "keeps" for row in rows)
 
 
 def _unchanged(reason: str) -> PoolChange:

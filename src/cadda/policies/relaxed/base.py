@@ -130,6 +130,11 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         super().__init__()
         self.pool = pool
         self.class_names = None if class_names is None else tuple(class_names)
+        if pool.mapped_classes is not None and self.class_names not in (None, pool.class_names):
+            raise ValueError(
+                f"`class_names` must be those of the label maps of `pool`, "
+                f"{list(pool.class_names)}, got {list(class_names or ())}."
+            )
         self.n_stages = int(check_positive("n_stages", n_stages))
         self.granularity = check_granularity(granularity)
         self.gate_temperature = check_positive("gate_temperature", gate_temperature)

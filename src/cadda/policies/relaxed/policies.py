@@ -71,7 +71,7 @@ class StagedPolicy(RelaxedPolicy):
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> RelaxedDraw:
-        row = self._rows(x, y)
+        row, y = self._rows(x, y)
         subpolicy = self._draw_subpolicy(x, row, generator)
         shape = (self.n_stages, len(self.pool))
         noise = gumbel(self._choice_noise(shape, x, row, generator))
@@ -141,7 +141,7 @@ class MixturePolicy(StagedPolicy):
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> RelaxedDraw:
-        row = self._rows(x, y)
+        row, y = self._rows(x, y)
         subpolicy = self._draw_subpolicy(x, row, generator)
         shape = (len(x), self.n_stages, len(self.pool))
         everything = torch.arange(len(x), device=x.device)
@@ -261,7 +261,7 @@ class EnumeratedPolicy(RelaxedPolicy):
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> RelaxedDraw:
-        row = self._rows(x, y)
+        row, y = self._rows(x, y)
         noise = gumbel(self._choice_noise((len(self.sequences),), x, row, generator))
         score = self.weight.detach()[row].log_softmax(-1).to(x.dtype) + noise
         subpolicy = score.argmax(-1)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
+from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.leakage import Table, TraceModel, record_leak
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ MARGIN = 1e-6
 
 MAX_ROUNDS = 10
 """How often the leak of an operation is lowered again, because others changed it."""
+
+ALMOST_NEVER = 1e-30
+"""Probability of an operation with a label map whose use is lowered to nothing."""
 
 Spec = TypeVar("Spec", bound="PolicySpec")
 
@@ -44,6 +49,7 @@ def cap_leak(spec: Spec, max_leak: float, keeps: Keeps | None) -> Spec:
     if model.traces().max_leak <= max_leak:
         return spec
     magnitude = _mean_magnitudes(spec)
+    _check_keeps(keeps, spec)
     kept = [
         [_is_kept(keeps, name, magnitude.get(name), row) for name in model.operations]
         for row in spec.rows
@@ -62,6 +68,23 @@ def cap_leak(spec: Spec, max_leak: float, keeps: Keeps | None) -> Spec:
     # Scores were measured with the policy as it was before.
     provenance = spec.provenance.model_copy(update={"scores": {}})
     return record_leak(spec.model_copy(update={"policy": policy, "provenance": provenance}))
+
+
+def _check_keeps(keeps: Keeps | None, spec: PolicySpec) -> None:
+    """Raise `ValueError` for classes that a policy does not have; they may be misspelt."""
+    if not isinstance(keeps, Mapping):
+        return
+    known = spec.class_names or ()
+    for operation, classes in keeps.items():
+        if operation not in spec.operations_used and operation not in CATALOGUE:
+            hint = did_you_mean(operation, (*spec.operations_used, *CATALOGUE))
+            raise ValueError(f"`keeps` must name operations, got {operation!r}{hint}.")
+        for name in classes:
+            if name not in known:
+                raise ValueError(
+                    f"`keeps` must name classes of the policy, {list(known)}, got "
+                    f"{name!r}{did_you_mean(name, known)}."
+                )
 
 
 def _is_kept(
@@ -197,10 +220,9 @@ def _changed(
 def _scaled(entry: StageEntry, factor: float) -> StageEntry:
     if factor == 1:
         return entry
-    probability = entry.probability * factor
-    # An operation that is never applied has no label map.
-    label_map = entry.label_map if probability > 0 else None
-    return entry.model_copy(update={"probability": probability, "label_map": label_map})
+    # An operation that is never applied cannot have a label map.
+    least = 0.0 if entry.label_map is None else ALMOST_NEVER
+    return entry.model_copy(update={"probability": max(entry.probability * factor, least)})
 
 
 def _shared_stages(

@@ -120,7 +120,7 @@ def _drift(spec: PolicySpec) -> Iterator[str]:
     """Yield a sentence if classes become more or less frequent."""
     frequency = trace_operations(spec).label_frequency * len(spec.rows)
     changes = [
-        f"{value - 1:+.0%} {row}"
+        f"{value - 1:+.0%} {row}".replace("-", "−", 1)
         for row, value in zip(spec.rows, frequency.tolist(), strict=True)
         if abs(value - 1) >= NOTABLE_DRIFT
     ]

@@ -332,7 +332,9 @@ class PolicySpec(_Data):
         An operation with a label map is another choice than the same operation without one.
         """
         used = dict.fromkeys(entry.choice for entry in self.entries)
-        return tuple(dict.fromkeys(self.operations) | used)
+        mapped = {item.operation for item in self.label_maps}.difference(used)
+        declared = dict.fromkeys(name for name in self.operations if name not in mapped)
+        return tuple(declared | used)
 
     def operation_probabilities(self) -> NDArray[np.float64]:
         """Compute the probability that an operation transforms a window at least once.

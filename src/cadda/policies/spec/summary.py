@@ -183,12 +183,15 @@ def leak_notes(spec: PolicySpec, class_names: Sequence[str] | None = None) -> tu
     """
     if not spec.is_classwise and not spec.label_maps:
         return ()
-    traces = trace_operations(with_classes(spec, class_names))
+    named = with_classes(spec, class_names)
+    among = "" if named.class_names else ", of those that label maps name"
+    traces = trace_operations(named)
     told = [f"{name} {bits:.2f} bits" for name, bits in traces.leak.items() if bits >= MIN_LEAK]
     if not told:
-        return ("Operations tell nothing about the class (less than 0.01 bits)",)
+        return (f"No operation tells the class by being applied (less than 0.01 bits){among}",)
     more = f" and {len(told) - MAX_LISTED} more" if len(told) > MAX_LISTED else ""
-    price = f"What operations tell about the class: {', '.join(told[:MAX_LISTED])}{more}"
+    listed = ", ".join(told[:MAX_LISTED]) + more
+    price = f"What operations tell about the class by being applied{among}: {listed}"
     return (price, *class_revealing_operations(traces))
 
 
