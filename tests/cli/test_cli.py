@@ -117,14 +117,14 @@ def test_policy_tells_its_leak(tmp_path: Path) -> None:
     file.write_text("[W]\ntime_mask p=0.5 m=0.4\n[R]\nsign_flip p=0.01")
     text = run("policy", "show", file).stdout
     assert (
-        "What operations tell about the class: time_mask 0.31 bits, sign_flip 0.01 bits." in text
+        "What operations tell about the class by being applied: time_mask 0.31 bits, sign_flip 0.01 bits." in text
     )
     assert "time_mask changes 50% of the windows of W, but 0% of those of R, which tells" in text
     as_json = json.loads(run("policy", "show", file, "--json").stdout)
     assert as_json["provenance"]["leak"] == pytest.approx(0.3113, abs=1e-4)
     text = run("policy", "cap", file, "-o", capped).stdout
     assert "50.0% → 18.6%" in text
-    assert "What operations tell about the class: time_mask 0.10 bits" in text
+    assert "What operations tell about the class by being applied: time_mask 0.10 bits" in text
     assert 0.1 - 1e-6 < json.loads(capped.read_text())["provenance"]["leak"] <= 0.1
     assert run("policy", "cap", capped).stdout == capped.read_text()
     file.write_text("sign_flip p=0.5")
