@@ -116,9 +116,7 @@ def test_policy_tells_its_leak(tmp_path: Path) -> None:
     file, capped = tmp_path / "policy.txt", tmp_path / "capped.json"
     file.write_text("[W]\ntime_mask p=0.5 m=0.4\n[R]\nsign_flip p=0.01")
     text = run("policy", "show", file).stdout
-    assert (
-        "What operations tell about the class by being applied: time_mask 0.31 bits, sign_flip 0.01 bits." in text
-    )
+    assert "by being applied: time_mask 0.31 bits, sign_flip 0.01 bits." in text
     assert "time_mask changes 50% of the windows of W, but 0% of those of R, which tells" in text
     as_json = json.loads(run("policy", "show", file, "--json").stdout)
     assert as_json["provenance"]["leak"] == pytest.approx(0.3113, abs=1e-4)
