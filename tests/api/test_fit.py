@@ -100,8 +100,11 @@ def test_policy_object_for_other_classes() -> None:
     train, valid, _ = make().split()
     pool = operation_pool(train)
     swapped = PolicySpec.from_text("[beta]\nsign_flip p=0.5\n[theta]\nsign_flip p=0.5")
+    with pytest.raises(ValueError, match=r"the classes \['beta', 'theta'\], in this order"):
+        Policy(swapped, pool)
+    unaware = operation_pool(sfreq=train.sfreq, ch_names=train.ch_names)
     with pytest.raises(ValueError, match="for the classes of the windows"):
-        fit(train, valid, policy=Policy(swapped, pool), **QUICK)
+        fit(train, valid, policy=Policy(swapped, unaware), **QUICK)
 
 
 MAPPED = "sign_flip p=0.5 -> {theta: beta, beta: theta}"

@@ -12,7 +12,7 @@ from commands import CADDA, run
 
 from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
-from cadda.reporting.records import ProbeRow
+from cadda.reporting.records import ProbeMatrix, ProbeRow
 from cadda.screening.probe_result import ProbeResult
 
 
@@ -98,7 +98,7 @@ def test_policy_with_label_maps(tmp_path: Path) -> None:
     )
     text = run("policy", "show", str(file)).stdout
     assert "50% frequency_shift → right, shift < 2 Hz" in text
-    assert "(+50% left, -50% right, if they are equally frequent before)" in text
+    assert "(+50% left, −50% right, if they are equally frequent before)" in text
     kept.write_text("frequency_shift p=0.5 m=0.4 -> {left: right, right: left}")
     text = run("policy", "show", str(kept)).stdout
     assert "50% frequency_shift (left ↔ right), shift < 2 Hz" in text
@@ -131,9 +131,14 @@ def test_policy_tells_its_leak(tmp_path: Path) -> None:
 
 
 def test_policy_cap_by_a_probe(tmp_path: Path) -> None:
-    kept = ProbeRow("time_mask", 0.4, "R", 0.8, 0.8, 0.7, 0.9, "W", 0.2, 0.1, 0.3, "keeps")
+    rows = tuple(
+        ProbeRow("time_mask", 0.4, name, 0.8, 0.8, 0.7, 0.9, other, 0.2, 0.1, 0.3, "keeps")
+        for name, other in (("W", "R"), ("R", "W"))
+    )
+    share = ((0.8, 0.2), (0.2, 0.8))
+    matrices = (ProbeMatrix(None, None, share), ProbeMatrix("time_mask", 0.4, share))
     file, probe = tmp_path / "policy.txt", tmp_path / "probe.json"
-    ProbeResult(("W", "R"), 0.8, 0.7, 0.9, True, 9, (), (kept,), (), {}, {}).save(probe)  # noqa: FBT003
+    ProbeResult(("W", "R"), 0.8, 0.7, 0.9, True, 9, (), rows, matrices, {}, {}).save(probe)  # noqa: FBT003
     file.write_text("[W]\ntime_mask p=0.5 m=0.4\n[R]\nsign_flip p=0.01")
     capped = json.loads(run("policy", "cap", file, "--probe", probe).stdout)["policy"]
     (first,), _ = capped["R"][0]["stages"]
