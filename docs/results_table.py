@@ -4,6 +4,7 @@
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from equivariance import (  # noqa: E402
 )
 from motor_imagery import AMONG_LOWEST, rejects_both  # noqa: E402
 from planted_truth import success  # noqa: E402
+from probe import TASKS  # noqa: E402
 from records import Records  # noqa: E402
 from search_budget import MARGIN  # noqa: E402
 
@@ -206,6 +208,25 @@ def describe_paired(gain: Gain, p_value: float) -> str:
     return f"{mark}{words}, {gain.n_better} of {gain.n_draws}{mark}"
 
 
+def probe_table() -> str:
+    """Return in how many draws a probe proposed exactly the right label maps, and which."""
+    lines = ["| windows | right | plain model | label maps |", "|---|---|---|---|"]
+    for name, task in TASKS.items():
+        made = [record for record in Records("probe").all() if record["task"] == name]
+        if made:
+            found = Counter(
+                f"`{operation}` ({words})"
+                for record in made
+                for operation, words in record["maps"].items()
+            )
+            maps = ", ".join(f"{choice} in {n}" for choice, n in found.most_common()) or "none"
+            accuracy = [record["accuracy"] for record in made]
+            right = rate(task.is_right(record["maps"]) for record in made)
+            plain = f"{min(accuracy):.2f} to {max(accuracy):.2f}"
+            lines.append(f"| {name} | {right} draws | {plain} | {maps} |")
+    return "\n".join(lines)
+
+
 def scores_by_fold(records: Iterable[Record], study: str, condition: str) -> dict[int, float]:
     """Collect the balanced accuracies of a condition."""
     return {
@@ -287,6 +308,7 @@ BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
     },
     ROOT / "docs" / "results.md": {
         "results": benefit_table,
+        "probe": probe_table,
         **{
             f"{name} accuracy": partial(
                 accuracy_table, name, (*STUDIES[name].titles, *STUDIES[name].kept)
