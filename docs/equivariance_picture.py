@@ -35,7 +35,7 @@ STYLES = {
     "mapped, flips of 8": ("C1", "v"),
     SEARCH_ALL_PROBED: ("C2", "D"),
 }
-SHOWN = ("motor-imagery",)
+SHOWN = ("motor-imagery", "mnist")
 APART = 0.03
 """Horizontal distance between intervals, as a share of the position."""
 
@@ -47,8 +47,8 @@ def main() -> None:
 
 def plot_equivariance(records: list[Record]) -> Figure:
     """Draw accuracies, and below them gains over no augmentation, by size of the training set."""
-    figure = Figure(figsize=(5.5 * len(SHOWN), 7.5), layout="constrained")
-    columns = figure.subplots(2, len(SHOWN), sharex="col", squeeze=False).T
+    figure = Figure(figsize=(11, 7.5), layout="constrained")
+    columns = figure.subplots(2, len(SHOWN), sharex="col").T
     for name, (upper, lower) in zip(SHOWN, columns, strict=True):
         draw_accuracy(upper, records, name)
         draw_gain(lower, records, name)

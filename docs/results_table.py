@@ -61,7 +61,7 @@ SPEED = "3.7 to 291 times as fast ([table](docs/results.md#speed))"
 """Copied from docs/results.md: the benchmark prints speeds and keeps none."""
 
 HEADLINE = ("none", TWICE, BEST_KEPT, "mapped", "mapped, time_mask", *SEARCHES)
-SHOWN = ("motor-imagery",)
+SHOWN = ("motor-imagery", "mnist")
 COMPARISONS = (
     (TWICE, "none"),
     (BEST_KEPT, "none"),
