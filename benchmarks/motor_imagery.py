@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ AMONG_LOWEST = 4
 class FullShuffle(ChannelShuffle):
     """Shuffle all channels, always."""
 
-    name: ClassVar[str] = "full_channel_shuffle"
+    name = "full_channel_shuffle"
     has_magnitude = False
 
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:

@@ -8,7 +8,7 @@ from matplotlib.patches import FancyBboxPatch
 from pictures import IMAGES, save
 
 import cadda
-from cadda.policies.spec.model import StageEntry, Subpolicy
+from cadda.policies.spec.entries import StageEntry, Subpolicy
 from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 from cadda.testing.planted import planted_network

@@ -51,8 +51,8 @@ numpydoc_xref_aliases = {
     "PolicyDraw": "cadda.policies.policy.PolicyDraw",
     "Provenance": "cadda.policies.spec.model.Provenance",
     "RelaxedDraw": "cadda.policies.relaxed.base.RelaxedDraw",
-    "StageEntry": "cadda.policies.spec.model.StageEntry",
-    "Subpolicy": "cadda.policies.spec.model.Subpolicy",
+    "StageEntry": "cadda.policies.spec.entries.StageEntry",
+    "Subpolicy": "cadda.policies.spec.entries.Subpolicy",
 }
 
 # Examples run when the documentation is built, so that what they show is what they do.

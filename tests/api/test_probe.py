@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -348,5 +349,6 @@ def test_wrong_settings_are_one_sentence(
 
 
 def test_windows_must_be_windows() -> None:
+    array: Any = np.zeros((3, 2, 10))
     with pytest.raises(TypeError, match=r"`windows` must be cadda\.Windows, got ndarray"):
-        cadda.probe(np.zeros((3, 2, 10)))  # type: ignore[arg-type]
+        cadda.probe(array)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda import PolicySpec
-from cadda.policies.spec.model import StageEntry, Subpolicy
+from cadda.policies.spec.entries import StageEntry, Subpolicy
 
 OPERATIONS = ("sign_flip", "time_reverse", "channel_symmetry", "channel_dropout")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ QUICK = {"model": "shallow", "max_epochs": 2}
 class Gain(cadda.Operation):
     """Multiply each window by a factor drawn from 1 ± µ · ``max_change``."""
 
-    name: ClassVar[str] = "gain"
+    name = "gain"
     max_change: float = 0.5
 
     def sample(self, x: Tensor, generator: Generator | None) -> dict[str, Tensor]:

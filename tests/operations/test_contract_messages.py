@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import torch
@@ -86,7 +86,7 @@ class NotTheIdentity(Gain):
 
 
 class LooksAtTheMagnitude(Gain):
-    has_magnitude: ClassVar[bool] = False
+    has_magnitude = False
 
     def transform(self, x: Tensor, magnitude: Any = None, draw: Draw | None = None) -> Tensor:
         return x * (1 + torch.as_tensor(magnitude).mean())

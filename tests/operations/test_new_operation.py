@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pytest
 import torch
@@ -26,7 +25,7 @@ from cadda.testing import OperationContract
 class Drift(Operation):
     """Add a straight line from 0 to ±µ · ``max_drift``."""
 
-    name: ClassVar[str] = "drift"
+    name = "drift"
     sfreq: float
     max_drift: float = 0.4
 

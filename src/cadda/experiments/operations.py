@@ -11,8 +11,8 @@ from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_estimate
 from cadda.api.prepare import operation_pool
 from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
-from cadda.policies.spec.text import ALL_CLASSES
+from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = [
     "GAIN_COLUMNS",

@@ -23,8 +23,8 @@ from cadda.experiments.training import (
 )
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.heatmap import OperationUse
 from cadda.reporting.figures.race import RaceCurve, RacePanel
 from cadda.searchers.registry import find_method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Generator, Tensor
@@ -32,10 +32,10 @@ class Operation(ABC):
     in the magnitude.
     """
 
-    name: ClassVar[str]
+    name: str
     """Name of the operation in pools and policy files."""
 
-    has_magnitude: ClassVar[bool] = True
+    has_magnitude: bool = True
     """Whether `apply` looks at the magnitude."""
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:

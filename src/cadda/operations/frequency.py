@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Generator, Tensor
 
@@ -30,7 +29,7 @@ class FTSurrogate(Operation):
         do with each other.
     """
 
-    name: ClassVar[str] = "ft_surrogate"
+    name = "ft_surrogate"
     max_phase: float = 360.0
     independent_channels: bool = False
 
@@ -63,7 +62,7 @@ class FrequencyShift(Operation):
         downwards pushes below 0 Hz comes back as a positive frequency.
     """
 
-    name: ClassVar[str] = "frequency_shift"
+    name = "frequency_shift"
     sfreq: float
     max_shift: float = 5.0
     symmetric: bool = False
@@ -93,7 +92,7 @@ class Bandstop(Operation):
         Softness of the edges in Hz.
     """
 
-    name: ClassVar[str] = "bandstop"
+    name = "bandstop"
     sfreq: float
     max_width: float = 2.0
     edge: float = 0.1

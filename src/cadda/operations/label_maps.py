@@ -70,10 +70,6 @@ class MappedOperation(Operation):
         Class after the operation by class before it; see `LabelMap`.
     """
 
-    # These are the same for all operations of a class elsewhere.
-    name: str  # type: ignore[misc]
-    has_magnitude: bool  # type: ignore[misc]
-
     def __init__(self, operation: Operation, mapping: Mapping[str, str]) -> None:
         check_mapping(mapping)
         self.operation, self.mapping = operation, dict(mapping)

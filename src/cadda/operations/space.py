@@ -59,7 +59,7 @@ class ChannelDropout(Operation):
         Whether to use the relaxed variable in the forward pass as well, which blends.
     """
 
-    name: ClassVar[str] = "channel_dropout"
+    name = "channel_dropout"
     temperature: float = 0.1
     relaxed: bool = False
 
@@ -89,7 +89,7 @@ class ChannelShuffle(Operation):
         Whether to use the relaxed selection in the forward pass as well, which blends.
     """
 
-    name: ClassVar[str] = "channel_shuffle"
+    name = "channel_shuffle"
     temperature: float = 0.1
     relaxed: bool = False
 
@@ -125,8 +125,8 @@ class ChannelSymmetry(Operation):
         its own partner.
     """
 
-    name: ClassVar[str] = "channel_symmetry"
-    has_magnitude: ClassVar[bool] = False
+    name = "channel_symmetry"
+    has_magnitude = False
     partner: tuple[int, ...]
 
     def __post_init__(self) -> None:

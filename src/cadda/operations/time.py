@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
@@ -35,7 +34,7 @@ class GaussianNoise(Operation):
         σ at magnitude 1, in the unit of the windows, which should be standardised.
     """
 
-    name: ClassVar[str] = "gaussian_noise"
+    name = "gaussian_noise"
     max_sigma: float = 0.2
 
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:
@@ -63,7 +62,7 @@ class TimeMask(Operation):
         λ in 1/s. The paper's 1000 has no unit; 300/s takes an edge from 10 % to 90 % in 15 ms.
     """
 
-    name: ClassVar[str] = "time_mask"
+    name = "time_mask"
     sfreq: float
     max_length: float = 1.0
     steepness: float = 300.0

@@ -19,7 +19,8 @@ from cadda.policies.dispatch import (
     draw_groups,
     transform_groups,
 )
-from cadda.policies.spec.model import PolicySpec, StageEntry
+from cadda.policies.spec.entries import StageEntry
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["Policy", "PolicyDraw", "stage_entry"]
 

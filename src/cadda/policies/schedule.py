@@ -16,7 +16,8 @@ from cadda._internal.validation import Count, validated_dataclass
 from cadda.exceptions import PolicyFileError
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
-from cadda.policies.spec.model import PolicySpec, check_not_empty
+from cadda.policies.spec.entries import check_not_empty
+from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import check_known, readable_json, unique_keys
 
 __all__ = ["PolicySchedule", "ScheduledPolicy", "Segment", "build_policy", "load_policy"]

@@ -19,9 +19,9 @@ from cadda.data.channels import electrodes
 from cadda.data.windows import Windows
 from cadda.operations.label_maps import mapping_of
 from cadda.operations.pool import OperationPool
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import operation_info, summarise
-from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.signals import most_changed_draw
 from cadda.reporting.records import (
     DataFacts,

@@ -8,7 +8,6 @@ They are no augmentations, so neither the catalogue nor any pool has them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
@@ -45,8 +44,8 @@ class BlockShuffle(Operation):
     All channels share the order. What is left over at the end, shorter than a block, stays there.
     """
 
-    name: ClassVar[str] = "block_shuffle"
-    has_magnitude: ClassVar[bool] = False
+    name = "block_shuffle"
+    has_magnitude = False
     sfreq: float  # in Hz
     seconds: float = BLOCK_SECONDS  # shorter if a window would have fewer than `MIN_BLOCKS`
 

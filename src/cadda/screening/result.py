@@ -14,7 +14,7 @@ from cadda._internal.files import write_text_atomically
 from cadda._internal.jsonlines import JsonObject
 from cadda._internal.text import short_reason
 from cadda.exceptions import DataError
-from cadda.policies.spec.text import ALL_CLASSES
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.reporting.records import VERDICT_RULE, ScreeningRow, Verdict
 from cadda.screening.design import MIN_SUBJECTS
 

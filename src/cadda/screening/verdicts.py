@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from cadda._internal.statistics import holm, t_test_greater, two_way_standard_error
-from cadda.policies.spec.text import ALL_CLASSES
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.reporting.records import ScreeningRow, Verdict
 
 __all__ = ["Means", "Trials", "average", "reach_verdicts"]

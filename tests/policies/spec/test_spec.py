@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from cadda import OperationPool, PolicySpec
 from cadda.operations import CATALOGUE
-from cadda.policies.spec.model import Provenance, StageEntry, Subpolicy
+from cadda.policies.spec.entries import StageEntry, Subpolicy
+from cadda.policies.spec.model import Provenance
 
 CLASSWISE = """
 [W]

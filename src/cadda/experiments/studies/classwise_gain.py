@@ -39,8 +39,8 @@ from cadda.experiments.training import (
     train_and_score,
     training_seconds,
 )
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.figures.gains import plot_classwise
 
 __all__ = ["ClasswiseGainConfig", "ClasswiseGainStudy"]

@@ -23,8 +23,8 @@ from cadda.policies.dispatch import (
     per_window,
 )
 from cadda.policies.policy import stage_entry
-from cadda.policies.spec.model import PolicySpec, Provenance, StageEntry, Subpolicy
-from cadda.policies.spec.text import ALL_CLASSES
+from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
+from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.signal.relaxation import relaxed_bernoulli
 
 __all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy", "attach", "gate"]

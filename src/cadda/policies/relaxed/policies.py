@@ -15,7 +15,7 @@ from cadda.operations.label_maps import NOT_MAPPED
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, per_window, transform_groups
 from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
-from cadda.policies.spec.model import MAX_SUBPOLICIES, Subpolicy
+from cadda.policies.spec.entries import MAX_SUBPOLICIES, Subpolicy
 from cadda.signal.relaxation import gumbel, relaxed_bernoulli, straight_through
 
 __all__ = ["EnumeratedPolicy", "MixturePolicy", "StagedPolicy"]

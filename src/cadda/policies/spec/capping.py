@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
 from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec.entries import StageEntry, Subpolicy
 from cadda.policies.spec.leakage import Table, TraceModel, record_leak
 
 if TYPE_CHECKING:
-    from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
+    from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["Keeps", "KeepsClasses", "cap_leak"]
 
@@ -232,8 +233,6 @@ def _shared_stages(
 
     They come first, while windows still have the label whose class keeps the operation.
     """
-    from cadda.policies.spec.model import StageEntry
-
     waiting = sorted((item for item in shared.items() if item[1] > 0), key=lambda item: -item[1])
     while waiting:
         stage: list[tuple[str, float]] = []

@@ -6,10 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cadda.policies.spec.entries import ALL_CLASSES, Subpolicy
 from cadda.policies.spec.label_flow import class_after
-from cadda.policies.spec.model import PolicySpec, Subpolicy
+from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import OperationUse, describe_magnitude, mean_uses
-from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = ["OperationChange", "PolicyDifference", "compare_policies"]
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.label_maps import plain_name
-from cadda.policies.spec.model import PolicySpec, Subpolicy
+from cadda.policies.spec.entries import ALL_CLASSES, Subpolicy
+from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import OperationUse, mean_uses
-from cadda.policies.spec.text import ALL_CLASSES
 
 __all__ = ["to_braindecode"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.leakage import trace_operations
-from cadda.policies.spec.text import ALL_CLASSES
 
 if TYPE_CHECKING:
-    from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
+    from cadda.policies.spec.entries import StageEntry, Subpolicy
+    from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["applied_at_least_once", "class_after", "describe_choice", "label_map_notes"]
 

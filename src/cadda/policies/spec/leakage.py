@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.operations.label_maps import NOT_MAPPED, target_labels
-from cadda.policies.spec.text import ALL_CLASSES
+from cadda.policies.spec.entries import ALL_CLASSES
 
 if TYPE_CHECKING:
-    from cadda.policies.spec.model import PolicySpec, Subpolicy
+    from cadda.policies.spec.entries import Subpolicy
+    from cadda.policies.spec.model import PolicySpec
 
 __all__ = [
     "MAX_LEAK",

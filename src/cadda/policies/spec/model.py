@@ -5,190 +5,37 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.text import did_you_mean
-from cadda.operations.catalogue import CATALOGUE
-from cadda.operations.label_maps import LabelMap, check_mapping
+from cadda.operations.label_maps import LabelMap
 from cadda.policies.spec.capping import Keeps, cap_leak
-from cadda.policies.spec.leakage import MAX_LEAK, HasClasses, trace_operations
-from cadda.policies.spec.summary import probability_table
-from cadda.policies.spec.text import (
+from cadda.policies.spec.entries import (
     ALL_CLASSES,
-    format_text,
-    load_spec,
-    parse_json,
-    parse_text,
-    readable_json,
+    MAX_CLASSES,
+    ClassName,
+    OperationName,
+    PlainData,
+    StageEntry,
+    Subpolicies,
 )
+from cadda.policies.spec.leakage import MAX_LEAK, HasClasses, trace_operations
+from cadda.policies.spec.short_form import format_text
+from cadda.policies.spec.summary import probability_table
+from cadda.policies.spec.text import load_spec, parse_json, parse_text, readable_json
 
-__all__ = [
-    "MAX_SUBPOLICIES",
-    "PolicySpec",
-    "Provenance",
-    "Stage",
-    "StageEntry",
-    "Subpolicy",
-    "check_not_empty",
-]
+__all__ = ["PolicySpec", "Provenance"]
 
 FILE_VERSION: Literal[2] = 2
 """Version of the files that are written; version 1 had no label maps."""
 
-MAX_SUBPOLICIES = 10_000
-MAX_STAGES = 100
-MAX_ENTRIES = 1_000
-MAX_CLASSES = 1_000
 
-
-def _check_class_name(name: str) -> str:
-    if name != name.strip() or not name.isprintable() or not name or name == ALL_CLASSES:
-        raise ValueError(
-            "a class name is printable text without spaces around it, and not empty or '*'"
-        )
-    return name
-
-
-Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-OperationName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
-ClassName = Annotated[str, AfterValidator(_check_class_name)]
-
-
-def _at_most(count: int) -> Any:
-    """Return the limit of a list; that it must not be empty is in the schema only.
-
-    pydantic's own minimum would count a broken item as missing, and complain twice.
-    """
-    return Field(max_length=count, json_schema_extra={"minItems": 1})
-
-
-def check_not_empty(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Raise `ValueError` for an empty list."""
-    if not items:
-        raise ValueError("must have at least one item")
-    return items
-
-
-def _check_subpolicies(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Raise `ValueError` for weights that cannot be normalised to probabilities."""
-    check_not_empty(items)
-    if not 0 < sum(item.weight for item in items) < float("inf"):
-        raise ValueError("the weights must have a positive, finite sum")
-    return items
-
-
-def _check_stage(stage: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Raise `ValueError` for weights that cannot be normalised, or an operation named twice."""
-    _check_subpolicies(stage)
-    if len({entry.choice for entry in stage}) < len(stage):
-        raise ValueError(
-            "a stage must name each operation only once, or each time with another label map"
-        )
-    return stage
-
-
-class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class StageEntry(_Data):
-    """One operation that a stage may choose.
-
-    Parameters
-    ----------
-    operation : str
-        Name of the operation.
-    weight : float
-        How often it is chosen, relative to the other entries of the stage.
-    probability : float
-        Probability of transforming the window once the operation is chosen.
-    magnitude : float | None
-        Strength in [0, 1]; None for an operation without magnitude.
-    label_map : dict of str to str | None
-        Class of a window after the operation by its class before it, a permutation of the classes
-        that it names; windows of other classes are left as they are. None keeps every class.
-    """
-
-    operation: OperationName
-    weight: Weight = 1.0
-    probability: Fraction
-    magnitude: Fraction | None = None
-    label_map: dict[ClassName, ClassName] | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_empty_map(self, serialize: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        data: dict[str, JsonValue] = serialize(self)
-        if self.label_map is None:
-            data.pop("label_map", None)
-        return data
-
-    @property
-    def choice(self) -> str:
-        """Name of the operation together with its label map, if it has one."""
-        if self.label_map is None:
-            return self.operation
-        return str(LabelMap(self.operation, self.label_map))
-
-    @model_validator(mode="after")
-    def _check_label_map(self) -> Self:
-        if self.label_map is None:
-            return self
-        check_mapping(self.label_map)
-        if self.probability == 0 or self.weight == 0:
-            raise ValueError(
-                f"a label map needs an operation that is applied, but {self.operation} has "
-                f"{'`probability`' if self.probability == 0 else '`weight`'} 0"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _check_magnitude(self) -> Self:
-        entry = CATALOGUE.get(self.operation)
-        if entry is not None and entry.has_magnitude and self.magnitude is None:
-            raise ValueError(f"`magnitude` is missing, and {self.operation} needs one")
-        return self
-
-
-Stage = Annotated[tuple[StageEntry, ...], _at_most(MAX_ENTRIES), AfterValidator(_check_stage)]
-"""A choice of one operation; a single entry is the ordinary case."""
-
-
-class Subpolicy(_Data):
-    """Stages that a window passes one after the other.
-
-    Parameters
-    ----------
-    weight : float
-        How often it is drawn, relative to the other subpolicies.
-    stages : tuple of stages
-        Each a tuple of `StageEntry`.
-    """
-
-    weight: Weight = 1.0
-    stages: Annotated[tuple[Stage, ...], _at_most(MAX_STAGES), AfterValidator(check_not_empty)]
-
-
-Subpolicies = Annotated[
-    tuple[Subpolicy, ...], _at_most(MAX_SUBPOLICIES), AfterValidator(_check_subpolicies)
-]
-
-
-class Provenance(_Data):
+class Provenance(PlainData):
     """Where a policy came from.
 
     Parameters
@@ -216,7 +63,7 @@ class Provenance(_Data):
     leak: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
 
-class PolicySpec(_Data):
+class PolicySpec(PlainData):
     """An augmentation policy as plain data.
 
     A window is given one of the subpolicies of its class, drawn by weight. In each stage of it,

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.label_maps import plain_name
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.label_flow import applied_at_least_once, describe_choice
 from cadda.policies.spec.leakage import MAX_LEAK, Traces, trace_operations, with_classes
-from cadda.policies.spec.text import ALL_CLASSES
 
 if TYPE_CHECKING:
-    from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
+    from cadda.policies.spec.entries import StageEntry, Subpolicy
+    from cadda.policies.spec.model import PolicySpec
 
 __all__ = [
     "OperationUse",

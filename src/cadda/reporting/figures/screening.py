@@ -12,7 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.text import ALL_CLASSES
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.reporting.figures.heatmap import draw_heatmap
 from cadda.reporting.figures.panels import remove_frame
 from cadda.reporting.records import REWARD_UNIT, VERDICT_RULE, ScreeningRow

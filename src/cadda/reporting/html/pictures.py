@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.summary import describe_magnitude, operation_info
-from cadda.policies.spec.text import ALL_CLASSES
 from cadda.reporting.charts import Chart, Line, Series, Span, Tick, axis, draw_line, line_chart
 from cadda.reporting.figures.signals import HIGHEST_FREQUENCY
 from cadda.reporting.html.formatting import HOUR, MINUTE, count, number, percent

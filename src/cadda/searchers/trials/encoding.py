@@ -12,8 +12,8 @@ from torch import Generator
 
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import stage_entry
-from cadda.policies.spec.model import PolicySpec, StageEntry, Subpolicy
-from cadda.policies.spec.text import ALL_CLASSES
+from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["Choice", "GridEncoding", "PolicyEncoding", "PolicySpace", "Values"]
 

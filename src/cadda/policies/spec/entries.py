@@ -1,0 +1,176 @@
+"""What policies are made of: entries, stages and subpolicies, as plain data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.label_maps import LabelMap, check_mapping
+
+__all__ = [
+    "ALL_CLASSES",
+    "MAX_CLASSES",
+    "MAX_SUBPOLICIES",
+    "ClassName",
+    "OperationName",
+    "PlainData",
+    "Stage",
+    "StageEntry",
+    "Subpolicies",
+    "Subpolicy",
+    "check_not_empty",
+]
+
+ALL_CLASSES = "*"
+"""Stands for every class in a policy that treats all alike."""
+
+MAX_SUBPOLICIES = 10_000
+MAX_STAGES = 100
+MAX_ENTRIES = 1_000
+MAX_CLASSES = 1_000
+
+
+def _check_class_name(name: str) -> str:
+    if name != name.strip() or not name.isprintable() or not name or name == ALL_CLASSES:
+        raise ValueError(
+            "a class name is printable text without spaces around it, and not empty or '*'"
+        )
+    return name
+
+
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+OperationName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
+ClassName = Annotated[str, AfterValidator(_check_class_name)]
+
+
+def _at_most(count: int) -> Any:
+    """Return the limit of a list; that it must not be empty is in the schema only.
+
+    pydantic's own minimum would count a broken item as missing, and complain twice.
+    """
+    return Field(max_length=count, json_schema_extra={"minItems": 1})
+
+
+def check_not_empty(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Raise `ValueError` for an empty list."""
+    if not items:
+        raise ValueError("must have at least one item")
+    return items
+
+
+def _check_subpolicies(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Raise `ValueError` for weights that cannot be normalised to probabilities."""
+    check_not_empty(items)
+    if not 0 < sum(item.weight for item in items) < float("inf"):
+        raise ValueError("the weights must have a positive, finite sum")
+    return items
+
+
+def _check_stage(stage: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Raise `ValueError` for weights that cannot be normalised, or an operation named twice."""
+    _check_subpolicies(stage)
+    if len({entry.choice for entry in stage}) < len(stage):
+        raise ValueError(
+            "a stage must name each operation only once, or each time with another label map"
+        )
+    return stage
+
+
+class PlainData(BaseModel):
+    """Frozen, strictly validated data without unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class StageEntry(PlainData):
+    """One operation that a stage may choose.
+
+    Parameters
+    ----------
+    operation : str
+        Name of the operation.
+    weight : float
+        How often it is chosen, relative to the other entries of the stage.
+    probability : float
+        Probability of transforming the window once the operation is chosen.
+    magnitude : float | None
+        Strength in [0, 1]; None for an operation without magnitude.
+    label_map : dict of str to str | None
+        Class of a window after the operation by its class before it, a permutation of the classes
+        that it names; windows of other classes are left as they are. None keeps every class.
+    """
+
+    operation: OperationName
+    weight: Weight = 1.0
+    probability: Fraction
+    magnitude: Fraction | None = None
+    label_map: dict[ClassName, ClassName] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_empty_map(self, serialize: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        data: dict[str, JsonValue] = serialize(self)
+        if self.label_map is None:
+            data.pop("label_map", None)
+        return data
+
+    @property
+    def choice(self) -> str:
+        """Name of the operation together with its label map, if it has one."""
+        if self.label_map is None:
+            return self.operation
+        return str(LabelMap(self.operation, self.label_map))
+
+    @model_validator(mode="after")
+    def _check_label_map(self) -> Self:
+        if self.label_map is None:
+            return self
+        check_mapping(self.label_map)
+        if self.probability == 0 or self.weight == 0:
+            raise ValueError(
+                f"a label map needs an operation that is applied, but {self.operation} has "
+                f"{'`probability`' if self.probability == 0 else '`weight`'} 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_magnitude(self) -> Self:
+        entry = CATALOGUE.get(self.operation)
+        if entry is not None and entry.has_magnitude and self.magnitude is None:
+            raise ValueError(f"`magnitude` is missing, and {self.operation} needs one")
+        return self
+
+
+Stage = Annotated[tuple[StageEntry, ...], _at_most(MAX_ENTRIES), AfterValidator(_check_stage)]
+"""A choice of one operation; a single entry is the ordinary case."""
+
+
+class Subpolicy(PlainData):
+    """Stages that a window passes one after the other.
+
+    Parameters
+    ----------
+    weight : float
+        How often it is drawn, relative to the other subpolicies.
+    stages : tuple of stages
+        Each a tuple of `StageEntry`.
+    """
+
+    weight: Weight = 1.0
+    stages: Annotated[tuple[Stage, ...], _at_most(MAX_STAGES), AfterValidator(check_not_empty)]
+
+
+Subpolicies = Annotated[
+    tuple[Subpolicy, ...], _at_most(MAX_SUBPOLICIES), AfterValidator(_check_subpolicies)
+]
