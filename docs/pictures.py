@@ -9,16 +9,13 @@ from PIL import Image
 from torch import Tensor
 
 from cadda.api.prepare import operation_pool
-from cadda.api.screen import screen
 from cadda.cli.display import MAGNITUDES, save_operations_picture
 from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
 from cadda.operations import image_pool
 from cadda.policies import Policy, PolicySpec
 from cadda.reporting.figures import plot_operation
 from cadda.reporting.figures.panels import remove_frame
-from cadda.reporting.figures.screening import plot_screening
 from cadda.reporting.figures.signals import AFTER, BEFORE
-from cadda.testing.planted import planted_network, planted_windows
 
 IMAGES = Path(__file__).parent / "images"
 N_COLOURS = 64
@@ -45,7 +42,6 @@ def main() -> None:
     draw_eeg_operations()
     draw_image_operations()
     draw_contact_sheet()
-    draw_screening()
     draw_label_map()
 
 
@@ -88,18 +84,6 @@ def draw_contact_sheet() -> None:
     path = save_operations_picture(IMAGES / "operations.png")
     with Image.open(path) as picture:
         save_small(picture, path)
-
-
-def draw_screening() -> None:
-    """Screen windows in which decays need sign_flip, and sweeps time_reverse."""
-    found = screen(
-        planted_windows(120, varied=False, seed=0),
-        planted_windows(240, varied=True, seed=1000),
-        model=planted_network,
-        operations=["sign_flip", "time_reverse", "gaussian_noise", "time_mask", "bandstop"],
-        lr=3e-3,
-    )
-    save(plot_screening(found.table), IMAGES / "screening.png")
 
 
 def draw_label_map() -> None:

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
-SLOW = {"plot_screening", "plot_search"}
+SLOW = {"plot_search"}
 SCRIPTS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
     for path in sorted(EXAMPLES.glob("*.py"))
@@ -21,7 +21,6 @@ SCRIPTS = [
 PRINTED = {
     "plot_epochs_to_model": "240 epochs of 3 channels",
     "plot_operations": "channel_symmetry: no channel has a partner",
-    "plot_screening": "undecided",
     "plot_search": "decay: mostly sign_flip",
     "plot_training_loop": "with the policy",
 }

@@ -21,8 +21,8 @@ STUB = Path(cadda.__file__).with_suffix(".pyi")
 # Users, examples and published code rely on these.
 CONTRACT = {
     *("AugmentedClassifier", "CaddaError", "Fitted", "Operation", "OperationPool", "Policy"),
-    *("PolicySpec", "Screening", "SearchResult", "Windows", "__version__", "evaluate", "fit"),
-    *("image_pool", "load_model", "operation_pool", "read_windows", "screen", "search"),
+    *("PolicySpec", "SearchResult", "Windows", "__version__", "evaluate", "fit"),
+    *("image_pool", "load_model", "operation_pool", "read_windows", "search"),
     "simulate_sleep",
 }
 

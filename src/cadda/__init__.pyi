@@ -5,7 +5,6 @@ from .api.fit import fit as fit
 from .api.prepare import operation_pool as operation_pool
 from .api.probe import probe as probe
 from .api.result import SearchResult as SearchResult
-from .api.screen import screen as screen
 from .api.search import search as search
 from .data.io.preprocess import Preprocessing as Preprocessing
 from .data.io.read import read_windows as read_windows
@@ -34,13 +33,11 @@ from .policies import RelaxedPolicy as RelaxedPolicy
 from .policies import StagedPolicy as StagedPolicy
 from .policies.schedule import PolicySchedule as PolicySchedule
 from .policies.schedule import Segment as Segment
+from .probing.probe_result import ProbeResult as ProbeResult
+from .probing.probe_result import ProposedMap as ProposedMap
 from .reporting.records import ProbeMatrix as ProbeMatrix
 from .reporting.records import ProbeRow as ProbeRow
 from .reporting.records import Reading as Reading
-from .reporting.records import ScreeningRow as ScreeningRow
-from .screening.probe_result import ProbeResult as ProbeResult
-from .screening.probe_result import ProposedMap as ProposedMap
-from .screening.result import Screening as Screening
 from .searchers.events import Retrained as Retrained
 from .searchers.events import SearchEnd as SearchEnd
 from .searchers.events import SearchEpoch as SearchEpoch
@@ -89,8 +86,6 @@ __all__ = [
     "Retrained",
     "RunError",
     "Scores",
-    "Screening",
-    "ScreeningRow",
     "SearchEnd",
     "SearchEpoch",
     "SearchResult",
@@ -112,7 +107,6 @@ __all__ = [
     "operation_pool",
     "probe",
     "read_windows",
-    "screen",
     "search",
     "simulate_sleep",
 ]

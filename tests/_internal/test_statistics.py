@@ -10,15 +10,14 @@ from scipy import stats
 
 from cadda._internal.statistics import (
     bootstrap,
+    cluster_standard_error,
     corrected_t_test,
     holm,
-    mean_with_error,
     median_estimate,
     median_interval,
     percentile_estimate,
     resample_counts,
     t_test_greater,
-    two_way_standard_error,
 )
 
 RNG = np.random.default_rng(1)
@@ -68,12 +67,6 @@ def test_one_cluster_is_resampled_by_observation() -> None:
     assert drawn[:, 0].var() == pytest.approx(stats.binom(100, 0.3).var(), rel=0.03)
 
 
-def test_standard_error_agrees_with_scipy() -> None:
-    values = RNG.normal(size=9)
-    assert mean_with_error(values) == pytest.approx((values.mean(), stats.sem(values)))
-    assert math.isnan(mean_with_error([1.0])[1])
-
-
 def test_corrected_t_test_is_that_of_student_with_a_larger_variance() -> None:
     differences = RNG.normal(0.3, 1, size=6)
     test = corrected_t_test(differences.tolist())
@@ -105,20 +98,16 @@ def test_holm_agrees_with_its_definition() -> None:
     np.testing.assert_allclose(holm([0.2]), [0.2])
 
 
-def test_two_way_clustering_of_single_observations_is_the_usual_standard_error() -> None:
-    """If every observation is a cluster of its own, both ways and their intersection agree."""
-    values = RNG.normal(size=12)
-    terms = (values - values.mean()) / len(values)
-    error = two_way_standard_error(terms, terms, np.zeros(1), 12, 12)
-    assert error == pytest.approx(math.sqrt(2) * stats.sem(values))
-    one_way = two_way_standard_error(terms, np.zeros(2), np.zeros(1), 12, 2)
-    assert one_way == pytest.approx(stats.sem(values))
-    assert math.isnan(float(two_way_standard_error(terms, terms, terms, 1, 12)))
+def test_clusters_of_one_observation_have_the_usual_standard_error() -> None:
+    values = RNG.normal(size=(2, 12))
+    terms = (values - values.mean(1, keepdims=True)) / 12
+    np.testing.assert_allclose(cluster_standard_error(terms, 12), stats.sem(values, axis=1))
+    assert np.isnan(cluster_standard_error(terms, 1)).all()
 
 
 def test_one_sided_test_agrees_with_scipy() -> None:
     values = RNG.normal(0.2, 1, size=8)
-    mean, error = mean_with_error(values)
+    mean, error = values.mean(), stats.sem(values)
     p = t_test_greater(np.array([mean, mean]), np.array([error, 0.0]), 7)
     expected = stats.ttest_1samp(values, 0, alternative="greater").pvalue
     np.testing.assert_allclose(p, [expected, 0.5])

@@ -16,7 +16,7 @@ from cadda.operations.base import Draw, Operation
 from cadda.operations.label_maps import MappedOperation
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.screening.probe import ProbeProgress
+from cadda.probing.probe import ProbeProgress
 
 QUICK = {"n_folds": 3, "n_epochs": 12, "batch_size": 32, "magnitudes": (0.5, 1.0), "lr": 1e-2}
 NAMES = ("first", "second", "third", "noise")

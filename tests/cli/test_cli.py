@@ -12,8 +12,8 @@ from commands import CADDA, run
 
 from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
+from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.records import ProbeMatrix, ProbeRow
-from cadda.screening.probe_result import ProbeResult
 
 
 def test_the_command_is_installed() -> None:

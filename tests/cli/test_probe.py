@@ -15,7 +15,7 @@ import torch
 from cadda import ProbeResult, Windows
 from cadda.cli.app import main
 from cadda.cli.probe import probe
-from cadda.screening.probe import ProbeSettings
+from cadda.probing.probe import ProbeSettings
 
 QUICK = [
     *("--operations", "channel_symmetry,gaussian_noise,channel_dropout", "--folds", "3"),

@@ -20,13 +20,11 @@ __all__ = [
     "cluster_standard_error",
     "corrected_t_test",
     "holm",
-    "mean_with_error",
     "median_estimate",
     "median_interval",
     "percentile_estimate",
     "resample_counts",
     "t_test_greater",
-    "two_way_standard_error",
 ]
 
 FOLD_COVERAGE = 0.75
@@ -135,14 +133,6 @@ def resample_counts(
     return resampled.reshape(n_resamples, *counts.shape[1:])
 
 
-def mean_with_error(values: ArrayLike) -> tuple[float, float]:
-    """Compute a mean and its standard error; that of a single value is NaN."""
-    array = np.asarray(values, dtype=float)
-    if len(array) < 2:
-        return float(array.mean()), math.nan
-    return float(array.mean()), float(array.std(ddof=1) / math.sqrt(len(array)))
-
-
 def corrected_t_test(differences: Sequence[float]) -> PairedTest:
     r"""Test the mean difference between two methods over the folds of a cross-validation.
 
@@ -182,37 +172,17 @@ def holm(p_values: ArrayLike) -> Numbers:
     return adjusted.reshape(array.shape)
 
 
-def cluster_standard_error(terms: Numbers, n_clusters: ArrayLike) -> Numbers:
+def cluster_standard_error(terms: Numbers, n_clusters: int) -> Numbers:
     r"""Compute the standard error of a mean whose terms are clustered.
 
     With u the sum of (deviation / number) over each of G clusters, :math:`V = \frac{G}{G - 1}
     \sum_g u_g^2`. `terms` holds u on its last axis. The result is NaN for a single cluster.
     """
-    variance = np.square(terms).sum(-1) * _cluster_correction(n_clusters)
-    return np.asarray(np.sqrt(variance))
+    correction = n_clusters / (n_clusters - 1) if n_clusters > 1 else math.nan
+    return np.asarray(np.sqrt(correction * np.square(terms).sum(-1)))
 
 
-def two_way_standard_error(
-    first: Numbers, second: Numbers, both: Numbers, n_first: ArrayLike, n_second: ArrayLike
-) -> Numbers:
-    r"""Compute the standard error of a mean whose terms are clustered in two ways.
-
-    With u the sum of (deviation / number) over a cluster (Cameron, Gelbach & Miller, 2011),
-
-    .. math:: V = V_1 + V_2 - V_{1 \times 2} , \qquad V_k = \frac{G_k}{G_k - 1} \sum_g u_g^2 .
-
-    Arguments hold u on their last axis. The result is NaN for a single cluster.
-    """
-    one_way, other_way = (
-        np.square(terms).sum(-1) * _cluster_correction(n)
-        for terms, n in ((first, n_first), (second, n_second))
-    )
-    # The difference of estimates may fall below each of them, even below 0.
-    combined = one_way + other_way - np.square(both).sum(-1)
-    return np.asarray(np.sqrt(np.maximum(np.maximum(one_way, other_way), combined)))
-
-
-def t_test_greater(mean: Numbers, error: Numbers, degrees: ArrayLike) -> Numbers:
+def t_test_greater(mean: Numbers, error: Numbers, degrees: int) -> Numbers:
     """Test whether means are greater than 0: one-sided p-values of Student's t.
 
     Without a spread, as without a second cluster, there is no evidence either way: 0.5.
@@ -222,9 +192,3 @@ def t_test_greater(mean: Numbers, error: Numbers, degrees: ArrayLike) -> Numbers
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.nan_to_num(mean / error, nan=0.0, posinf=0.0, neginf=0.0)
     return np.asarray(stdtr(degrees, -t), dtype=float)
-
-
-def _cluster_correction(n: ArrayLike) -> Numbers:
-    """Compute G / (G - 1); NaN for a single cluster."""
-    n_clusters = np.asarray(n, dtype=float)
-    return np.where(n_clusters > 1, n_clusters / np.maximum(n_clusters - 1, 1), np.nan)

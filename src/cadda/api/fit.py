@@ -13,7 +13,7 @@ from cadda.api.prepare import Device, PolicyLike, check_fits, prepare_training
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
-from cadda.screening.leak_probe import with_leak_probe
+from cadda.probing.leak_probe import with_leak_probe
 from cadda.training import Fitted, Scores, TrainingEvent, TrainingSettings, predict_logits, score
 
 __all__ = ["evaluate", "fit"]

@@ -137,7 +137,7 @@ def make_problem(
     operations: Sequence[str] | OperationPool | None = None,
     device: Device = "auto",
 ) -> Problem:
-    """Make what training, searches and screenings work on, from windows of two sets of subjects.
+    """Make what training, searches and probes work on, from windows of two sets of subjects.
 
     `operations` are names, ``["paper"]`` for those of the paper, or a pool; None takes all that
     are applicable to the montage.

@@ -21,9 +21,9 @@ from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.label_maps import MappedOperation
 from cadda.operations.pool import OperationPool
-from cadda.screening.probe import ProbeProgress, ProbeSettings, conditions_of, probe_fold
-from cadda.screening.probe_result import ProbeResult
-from cadda.screening.probe_tables import make_result
+from cadda.probing.probe import ProbeProgress, ProbeSettings, conditions_of, probe_fold
+from cadda.probing.probe_result import ProbeResult
+from cadda.probing.probe_tables import make_result
 from cadda.training import Problem
 from cadda.training.checkpoint import Fingerprint, load_checkpoint, model_digest, save_checkpoint
 
@@ -46,7 +46,7 @@ def probe(
     Models are trained without augmentation, each on some of the subjects, and predict transformed
     windows of the others. An operation that turns classes into each other, such as the exchange of
     left and right, is proposed with a label map; see
-    `cadda.screening.label_maps.find_label_maps` for the rule.
+    `cadda.probing.label_maps.find_label_maps` for the rule.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def probe(
         Called after every epoch.
     **settings : object
         Further settings, such as ``n_folds=10`` or ``n_epochs=100``: see
-        `cadda.screening.probe.ProbeSettings`.
+        `cadda.probing.probe.ProbeSettings`.
 
     Returns
     -------

@@ -11,13 +11,13 @@ from cadda._internal.files import make_folder, replace_atomically
 from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec, Provenance
+from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.evolution import plot_evolution
 from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.reporting.records import SearchCurves
 from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder
 from cadda.runs.records import save_fitted
-from cadda.screening.leak_probe import with_leak_probe
 from cadda.searchers.events import HistoryEvent
 from cadda.searchers.retraining import RetrainedModel
 from cadda.searchers.runner import SearchRunner

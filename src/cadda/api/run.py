@@ -18,11 +18,11 @@ from cadda.models.serialization import load_model
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
+from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.records import Reading
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
 from cadda.runs.records import RunScores, WindowSplit, save_fitted, write_run_records
-from cadda.screening.leak_probe import with_leak_probe
 from cadda.tracking import tee
 from cadda.training import Fitted, Scores, TrainingEnd, TrainingEvent, TrainingSettings
 

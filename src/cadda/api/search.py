@@ -21,11 +21,11 @@ from cadda.exceptions import RunError
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import Provenance
+from cadda.probing.probe_result import ProbeResult
+from cadda.probing.probed_pool import PoolChange, probed_pool
 from cadda.reporting.records import Reading
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, SearchConfig, Split
-from cadda.screening.probe_result import ProbeResult
-from cadda.screening.probed_pool import PoolChange, probed_pool
 from cadda.searchers.events import SearchStart
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.registry import find_method

@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from cadda._version import __version__
-from cadda.cli import doctor, experiment, operations, policy, probe, runs, screen, search, train
+from cadda.cli import doctor, experiment, operations, policy, probe, runs, search, train
 from cadda.cli.commands import add_command
 from cadda.cli.data import app as data_app
 
@@ -26,7 +26,6 @@ add_command(app, search.demo)
 app.add_typer(data_app, name="data")
 for command in (
     operations.operations,
-    screen.screen,
     probe.probe,
     search.search,
     train.train,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cadda.policies.schedule import PolicySchedule
     from cadda.policies.spec.compare import PolicyDifference
     from cadda.policies.spec.model import PolicySpec
-    from cadda.screening.probe_result import ProbeResult
+    from cadda.probing.probe_result import ProbeResult
 
 __all__ = ["app"]
 
@@ -197,7 +197,7 @@ def export(
 def _load_probe(file: Path, policy: PolicySpec | PolicySchedule) -> ProbeResult:
     """Read what a probe found, which must be for the classes of the policy."""
     from cadda.policies.schedule import PolicySchedule
-    from cadda.screening.probe_result import ProbeResult
+    from cadda.probing.probe_result import ProbeResult
 
     probe = ProbeResult.load(file)
     spec = policy.last if isinstance(policy, PolicySchedule) else policy

@@ -17,8 +17,8 @@ from cadda.cli.commands import hint_on_interrupt
 from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
+    from cadda.probing.probe_result import ProbeResult
     from cadda.reporting.records import ProbeRow
-    from cadda.screening.probe_result import ProbeResult
 
 __all__ = ["probe"]
 

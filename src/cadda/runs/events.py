@@ -13,8 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from cadda._internal.jsonlines import JsonLines, JsonObject
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
+from cadda.probing.probe import ProbeProgress
 from cadda.reporting.records import SearchCurves
-from cadda.screening.probe import ProbeProgress
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, TrialEnd
 from cadda.training.progress import EpochEnd, TrainingEnd, TrainingEvent
 

@@ -18,8 +18,8 @@ from cadda._internal.text import short_reason
 from cadda._version import __version__
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
+from cadda.probing.probed_pool import PoolChange
 from cadda.reporting.records import Reading, Versions
-from cadda.screening.probed_pool import PoolChange
 from cadda.searchers.retraining import SearchBudget, SearchFiles
 from cadda.training import Samples
 from cadda.training.settings import TrainingSettings

@@ -15,6 +15,7 @@ from cadda._internal.text import short_reason, warning_key
 from cadda.exceptions import DataError, RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.policies.spec.model import PolicySpec
+from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.html import render_report
 from cadda.reporting.records import (
     DataFacts,
@@ -29,7 +30,6 @@ from cadda.reporting.records import (
 from cadda.runs.events import EventLog, RunEvent, search_curves
 from cadda.runs.folder import RunConfig, RunFolder, SearchConfig, how_to_resume
 from cadda.runs.sessions import load_sessions
-from cadda.screening.probe_result import ProbeResult
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
 from cadda.training.progress import EpochEnd
 

@@ -1,8 +1,8 @@
-"""Displays of the progress of training, search, screening and probe."""
+"""Displays of the progress of training, search and probe."""
 
 from __future__ import annotations
 
-from cadda.tracking.displays import ProbeDisplay, ScreeningDisplay, TrainingDisplay, tee
+from cadda.tracking.displays import ProbeDisplay, TrainingDisplay, tee
 from cadda.tracking.search import SearchDisplay
 
-__all__ = ["ProbeDisplay", "ScreeningDisplay", "SearchDisplay", "TrainingDisplay", "tee"]
+__all__ = ["ProbeDisplay", "SearchDisplay", "TrainingDisplay", "tee"]

@@ -19,15 +19,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cadda.screening.design import ScreeningProgress
-from cadda.screening.probe import ProbeProgress
+from cadda.probing.probe import ProbeProgress
 from cadda.training.progress import EpochEnd, TrainingEvent
 
 __all__ = [
     "Display",
     "JobDisplay",
     "ProbeDisplay",
-    "ScreeningDisplay",
     "TrainingDisplay",
     "format_duration",
     "tee",
@@ -36,7 +34,7 @@ __all__ = [
 EPOCHS_PER_LINE = 10
 SECONDS_PER_LINE = 15.0
 N_LINES = 10
-"""Approximate number of lines that a screening or a probe prints outside a terminal."""
+"""Approximate number of lines that a probe prints outside a terminal."""
 BAR_WIDTH = 10
 """With the text beside it, the bar fits in 80 columns."""
 
@@ -113,13 +111,8 @@ class TrainingDisplay(Display):
             self.console.print(f"epoch {event.epoch}: {text}", highlight=False)
 
 
-class _BarDisplay(Display):
-    """Shows how much of the work is done: a bar in a terminal, a line for every tenth elsewhere.
-
-    `left` stands before the time that is left.
-    """
-
-    left = ""
+class ProbeDisplay(Display):
+    """Shows the progress of a probe; a context manager that receives events."""
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__(console)
@@ -128,61 +121,40 @@ class _BarDisplay(Display):
             BarColumn(BAR_WIDTH),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            TextColumn(f"left {self.left}".strip()),
+            TextColumn("left about"),
             TimeRemainingColumn(),
             console=self.console,
             transient=True,
         )
         self._task = self._progress.add_task("starting", total=None)
-        self._started, self._n_before, self._line = perf_counter(), 0, 0
-
-    def _show(self, done: int, total: int, text: str) -> None:
-        if self.console.is_terminal:
-            self._progress.update(self._task, completed=done, total=total, description=text)
-        else:
-            self._print_line(done, total, text)
-
-    def _print_line(self, done: int, total: int, text: str) -> None:
-        """Print a line for every tenth of the work."""
-        line = N_LINES * done // total
-        if line > self._line:
-            self._line = line
-            pace = (perf_counter() - self._started) / (done - self._n_before)
-            left = f"{self.left} {(total - done) * pace:.0f} s left".strip()
-            self.console.print(
-                f"{done / total:.0%}: {text}, {left}", highlight=False, soft_wrap=True
-            )
-
-
-class ScreeningDisplay(_BarDisplay):
-    """Shows the progress of a screening; a context manager that receives events."""
-
-    left = "at most"
-    _phase = ""
-
-    def __call__(self, event: ScreeningProgress) -> None:
-        """Show an event."""
-        phase = "Trying operations" if event.n_rounds else "Training until the model overfits"
-        if phase != self._phase:
-            self._phase = phase
-            self.console.print(phase, highlight=False)
-        text = f"epoch {event.epoch}, training accuracy {event.accuracy:.2f}"
-        self._show(event.done, event.total, text)
-
-
-class ProbeDisplay(_BarDisplay):
-    """Shows the progress of a probe; a context manager that receives events."""
-
-    left = "about"
-    _is_new = True
+        self._started, self._line = perf_counter(), 0
+        self._n_before: int | None = None
 
     def __call__(self, event: ProbeProgress) -> None:
         """Show an event."""
-        if self._is_new:
+        if self._n_before is None:
             # Folds of a checkpoint took no time.
-            self._is_new, self._n_before = False, event.done - 1
+            self._n_before = event.done - 1
         text = f"fold {event.fold} of {event.n_folds}, epoch {event.epoch}"
-        self._show(event.done, event.total, text)
+        if self.console.is_terminal:
+            self._progress.update(
+                self._task, completed=event.done, total=event.total, description=text
+            )
+        else:
+            self._print_line(event, text, event.done - self._n_before)
+
+    def _print_line(self, event: ProbeProgress, text: str, n_run: int) -> None:
+        """Print a line for every tenth of the work."""
+        line = N_LINES * event.done // event.total
+        if line > self._line:
+            self._line = line
+            pace = (perf_counter() - self._started) / n_run
+            left = (event.total - event.done) * pace
+            self.console.print(
+                f"{event.done / event.total:.0%}: {text}, about {left:.0f} s left",
+                highlight=False,
+                soft_wrap=True,
+            )
 
 
 class JobDisplay(Display):

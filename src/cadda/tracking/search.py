@@ -20,7 +20,7 @@ from rich.text import Text
 
 from cadda._internal.text import warning_key
 from cadda.policies.spec.summary import short_magnitude
-from cadda.screening.probe import ProbeProgress
+from cadda.probing.probe import ProbeProgress
 from cadda.searchers.events import (
     Retrained,
     SearchEnd,

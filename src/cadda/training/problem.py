@@ -1,4 +1,4 @@
-"""What training, searches and screenings work on: tensors, operations and ways to make models."""
+"""What training, searches and probes work on: tensors, operations and ways to make models."""
 
 from __future__ import annotations
 

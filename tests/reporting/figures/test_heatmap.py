@@ -1,7 +1,6 @@
 """Heat maps with a text in each cell."""
 
 import numpy as np
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from cadda.reporting.figures.heatmap import draw_heatmap
@@ -25,13 +24,6 @@ def test_texts_stand_in_their_cells_and_are_legible():
     assert [text.get_color() for text in axes.texts] == ["black", "white"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["x y", "z"]
     assert picture.get_clim() == (0, 1)
-
-
-def test_diverging_scale_is_symmetric():
-    axes, picture = draw([[-7.0, 1.0]], limit=8.0, bold=np.array([[True, False]]))
-    assert picture.get_clim() == (-8, 8)
-    assert [text.get_fontweight() for text in axes.texts] == ["bold", "normal"]
-    assert [to_hex(text.get_color()) for text in axes.texts] == ["#ffffff", "#444444"]
 
 
 def test_notes_are_smaller_and_below():

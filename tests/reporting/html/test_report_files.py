@@ -21,14 +21,14 @@ from cadda._internal.statistics import Estimate, resample_counts
 from cadda.exceptions import RunError
 from cadda.policies.spec.leakage import trace_operations
 from cadda.policies.spec.summary import class_revealing_operations
+from cadda.probing.probe import Condition
+from cadda.probing.probe_tables import make_result
 from cadda.reporting.html import render_report
 from cadda.reporting.html.formatting import number, with_interval
 from cadda.reporting.html.provenance import bibtex
 from cadda.reporting.records import EventWarning, LeakReadings
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.runs.report import read_record, write_report
-from cadda.screening.probe import Condition
-from cadda.screening.probe_tables import make_result
 from cadda.searchers.events import TrialEnd
 
 ROOT = Path(__file__).parents[3]

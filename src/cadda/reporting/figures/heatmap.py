@@ -17,8 +17,8 @@ from cadda.policies.spec.summary import operation_title, row_label, short_magnit
 
 __all__ = ["OperationUse", "draw_heatmap", "draw_selected", "plot_operation_use", "plot_selected"]
 
-DARK_SEQUENTIAL, DARK_DIVERGING = 0.5, 0.62
-"""Parts of the colour scale beyond which text is white."""
+DARK = 0.5
+"""Part of the colour scale beyond which text is white."""
 LINE_OFFSETS = (-0.15, 0.22)
 
 Texts: TypeAlias = Sequence[Sequence[str]]
@@ -31,30 +31,18 @@ def draw_heatmap(
     *,
     rows: Sequence[str],
     columns: Sequence[str],
-    limit: float | None = None,
     vmax: float | None = None,
     notes: Texts | None = None,
-    bold: NDArray[np.bool_] | None = None,
     fontsize: float = 8,
 ) -> AxesImage:
-    """Draw values as colours, from 0 up in blue, or from -``limit`` to ``limit`` in red and blue.
+    """Draw values as colours, from 0 up in blue.
 
     Blue is full at ``vmax``, by default the largest value. ``notes`` are written below the texts,
-    smaller. Where ``bold`` is False, texts are grey.
+    smaller.
     """
-    is_diverging = limit is not None
+    picture = axes.imshow(values, cmap="Blues", vmin=0, vmax=vmax, aspect="auto")
     largest = values.max() if vmax is None else vmax
-    picture = axes.imshow(
-        values,
-        cmap="RdBu" if is_diverging else "Blues",
-        vmin=-limit if limit is not None else 0,
-        vmax=limit if is_diverging else vmax,
-        aspect="auto",
-    )
-    top = limit * DARK_DIVERGING if limit is not None else largest * DARK_SEQUENTIAL
     for (row, column), value in np.ndenumerate(values):
-        is_bold = bold is not None and bool(bold[row, column])
-        colour = "black" if bold is None or is_bold else "#444444"
         lines = [(texts[row][column], fontsize)]
         if notes is not None:
             lines.append((notes[row][column], fontsize - 2))
@@ -68,8 +56,7 @@ def draw_heatmap(
                 ha="center",
                 va="center",
                 fontsize=size,
-                fontweight="bold" if is_bold else "normal",
-                color="white" if abs(value) > top else colour,
+                color="white" if value > DARK * largest else "black",
             )
     axes.set_xticks(range(len(columns)), [operation_title(name) for name in columns])
     axes.set_yticks(range(len(rows)), rows)

@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from cadda.screening.clustered import class_shares
-from cadda.screening.label_maps import best_permutation
-from cadda.screening.probe import Condition
-from cadda.screening.probe_result import ProbeResult
-from cadda.screening.probe_tables import make_result
+from cadda.probing.clustered import class_shares
+from cadda.probing.label_maps import best_permutation
+from cadda.probing.probe import Condition
+from cadda.probing.probe_result import ProbeResult
+from cadda.probing.probe_tables import make_result
 
 Matrix = NDArray[np.float64]
 NAMES = ("a", "b", "c", "d", "e")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from cadda._internal.statistics import Numbers, holm
-from cadda.screening.clustered import LEVEL, Clustered
+from cadda.probing.clustered import LEVEL, Clustered
 
 __all__ = [
     "Candidate",

@@ -9,7 +9,7 @@ from mirrored import SWAP, mirrored_pool, mirrored_windows
 
 import cadda
 from cadda import OperationPool, ProbeResult
-from cadda.screening.probed_pool import probed_pool
+from cadda.probing.probed_pool import probed_pool
 from cadda.testing.planted import planted_network
 
 NAMES = ("time_mask", "time_reverse", "channel_symmetry")

@@ -18,13 +18,13 @@ from cadda._internal.statistics import Estimate
 from cadda._internal.text import describe_error, did_you_mean, short_reason
 from cadda.exceptions import CaddaError, DataError
 from cadda.operations.label_maps import LabelMap
-from cadda.reporting.records import ProbeFacts, ProbeMatrix, ProbeRow
-from cadda.screening.probe_text import (
+from cadda.probing.probe_text import (
     describe_map,
     describe_operation,
     describe_plain,
     kept_up_to,
 )
+from cadda.reporting.records import ProbeFacts, ProbeMatrix, ProbeRow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cadda import ProbeRow
-from cadda.screening.probe_text import describe_operation
+from cadda.probing.probe_text import describe_operation
 
 
 @pytest.mark.parametrize("other", ["{b}", "{}", "b{", "{0.__class__}", "%s"])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import cadda
 from cadda import Policy, PolicySpec, Windows
-from cadda.screening.leak_probe import N_WINDOWS, with_leak_probe
+from cadda.probing.leak_probe import N_WINDOWS, with_leak_probe
 from cadda.training import Fitted, Samples
 
 CLASSES = ("a", "b", "c")

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.jsonlines import JsonObject
-from cadda.reporting.records import ProbeMatrix, ProbeRow, ProbeVerdict
-from cadda.screening.clustered import Clustered, class_shares
-from cadda.screening.label_maps import (
+from cadda.probing.clustered import Clustered, class_shares
+from cadda.probing.label_maps import (
     Candidate,
     Findings,
     find_label_maps,
@@ -18,8 +17,9 @@ from cadda.screening.label_maps import (
     judge_classes,
     mean_over_classes,
 )
-from cadda.screening.probe import Condition
-from cadda.screening.probe_result import ProbeResult, ProposedMap
+from cadda.probing.probe import Condition
+from cadda.probing.probe_result import ProbeResult, ProposedMap
+from cadda.reporting.records import ProbeMatrix, ProbeRow, ProbeVerdict
 
 __all__ = ["make_result"]
 

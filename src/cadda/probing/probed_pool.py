@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cadda.operations.label_maps import LabelMap
 from cadda.operations.pool import OperationPool
-from cadda.screening.probe_result import ProbeResult
+from cadda.probing.probe_result import ProbeResult
 
 __all__ = ["PoolChange", "probed_pool"]
 

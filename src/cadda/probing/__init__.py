@@ -1,0 +1,1 @@
+"""What operations do to classes, by the predictions of trained models."""

@@ -1,1 +1,0 @@
-"""Effects of single operations, class by class."""
