@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 __all__ = [
     "HISTORY_EVENTS",
     "HistoryEvent",
+    "PolicyProposed",
+    "RaceRound",
     "Retrained",
     "SearchEnd",
     "SearchEpoch",
@@ -44,7 +46,7 @@ class SearchStart:
     class_names: tuple[str, ...]
     log10_policies: float | None  # number of policies to choose from; None if unknown
     warnings: tuple[str, ...]
-    unit: Literal["epoch", "trial"] = "epoch"
+    unit: Literal["epoch", "trial", "training run"] = "epoch"
     notes: tuple[str, ...] = ()  # what was done to the operations, a sentence each
 
 
@@ -142,6 +144,57 @@ class TrialEnd:
 
 
 @dataclass(frozen=True)
+class PolicyProposed:
+    """A method without a search has proposed its policy."""
+
+    policy: str  # in its short form
+
+
+@dataclass(frozen=True)
+class RaceRound:
+    """Candidates of a race were trained in a block.
+
+    Parameters
+    ----------
+    n_runs : int
+        Training runs so far.
+    max_runs : int
+        Most training runs of the whole race.
+    phase : str
+        What the race is about: ``"candidates"``, ``"combinations"``, ``"classes"`` or
+        ``"decision"``.
+    names : tuple of str
+        Candidates, those in the race first, the best first. The fields below are in this order.
+    n_blocks : tuple of int
+        Number of blocks of each.
+    gains : tuple of float
+        Mean gain of each over no augmentation: by how much the logarithm of the loss is lower.
+    errors : tuple of float | None
+        Standard errors; None for a single block.
+    accuracy_gains : tuple of float
+        Mean gain of each in balanced accuracy.
+    statuses : tuple of str
+        ``"racing"``, ``"dropped"`` or ``"chosen"``.
+    reasons : tuple of str
+        Why each was dropped; empty otherwise.
+    seconds : float
+        Time spent on the race so far.
+    """
+
+    n_runs: int
+    max_runs: int
+    phase: str
+    names: tuple[str, ...]
+    n_blocks: tuple[int, ...]
+    gains: tuple[float, ...]
+    errors: tuple[float | None, ...]
+    accuracy_gains: tuple[float, ...]
+    statuses: tuple[str, ...]
+    reasons: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Retrained:
     """A model was trained from scratch with the policy found so far.
 
@@ -184,11 +237,11 @@ class SearchEnd:
     seconds: float
 
 
-HistoryEvent: TypeAlias = SearchEpoch | TrialEnd | Retrained
+HistoryEvent: TypeAlias = SearchEpoch | TrialEnd | PolicyProposed | RaceRound | Retrained
 """Events that a result keeps."""
 
-HISTORY_EVENTS: dict[str, type[SearchEpoch] | type[TrialEnd] | type[Retrained]] = {
-    kind.__name__: kind for kind in (SearchEpoch, TrialEnd, Retrained)
+HISTORY_EVENTS: dict[str, type[HistoryEvent]] = {
+    kind.__name__: kind for kind in (SearchEpoch, TrialEnd, PolicyProposed, RaceRound, Retrained)
 }
 
 SearchEvent: TypeAlias = SearchStart | HistoryEvent | SearchEnd

@@ -95,7 +95,7 @@ class SearchRunner(ABC):
         """Return the best policy so far."""
 
     @abstractmethod
-    def advance(self) -> SearchEpoch | TrialEnd:
+    def advance(self) -> HistoryEvent:
         """Run the next epoch or trial; adds to `epoch` and `seconds`."""
 
     def best_epoch(self) -> int:

@@ -91,8 +91,7 @@ class Trainer:
     def run_epoch(self) -> EpochEnd:
         """Train for one epoch, validate, and keep the weights if they are the best so far."""
         train_loss = self.train_epoch(len(self.progress.history) + 1)
-        logits = predict_logits(self.model, self.problem.valid.x, self.problem.n_classes)
-        scores = score_validation(self.problem, logits, self.class_weight)
+        scores = score_validation(self.problem, self.predict_validation(), self.class_weight)
         return self.progress.update(train_loss, *scores, self.model.state_dict())
 
     def train_epoch(self, epoch: int) -> float:
@@ -113,6 +112,10 @@ class Trainer:
                     raise self.augment.divergence(batch[0], loss.item(), epoch, step)
                 descend(self.optimizer, loss)
         return sum(losses) / len(x)
+
+    def predict_validation(self) -> Tensor:
+        """Compute the logits of the validation windows."""
+        return predict_logits(self.model, self.problem.valid.x, self.problem.n_classes)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         logits = check_logits(self.model(x), len(x), self.problem.n_classes)
