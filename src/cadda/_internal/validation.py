@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
+from operator import index
 from typing import Annotated, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
 import pydantic.dataclasses
@@ -24,6 +25,7 @@ __all__ = [
     "check_labels",
     "check_magnitude",
     "check_positive",
+    "check_whole",
     "check_windows",
     "read_none",
     "split_commas",
@@ -132,6 +134,17 @@ def check_positive(name: str, value: float) -> float:
     if not 0 < value < float("inf"):
         raise ValueError(f"`{name}` must be a finite number above 0, got {value}.")
     return value
+
+
+def check_whole(name: str, value: int, minimum: int) -> int:
+    """Raise `ValueError` unless an argument is a whole number from a minimum on; return it."""
+    try:
+        number = -1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = -1
+    if number < minimum:
+        raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}.")
+    return number
 
 
 def check_windows(x: Tensor, *, images: bool = False) -> Tensor:

@@ -20,13 +20,7 @@ from cadda import CaddaError, operation_pool
 from cadda.cli.simulate import simulate
 from cadda.data.io.read import read_windows
 from cadda.data.simulation import sources
-from cadda.data.simulation.head import (
-    ELECTRODES,
-    SLEEP_MONTAGES,
-    electrode_positions,
-    lead_field,
-    scalp,
-)
+from cadda.data.simulation.head import electrode_positions, lead_field, scalp
 from cadda.data.simulation.hypnogram import draw_stages, state_weights
 from cadda.data.simulation.nights import (
     Night,
@@ -36,7 +30,8 @@ from cadda.data.simulation.nights import (
     simulate_sleep,
     simulated_subject,
 )
-from cadda.data.simulation.recording import draw_subject, record
+from cadda.data.simulation.sleep_montages import ELECTRODES, SLEEP_MONTAGES
+from cadda.data.simulation.sleep_recording import draw_subject, record
 from cadda.data.windows import Windows
 from cadda.reporting.figures.signals import plot_sleep
 

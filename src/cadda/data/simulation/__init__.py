@@ -1,1 +1,1 @@
-"""Simulated sleep recordings."""
+"""Simulated recordings of sleep and motor imagery."""

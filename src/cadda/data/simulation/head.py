@@ -1,81 +1,32 @@
-"""The head of a simulated subject: electrodes, derivations and the lead field of sources."""
+"""The head of a simulated subject: electrodes, sources, and the lead field between them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.text import did_you_mean
 from cadda.data.channels import resolve_montage
 
 __all__ = [
-    "ELECTRODES",
-    "SLEEP_MONTAGES",
+    "EYES",
     "Place",
-    "SleepMontage",
     "electrode_positions",
     "eyes",
     "lead_field",
+    "mix",
+    "places",
     "scalp",
-    "sleep_montage",
 ]
 
-_EYES = (0.0, 0.85, -0.6)
-"""Between the two eyes, in head radii."""
+_BETWEEN_EYES = (0.0, 0.85, -0.6)
+"""In head radii."""
 
-
-@dataclass(frozen=True)
-class SleepMontage:
-    """The channels of a sleep recording."""
-
-    name: str
-    sfreq: float
-    derivations: tuple[tuple[str, tuple[str, ...]], ...]  # an electrode, and its references
-    ch_names: tuple[str, ...]
-
-    @property
-    def electrodes(self) -> tuple[str, ...]:
-        """The electrodes that any derivation uses, in the order of `ELECTRODES`."""
-        used = {name for plus, minus in self.derivations for name in (plus, *minus)}
-        return tuple(name for name in ELECTRODES if name in used)
-
-    @property
-    def matrix(self) -> NDArray[np.float32]:
-        """Channels from electrodes, shape (n_channels, n_electrodes); each row sums to 0."""
-        column = {name: i for i, name in enumerate(self.electrodes)}
-        matrix = np.zeros((len(self.derivations), len(column)), dtype=np.float32)
-        for row, (plus, minus) in zip(matrix, self.derivations, strict=True):
-            row[column[plus]] += 1
-            for name in minus:
-                row[column[name]] -= 1 / len(minus)
-        return matrix
-
-
-ELECTRODES = ("Fpz", "Cz", "Pz", "Oz", "C3", "C4", "F3", "F4", "O1", "O2", "A1", "A2")
-
-_LINKED_EARS = ("A1", "A2")
-_MASS_CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2")
-
-SLEEP_MONTAGES = {
-    "physionet": SleepMontage(
-        "physionet", 100.0, (("Fpz", ("Cz",)), ("Pz", ("Oz",))), ("Fpz-Cz", "Pz-Oz")
-    ),
-    "mass": SleepMontage(
-        "mass", 128.0, tuple((name, _LINKED_EARS) for name in _MASS_CHANNELS), _MASS_CHANNELS
-    ),
-}
-
-
-def sleep_montage(name: str) -> SleepMontage:
-    """Return a montage by name."""
-    if name not in SLEEP_MONTAGES:
-        choices = " or ".join(repr(known) for known in SLEEP_MONTAGES)
-        hint = did_you_mean(str(name), SLEEP_MONTAGES)
-        raise ValueError(f"`montage` must be {choices}, got {name!r}{hint}.")
-    return SLEEP_MONTAGES[name]
+EYES = ("eyes up", "eyes right")
+"""In place of points of the scalp: the movements of the eyes."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +48,15 @@ def eyes(direction: str) -> Place:
     """Return the dipole of a movement of both eyes, ``"up"`` or ``"right"``."""
     moment = (0.0, 0.0, 1.0) if direction == "up" else (1.0, 0.0, 0.0)
     seen_at = electrode_positions(["Fpz" if direction == "up" else "F8"])[0]
-    return Place(_EYES, moment, tuple(seen_at))
+    return Place(_BETWEEN_EYES, moment, tuple(seen_at))
+
+
+@cache
+def places(names: Sequence[str], depth: float) -> tuple[Place, ...]:
+    """Return dipoles below points of the scalp, or those of `EYES`."""
+    return tuple(
+        eyes(name.removeprefix("eyes ")) if name in EYES else scalp(name, depth) for name in names
+    )
 
 
 def electrode_positions(names: Sequence[str]) -> NDArray[np.float64]:
@@ -117,6 +76,12 @@ def lead_field(electrodes: NDArray[np.float64], places: Sequence[Place]) -> NDAr
         for place in places
     ]
     return np.stack(columns, axis=1).astype(np.float32)
+
+
+def mix(gains: NDArray[np.float32], courses: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sum the time courses of sources, shape (..., n_sources, n_times), with gains to channels."""
+    # A matrix product rounds differently with another number of threads.
+    return np.asarray(np.einsum("cp,...pt->...ct", gains, courses))
 
 
 def _potential(points: NDArray[np.float64], place: Place) -> NDArray[np.float64]:

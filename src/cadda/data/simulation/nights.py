@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from operator import index
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from cadda._internal.random import Seeds
+from cadda._internal.validation import check_whole
 from cadda.data.io.hypnogram import STAGES
 from cadda.data.io.preprocess import Preprocessing
-from cadda.data.simulation.head import sleep_montage
 from cadda.data.simulation.hypnogram import draw_stages, state_weights
-from cadda.data.simulation.recording import Subject, draw_subject, record
+from cadda.data.simulation.sleep_montages import sleep_montage
+from cadda.data.simulation.sleep_recording import Subject, draw_subject, record
 from cadda.data.simulation.sources import fast_length
 from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
@@ -84,8 +84,8 @@ def simulate_nights(
     n_subjects: int = 12, n_windows: int = 100, *, montage: str = "physionet", seed: int = 0
 ) -> Iterator[Night]:
     """Simulate a night per subject, lazily; see `simulate_sleep` for the arguments."""
-    count = _check_whole("n_subjects", n_subjects, 1)
-    _check_whole("n_windows", n_windows, _MIN_WINDOWS)
+    count = check_whole("n_subjects", n_subjects, 1)
+    check_whole("n_windows", n_windows, _MIN_WINDOWS)
     sleep_montage(montage)
     return (
         simulate_night(subject, n_windows=n_windows, montage=montage, seed=seed)
@@ -97,8 +97,8 @@ def simulate_night(
     subject: int = 0, *, n_windows: int = 100, montage: str = "physionet", seed: int = 0
 ) -> Night:
     """Simulate one night of one subject."""
-    number = _check_whole("subject", subject, 0)
-    length = _check_whole("n_windows", n_windows, _MIN_WINDOWS)
+    number = check_whole("subject", subject, 0)
+    length = check_whole("n_windows", n_windows, _MIN_WINDOWS)
     recorded = sleep_montage(montage)
     sleeper = simulated_subject(number, seed=seed)
     seeds = Seeds(seed)
@@ -118,8 +118,8 @@ def simulate_night(
 
 def simulated_subject(subject: int = 0, *, seed: int = 0) -> Subject:
     """Return the parameters that a simulated subject was drawn with."""
-    number = _check_whole("subject", subject, 0)
-    seeds = Seeds(_check_whole("seed", seed, 0))
+    number = check_whole("subject", subject, 0)
+    seeds = Seeds(check_whole("seed", seed, 0))
     return draw_subject(_generator(seeds, "sleeper", number))
 
 
@@ -176,13 +176,3 @@ def _filtered(signals: NDArray[np.float64], fir: NDArray[np.float64]) -> NDArray
     length = fast_length(padded.shape[1] + 2 * reach)
     spectrum = np.fft.rfft(padded, n=length) * np.fft.rfft(fir, n=length)
     return np.asarray(np.fft.irfft(spectrum, n=length)[:, 2 * reach : 2 * reach + n_times])
-
-
-def _check_whole(name: str, value: int, minimum: int) -> int:
-    try:
-        number = -1 if isinstance(value, bool) else index(value)
-    except TypeError:
-        number = -1
-    if number < minimum:
-        raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}.")
-    return number

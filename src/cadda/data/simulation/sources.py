@@ -1,4 +1,4 @@
-"""Waveforms: noise and rhythms of the sleeping brain, events by which sleep is scored, artefacts.
+"""Waveforms: noise and rhythms of the brain, events by which sleep is scored, artefacts.
 
 Functions that draw events return waves of amplitude about 1 and shape (n_events, n_times).
 """

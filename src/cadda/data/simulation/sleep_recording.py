@@ -1,26 +1,19 @@
-"""Simulated subjects, how they differ, and their recordings: sources mixed into channels."""
+"""Simulated sleepers, how they differ, and their recordings: sources mixed into channels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadda.data.simulation import sources as draw
-from cadda.data.simulation.head import (
-    ELECTRODES,
-    Place,
-    SleepMontage,
-    electrode_positions,
-    eyes,
-    lead_field,
-    scalp,
-)
+from cadda.data.simulation.activity import SENSORS, Event, Rhythm
+from cadda.data.simulation.head import electrode_positions, lead_field, mix, places
 from cadda.data.simulation.hypnogram import STEPS_PER_WINDOW, WINDOW_SECONDS
-from cadda.data.simulation.tables import EVENTS, EYES, RHYTHMS, SENSORS, Event, Rhythm
+from cadda.data.simulation.sleep_montages import ELECTRODES, SleepMontage
+from cadda.data.simulation.sleep_sources import EVENTS, RHYTHMS
 
 __all__ = ["Subject", "draw_subject", "record"]
 
@@ -89,13 +82,13 @@ def record(
     signals = np.zeros((len(montage.ch_names), n_times), dtype=np.float32)
     for rhythm in RHYTHMS:
         courses = _rhythm(rng, rhythm, subject, weights, frequency, n_times)
-        signals += _mixed(_gains(rhythm, subject.positions[used], montage), courses)
+        signals += mix(_gains(rhythm, subject.positions[used], montage), courses)
     for event in EVENTS:
         gains = _gains(event, subject.positions[used], montage)
         courses = _events(rng, event, subject, weights, montage.sfreq, gains.shape[1])
-        signals += _mixed(gains, courses)
+        signals += mix(gains, courses)
     sensors = draw.noise(rng, len(used), n_times, draw.one_over_f(frequency, 0.5))
-    signals += _mixed(montage.matrix * subject.noise[used].astype(np.float32), sensors)
+    signals += mix(montage.matrix * subject.noise[used].astype(np.float32), sensors)
     return _amplified(signals, montage.sfreq)
 
 
@@ -157,19 +150,7 @@ def _gains(
     """Compute the gain from each place of a source to each channel."""
     if source.places == SENSORS:
         return montage.matrix
-    return montage.matrix @ lead_field(positions, _places(source.places, source.depth))
-
-
-def _mixed(gains: NDArray[np.float32], courses: NDArray[np.float32]) -> NDArray[np.float32]:
-    # A matrix product rounds differently with another number of threads.
-    return np.asarray(np.einsum("cp,pt->ct", gains, courses))
-
-
-@cache
-def _places(names: Sequence[str], depth: float) -> tuple[Place, ...]:
-    return tuple(
-        eyes(name.removeprefix("eyes ")) if name in EYES else scalp(name, depth) for name in names
-    )
+    return montage.matrix @ lead_field(positions, places(source.places, source.depth))
 
 
 def _fluctuation(rng: np.random.Generator, n_steps: int) -> NDArray[np.float64]:

@@ -2,61 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
 from cadda.data.simulation import sources
+from cadda.data.simulation.activity import CORTEX, MUSCLES, SENSORS, Event, Rhythm
+from cadda.data.simulation.head import EYES
 
-__all__ = ["EVENTS", "EYES", "RHYTHMS", "SENSORS", "Event", "Rhythm"]
+__all__ = ["EVENTS", "RHYTHMS"]
 
-PerState: TypeAlias = tuple[float, float, float, float, float, float]
-"""Wake with eyes open, wake with eyes closed, N1, N2, N3, R."""
-
-SENSORS = ("each electrode",)
-"""In place of points of the scalp: what happens at a single electrode."""
-
-EYES = ("eyes up", "eyes right")
-"""In place of points of the scalp: the movements of the eyes."""
-
-
-@dataclass(frozen=True)
-class Rhythm:
-    """An ongoing activity with a spectral peak, or 1/f noise where the frequency is 0."""
-
-    name: str
-    places: tuple[str, ...]  # points of the scalp, each above a source with its own signal
-    microvolts: PerState  # root mean square at that point
-    depth: float = 0.6  # below the scalp, in head radii
-    frequency: float = 0.0  # peak in Hz, mean over subjects
-    width: float = 1.0  # of the peak, in Hz
-    shift: float = 0.0  # standard deviation of the peak over subjects, in Hz
-
-
-@dataclass(frozen=True)
-class Event:
-    """A transient waveform; the fields that `Rhythm` has too are the same here."""
-
-    name: str
-    wave: Callable[..., NDArray[np.float32]]  # draws waves; some take the peak frequency as well
-    seconds: float  # the longest
-    places: tuple[str, ...]
-    microvolts: float  # amplitude, median over events
-    per_minute: PerState
-    depth: float = 0.7
-    frequency: float = 0.0
-    shift: float = 0.0
-
-
-_CORTEX = ("AFz", "F5", "F6", "FCz", "C5", "C6", "CPz", "P5", "P6", "POz")
-_MUSCLES = ("Fp1", "Fp2", "F7", "F8", "T7", "T8")
-
-# State:           open, closed,  N1,   N2,   N3,    R
+# States: wake with eyes open, wake with eyes closed, N1, N2, N3, R
 RHYTHMS = (
-    Rhythm("background", _CORTEX, (6.0, 5.5, 5.5, 6.5, 7.0, 5.5)),
+    Rhythm("background", CORTEX, (6.0, 5.5, 5.5, 6.5, 7.0, 5.5)),
     Rhythm(
         "alpha",
         ("O1", "O2", "POz", "FCz"),
@@ -94,7 +48,7 @@ RHYTHMS = (
         shift=2.0,
     ),
     Rhythm(
-        "muscle", _MUSCLES, (2.2, 1.8, 1.4, 1.0, 0.8, 0.5), depth=0.4, frequency=50.0, width=12.0
+        "muscle", MUSCLES, (2.2, 1.8, 1.4, 1.0, 0.8, 0.5), depth=0.4, frequency=50.0, width=12.0
     ),
 )
 
@@ -160,7 +114,7 @@ EVENTS = (
         "muscle burst",
         sources.muscle_burst,
         4.0,
-        _MUSCLES,
+        MUSCLES,
         20.0,
         (2.5, 1.5, 0.6, 0.2, 0.1, 0.3),
         depth=0.4,
