@@ -82,11 +82,11 @@ def test_doctor_shows_what_is_missing_and_how_to_install_it(
 def test_policy_in_physical_units(tmp_path: Path) -> None:
     file = tmp_path / "policy.txt"
     file.write_text(
-        "[W]\nfrequency_shift p=0.5 m=0.4 > sign_flip p=0.3\n[N2]\ntime_mask p=1 m=1\n"
+        "[W]\nfrequency_shift p=0.5 m=0.4 > sign_flip p=0.3\n[N2]\ntime_mask p=1 m=0.2..1\n"
     )
     text = run("policy", "show", str(file)).stdout
     assert "50% frequency_shift, shift < 2 Hz" in text
-    assert "100% time_mask, gap 1 s" in text
+    assert "100% time_mask, gap 0.2 to 1 s" in text
     as_json = json.loads(run("policy", "show", str(file), "--json").stdout)
     assert as_json["class_names"] == ["W", "N2"]
 

@@ -68,6 +68,13 @@ def test_draws_become_overall_probabilities_with_a_comment(augmentation) -> None
     assert table == {"sign_flip": 0.375, "channel_dropout": 0.25}
 
 
+def test_random_magnitudes_become_their_mean_with_a_comment(augmentation) -> None:
+    code = to_braindecode(PolicySpec.from_text("gaussian_noise p=0.3 m=0.2..0.8"))
+    assert "# random in cadda, noise σ = 0.04 to 0.16; here the mean" in code
+    (transform,) = run_code(code)
+    assert transform.std == pytest.approx(0.1)
+
+
 def test_a_list_for_each_class_and_what_is_missing_is_said(augmentation) -> None:
     spec = PolicySpec.from_text(
         "[W]\nsign_flip p=1\n[N2]\nmy_operation p=1 m=0.5 > time_reverse p=1", known=None

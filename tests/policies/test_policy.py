@@ -54,6 +54,72 @@ def test_magnitude_reaches_the_operation(markers: OperationPool) -> None:
     assert result.item() == 1.25
 
 
+def test_random_magnitudes_are_uniform_for_each_window(markers: OperationPool) -> None:
+    policy = make("marker_1 p=1 m=0.2..0.8 > marker_2 p=1 m=0.5", markers)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.zeros(4000, 1, 1)
+    draw = policy.draw(x, generator=generator)
+    drawn, fixed = draw.magnitude.double().T.numpy()
+    assert stats.kstest(drawn, stats.uniform(0.2, 0.6).cdf).pvalue > SIGNIFICANCE
+    assert drawn.max() <= 0.8 + 1e-7
+    assert set(fixed) == {0.5}
+    expected = 10 * (1 + 0.5 * draw.magnitude[:, 0]) + 2.25
+    torch.testing.assert_close(policy.transform(x, draw).flatten(), expected)
+
+
+@pytest.mark.parametrize("granularity", ["window", "batch"])
+def test_a_range_only_changes_magnitudes(markers: OperationPool, granularity: str) -> None:
+    """Each window has its own magnitude, but operation and subpolicy are those without a range."""
+    line = "marker_1 p=0.5 m={} | marker_2 p=1 m=1\nmarker_3 p=0.5 m={}"
+    x = torch.zeros(50, 1, 1)
+    fixed, random = (
+        make(line.format(m, m), markers, granularity).draw(
+            x, generator=torch.Generator().manual_seed(3)
+        )
+        for m in ("0.5", "0..0.5")
+    )
+    for before, after in zip(fixed.groups[0], random.groups[0], strict=True):
+        assert before.operation == after.operation
+        assert torch.equal(before.windows, after.windows)
+    ranged = fixed.magnitude == 0.5
+    assert len(random.magnitude[ranged].unique()) == ranged.sum() > 10
+    assert (random.magnitude[~ranged] == 1).all()
+
+
+FROZEN_POLICY = """
+[a]
+w=3: marker_1 p=0.5 m=0.25 | marker_2 p=1 m=0.5 w=2 > marker_3 p=0.25 m=1
+marker_3 p=0.5 m=0.75
+[b]
+marker_2 p=0.8 m=0.125
+"""
+
+FROZEN = {
+    "window": (
+        [0, 3.375, 2.25, 2.0625, 2.25, 2.25, 0, 0, 3.375, 0, 0, 2.25],
+        [0.22247940301895142, 0.2148410677909851],
+    ),
+    "batch": (
+        [3.375, 3.375, 0, 2.0625, 0, 0, 2.0625, 0, 3.375, 0, 2.0625, 3.375],
+        [0.16613507270812988, 0.2636159658432007],
+    ),
+}
+"""Results, and the random numbers after them, before magnitudes could be random."""
+
+
+@pytest.mark.parametrize("granularity", ["window", "batch"])
+def test_without_ranges_random_numbers_are_those_of_older_versions(
+    markers: OperationPool, granularity: str
+) -> None:
+    policy = make(FROZEN_POLICY, markers, granularity)
+    generator = torch.Generator().manual_seed(5)
+    y = torch.tensor([0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0])
+    result, _ = policy(torch.zeros(12, 1, 1), y, generator=generator)
+    assert (result.flatten().tolist(), torch.rand(2, generator=generator).tolist()) == FROZEN[
+        granularity
+    ]
+
+
 def test_each_class_gets_its_own_policy(markers: OperationPool) -> None:
     policy = make("[a]\nmarker_1 p=1 m=0\n[b]\nmarker_2 p=1 m=0 > marker_3 p=1 m=0", markers)
     y = torch.tensor([0, 1, 1, 0, 1])

@@ -54,6 +54,17 @@ def test_each_operation_does_what_it_says() -> None:
     np.testing.assert_array_equal(after[3], before[:, ::-1])
 
 
+def test_of_random_magnitudes_the_largest_is_shown() -> None:
+    data = windows()
+    ranged = examples("time_mask p=0.5 m=0.2..0.8 > sign_flip p=0.1", data)
+    fixed = examples("time_mask p=0.5 m=0.8 > sign_flip p=0.1", data)
+    np.testing.assert_array_equal(ranged.after, fixed.after)
+    panel, flip = panels_of(ranged, 100.0)
+    assert panel.use == "gap 0.2 to 0.8 s; changes 50% of all windows"
+    assert flip.use == "changes 10% of all windows"
+    assert panels_of(fixed, 100.0)[0].use == "gap 0.8 s; changes 50% of all windows"
+
+
 def test_a_window_of_the_class_that_gets_it_most() -> None:
     data = windows()
     found = examples("[a]\nsign_flip p=0.2\n[b]\nsign_flip p=0.7\n[c]\ntime_reverse p=0.5", data)

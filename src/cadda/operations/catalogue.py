@@ -103,41 +103,44 @@ class OperationInfo:
         """Whether the strength of the operation can be set."""
         return self.operation.has_magnitude
 
-    def describe(self, magnitude: float | None) -> str:
+    def describe(self, magnitude: float | tuple[float, float] | None) -> str:
         """Return a magnitude in physical units.
 
         Parameters
         ----------
-        magnitude : float | None
-            Magnitude in [0, 1].
+        magnitude : float | tuple of float | None
+            Magnitude in [0, 1], or the smallest and the largest.
 
         Returns
         -------
         str
-            Such as ``"shift < 2.5 Hz"``; empty for an operation without magnitude.
+            Such as ``"shift < 2.5 Hz"`` or ``"gap 0 to 2 s"``; empty for an operation without
+            magnitude.
         """
         if magnitude is None or not self.has_magnitude:
             return ""
         gap = "" if self.quantity.endswith("±") else " "
         return f"{self.quantity}{gap}{self.amount(magnitude, 3)}"
 
-    def amount(self, magnitude: float, digits: int = 2) -> str:
+    def amount(self, magnitude: float | tuple[float, float], digits: int = 2) -> str:
         """Return a magnitude as a number with its unit.
 
         Parameters
         ----------
-        magnitude : float
-            Magnitude in [0, 1].
+        magnitude : float | tuple of float
+            Magnitude in [0, 1], or the smallest and the largest.
         digits : int
             Significant digits.
 
         Returns
         -------
         str
-            Such as ``"2.5 Hz"``.
+            Such as ``"2.5 Hz"`` or ``"0 to 2.5 Hz"``.
         """
+        ends = magnitude if isinstance(magnitude, tuple) else (magnitude,)
+        numbers = dict.fromkeys(f"{float(f'{end * self.full:.{digits}g}'):g}" for end in ends)
         space = "" if self.unit in ("", "°", "%") else " "
-        return f"{float(f'{magnitude * self.full:.{digits}g}'):g}{space}{self.unit}"
+        return f"{' to '.join(numbers)}{space}{self.unit}"
 
 
 REFERENCES = {

@@ -108,7 +108,13 @@ class Policy(BatchPolicy[PolicyDraw]):
         suited, _, y = self._follow_labels(operation, applied, y)
         choice = torch.where(applied, suited, len(self.pool))
         groups = tuple(draw_groups(self.pool, x, operation, generator) for operation in choice.T)
-        return PolicyDraw(groups, tables["magnitude"][place], y)
+        magnitude = tables["magnitude"][place]
+        if "min_magnitude" in tables:
+            # Drawn last, so that a policy with fixed magnitudes makes the same decisions.
+            least = tables["min_magnitude"][place]
+            drawn = least + uniform(magnitude.shape, x, generator) * (magnitude - least)
+            magnitude = torch.minimum(drawn, magnitude)
+        return PolicyDraw(groups, magnitude, y)
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
         for groups, magnitude in zip(draw.groups, draw.magnitude.T, strict=True):
@@ -183,13 +189,16 @@ def _fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
 
 
 def _tables(spec: PolicySpec, pool: OperationPool) -> dict[str, Tensor]:
-    """Lay a spec out as tensors over (class, subpolicy, stage, operation)."""
+    """Lay a spec out as tensors over (class, subpolicy, stage, operation).
+
+    There are smallest magnitudes only if one is smaller than the largest.
+    """
     policies = [spec.policy[row] for row in spec.rows]
     n_subpolicies = max(len(subpolicies) for subpolicies in policies)
     n_stages = max(len(sub.stages) for subpolicies in policies for sub in subpolicies)
     shape = (len(policies), n_subpolicies, n_stages, len(pool))
     subpolicy_weight = torch.zeros(shape[:2], dtype=torch.float64)
-    weight, probability, magnitude = torch.zeros(3, *shape, dtype=torch.float64)
+    weight, probability, least, most = torch.zeros(4, *shape, dtype=torch.float64)
     # A stage that a shorter subpolicy lacks chooses something and never applies it.
     weight[..., 0] = 1
     for i, subpolicies in enumerate(policies):
@@ -201,21 +210,22 @@ def _tables(spec: PolicySpec, pool: OperationPool) -> dict[str, Tensor]:
                     place = (i, j, k, pool.index(entry.choice))
                     weight[place] = entry.weight
                     probability[place] = entry.probability
-                    magnitude[place] = _magnitude(entry, pool)
-    return {
+                    least[place], most[place] = _magnitudes(entry, pool)
+    tables = {
         "subpolicy_cdf": _cumulative(subpolicy_weight),
         "operation_cdf": _cumulative(weight),
         "probability": probability,
-        "magnitude": magnitude,
+        "magnitude": most,
     }
+    return tables if torch.equal(least, most) else tables | {"min_magnitude": least}
 
 
-def _magnitude(entry: StageEntry, pool: OperationPool) -> float:
-    if entry.magnitude is not None:
-        return entry.magnitude
+def _magnitudes(entry: StageEntry, pool: OperationPool) -> tuple[float, float]:
+    if entry.magnitudes is not None:
+        return entry.magnitudes
     if pool.plain(entry.operation).has_magnitude:
         raise ValueError(f"`spec` must have a magnitude for `{entry.operation}`, got None.")
-    return 0.0
+    return 0.0, 0.0
 
 
 def _cumulative(weight: Tensor) -> Tensor:

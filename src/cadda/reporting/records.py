@@ -147,13 +147,14 @@ class Examples(ArrayRecord):
     operation: Texts
     class_name: Texts  # the class that it is applied to most, "*" for all
     applied: Numbers  # how often there
-    magnitude: Numbers  # how strongly there; NaN for an operation without magnitude
+    magnitude: Numbers  # how strongly there at most; NaN for an operation without magnitude
     window: NDArray[np.int64]  # index in `before`
     before: NDArray[np.floating[Any]]  # (n_windows, n_channels, n_times), in standard deviations
     after: NDArray[np.floating[Any]]  # (n_operations, n_channels, n_times)
     ch_names: Texts
     class_before: Texts | None = None  # of the window; None if no operation changed it
     class_after: Texts | None = None
+    min_magnitude: Numbers | None = None  # how strongly at least; None if always as strongly
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def _positions(windows: Windows) -> NDArray[np.int64]:
 
 
 def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> Examples | None:
-    """Apply each operation of a policy to a training window, as strongly as the policy does.
+    """Apply each operation of a policy to a training window, as strongly as the policy may do.
 
     Windows are scaled to a standard deviation of 1. Returns None if no operation is for signals.
     """
@@ -187,7 +187,7 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
         most_changed_draw(
             pool[table.operations[n]],
             examples[name],
-            table.magnitude[row, n] if pool[table.operations[n]].has_magnitude else None,
+            table.max_magnitude[row, n] if pool[table.operations[n]].has_magnitude else None,
             channels=channels,
             seed=0,
         )
@@ -201,7 +201,8 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
             [mapping.get(name, name) for mapping, name in zip(maps, classes, strict=True)]
         ),
         applied=table.applied[rows, shown],
-        magnitude=table.magnitude[rows, shown],
+        magnitude=table.max_magnitude[rows, shown],
+        min_magnitude=table.min_magnitude[rows, shown],
         window=np.array([list(examples).index(name) for name in classes]),
         before=_as_stored(examples.values(), channels),
         after=_as_stored(after, channels),

@@ -107,6 +107,20 @@ def test_a_probe_limits_the_magnitude() -> None:
     assert allowed == spec.capped(0.1, keeps={"time_mask": {"b", "c"}})
 
 
+def test_of_a_random_magnitude_the_largest_must_keep_the_class() -> None:
+    class Probe:
+        def __init__(self, limit: float) -> None:
+            self.limit = limit
+
+        def kept_up_to(self, operation: str, class_name: str) -> float:
+            return self.limit
+
+    spec = PolicySpec.from_text("[a]\ntime_mask p=0.8 m=0.1..0.5\n[b]\nsign_flip p=0")
+    assert spec.capped(0.1, keeps=Probe(0.49)) == spec.capped(0.1)
+    shared = spec.capped(0.1, keeps=Probe(0.5)).policy["b"][0].stages[0][0]
+    assert (shared.operation, shared.magnitudes) == ("time_mask", (0.1, 0.5))
+
+
 def test_shared_with_a_class_that_an_exchange_of_labels_does_not_concern() -> None:
     swap = "channel_symmetry p=0.9 -> {a: b, b: a}"
     spec = PolicySpec.from_text(f"[a]\n{swap}\n[b]\n{swap}\n[c]\nsign_flip p=0.01")

@@ -65,3 +65,15 @@ def test_too_many_sequences_are_not_enumerated() -> None:
     stage = " | ".join(f"{name} p=0.5" for name in ("sign_flip", "time_reverse"))
     long = PolicySpec.from_text(" > ".join([stage] * 20))
     assert compare_policies(long, long).distance == {"*": None}
+
+
+def test_random_magnitudes() -> None:
+    before = PolicySpec.from_text("time_mask p=0.5 m=0.4\ntime_mask p=0.5 m=0.2")
+    after = PolicySpec.from_text("time_mask p=0.5 m=0.1..0.8\ntime_mask p=0.5 m=0.2")
+    (change,) = compare_policies(before, after).changes
+    assert change.magnitude == pytest.approx((0.3, (0.45 + 0.2) / 2))
+    assert change.in_units == ("gap 0.3 s", "gap 0.15 to 0.5 s")
+    same_mean = PolicySpec.from_text("time_mask p=0.5 m=0.2..0.4")
+    (change,) = compare_policies(before, same_mean).changes
+    assert change.is_change
+    assert change.magnitude == pytest.approx((0.3, 0.3))

@@ -44,6 +44,18 @@ CASES: list[tuple[str, Change, str]] = [
         "`policy.*[0].stages[0][0]`: `magnitude` is missing, and time_mask needs one",
     ),
     (
+        "smallest magnitude above the largest",
+        lambda d: entry(d).update(min_magnitude=0.5),
+        "`policy.*[0].stages[0][0]`: the smallest magnitude, 0.5, must be at most the largest, "
+        "0.3.",
+    ),
+    (
+        "smallest magnitude alone",
+        lambda d: entry(d, 1, 1).update(min_magnitude=0.5),
+        "`policy.*[0].stages[1][1]`: the smallest magnitude, 0.5, must be at most the largest, "
+        "which is missing.",
+    ),
+    (
         "wrong type",
         lambda d: entry(d).update(probability="often"),
         "`policy.*[0].stages[0][0].probability` must be a valid number, got 'often'.",
@@ -256,6 +268,14 @@ def test_too_large(tmp_path: Path) -> None:
         ("[W]\nsign_flip", "line 2: `p` of `sign_flip` is missing."),
         ("time_mask p=1", "line 1: `time_mask p=1`: `m` is missing, and time_mask needs one."),
         ("time_mask p=1 m=-1", "line 1: `m` of `time_mask p=1 m=-1` must be at least 0"),
+        (
+            "time_mask p=1 m=0.5..0.2",
+            "line 1: `time_mask p=1 m=0.5..0.2`: the smallest magnitude, 0.5, must be at most the "
+            "largest, 0.2.",
+        ),
+        ("time_mask p=1 m=-1..0", "line 1: `m` of `time_mask p=1 m=-1..0` must be at least 0"),
+        ("time_mask p=1 m=0..", "line 1: a number is missing after `=` or `..`."),
+        ("time_mask p=0..1 m=1", "line 1: `0..1` must be a number."),
         ("Sign_flip p=1", "line 1: `Sign_flip p=1` must be a name of small letters"),
         ("w=-1: sign_flip p=1", "line 1: `w` before the colon must be at least 0"),
         (

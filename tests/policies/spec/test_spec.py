@@ -137,6 +137,17 @@ def test_file_with_a_label_map(tmp_path: Path) -> None:
     assert PolicySpec.from_dict(json.loads(older)) == spec
 
 
+def test_file_with_a_random_magnitude(tmp_path: Path) -> None:
+    spec = PolicySpec.from_text("time_mask p=0.5 m=0.1..0.4 > bandstop p=1 m=0.5")
+    assert [entry.magnitudes for entry in spec.entries] == [(0.1, 0.4), (0.5, 0.5)]
+    spec.save(tmp_path / "policy.json")
+    assert PolicySpec.load(tmp_path / "policy.json") == spec
+    text = (tmp_path / "policy.json").read_text()
+    assert '"magnitude": 0.4, "min_magnitude": 0.1}' in text
+    assert text.count("min_magnitude") == 1
+    assert spec.to_text() == "time_mask p=0.5 m=0.1..0.4 > bandstop p=1.0 m=0.5\n"
+
+
 def test_order_of_labels_is_that_of_class_names(tmp_path: Path) -> None:
     data = json.loads(PolicySpec.from_text(CLASSWISE).to_json())
     data["class_names"] = ["N2", "W"]
@@ -180,11 +191,14 @@ def label_maps(draw: st.DrawFn, names: list[str]) -> dict[str, str]:
 @st.composite
 def entries(draw: st.DrawFn, name: str, names: list[str]) -> StageEntry:
     label_map = draw(st.none() | label_maps(names)) if len(names) > 1 else None
+    least, most = sorted(draw(st.tuples(fractions, fractions)))
+    has_magnitude = CATALOGUE[name].has_magnitude
     return StageEntry(
         operation=name,
         weight=draw(weights),
         probability=draw(fractions if label_map is None else st.floats(0.01, 1)),
-        magnitude=draw(fractions) if CATALOGUE[name].has_magnitude else None,
+        magnitude=most if has_magnitude else None,
+        min_magnitude=least if has_magnitude and draw(st.booleans()) else None,
         label_map=label_map,
     )
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cadda import EnumeratedPolicy, OperationPool, PolicySpec, StagedPolicy
-from cadda.policies.spec.summary import summarise
+from cadda.policies.spec.summary import describe_magnitude, short_magnitude, summarise
 
 
 def test_by_hand() -> None:
@@ -45,3 +45,21 @@ def test_what_is_never_chosen(pool: OperationPool) -> None:
     table = summarise(policy.to_spec())
     assert table.share[0, 0] == 0
     assert table.probability[0, 0] == 0
+
+
+def test_random_magnitudes() -> None:
+    table = summarise(PolicySpec.from_text("w=3: time_mask p=1 m=0.2..0.6\ntime_mask p=1 m=0.2"))
+    assert table.magnitudes(0, 0) == pytest.approx((0.2, 0.5))
+    assert table.magnitude.tolist() == [[pytest.approx(0.35)]]
+    never = summarise(PolicySpec.from_text("time_mask p=0 m=0.2..0.6 > sign_flip p=1"))
+    assert [never.magnitudes(0, column) for column in (0, 1)] == [None, None]
+
+
+def test_magnitudes_in_words() -> None:
+    assert describe_magnitude("time_mask", (0.0, 0.5)) == "gap 0 to 0.5 s"
+    assert describe_magnitude("time_mask", (0.5, 0.5)) == "gap 0.5 s"
+    assert short_magnitude("frequency_shift", (0.2, 0.4)) == "1 to 2 Hz"
+    assert short_magnitude("frequency_shift", (np.nan, np.nan)) == ""
+    assert describe_magnitude("my_operation", (0.25, 0.5)) == "magnitude 0.25 to 0.50"
+    assert short_magnitude("my_operation", 0.5) == "µ 0.50"
+    assert describe_magnitude("sign_flip", None) == ""

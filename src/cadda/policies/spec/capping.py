@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.spec.entries import StageEntry, Subpolicy
+from cadda.policies.spec.entries import StageEntry, Subpolicy, make_entry
 from cadda.policies.spec.leakage import Table, TraceModel, record_leak
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def cap_leak(spec: Spec, max_leak: float, keeps: Keeps | None) -> Spec:
     model = TraceModel(spec)
     if model.traces().max_leak <= max_leak:
         return spec
-    magnitude = _mean_magnitudes(spec)
+    magnitudes = _mean_magnitudes(spec)
     _check_keeps(keeps, spec)
     kept = [
-        [_is_kept(keeps, name, magnitude.get(name), row) for name in model.operations]
+        [_is_kept(keeps, name, magnitudes.get(name), row) for name in model.operations]
         for row in spec.rows
     ]
     cap = _Cap(model, max_leak, np.array(kept))
@@ -62,7 +62,7 @@ def cap_leak(spec: Spec, max_leak: float, keeps: Keeps | None) -> Spec:
             spec.policy[row],
             dict(zip(model.operations, map(float, cap.scale[n]), strict=True)),
             dict(zip(model.operations, map(float, cap.shared[n]), strict=True)),
-            magnitude,
+            magnitudes,
         )
         for n, row in enumerate(spec.rows)
     }
@@ -89,14 +89,17 @@ def _check_keeps(keeps: Keeps | None, spec: PolicySpec) -> None:
 
 
 def _is_kept(
-    keeps: Keeps | None, operation: str, magnitude: float | None, class_name: str
+    keeps: Keeps | None,
+    operation: str,
+    magnitudes: tuple[float, float] | None,
+    class_name: str,
 ) -> bool:
     if keeps is None:
         return False
     if isinstance(keeps, Mapping):
         return class_name in keeps.get(operation, ())
     limit = keeps.kept_up_to(operation, class_name)
-    return limit > 0 and (magnitude is None or magnitude <= limit)
+    return limit > 0 and (magnitudes is None or magnitudes[1] <= limit)
 
 
 class _Cap:
@@ -180,30 +183,40 @@ def _root(function: Callable[[float], float]) -> float:
     return float(brentq(function, 0.0, 1.0))
 
 
-def _mean_magnitudes(spec: PolicySpec) -> dict[str, float]:
-    """Compute the mean magnitude of each operation that has one, over all windows that get it."""
-    totals: dict[str, Table] = defaultdict(lambda: np.zeros(2))
+def _mean_magnitudes(spec: PolicySpec) -> dict[str, tuple[float, float]]:
+    """Compute the smallest and largest magnitude of each operation that has one.
+
+    Both are means over all windows that get the operation.
+    """
+    totals: dict[str, Table] = defaultdict(lambda: np.zeros(3))
     for row in spec.rows:
         total = sum(subpolicy.weight for subpolicy in spec.policy[row])
         for subpolicy in spec.policy[row]:
             for stage in subpolicy.stages:
                 mass = subpolicy.weight / total / sum(entry.weight for entry in stage)
                 for entry in stage:
-                    if entry.magnitude is not None:
-                        use = mass * entry.weight * entry.probability
-                        totals[entry.operation] += use, use * entry.magnitude
+                    if entry.magnitudes is not None:
+                        use, (least, most) = (
+                            mass * entry.weight * entry.probability,
+                            entry.magnitudes,
+                        )
+                        totals[entry.operation] += use, use * least, use * most
     # Rounded, so that the mean of equal magnitudes is not above them.
-    return {name: round(float(level / use), 9) for name, (use, level) in totals.items() if use > 0}
+    return {
+        name: (round(float(least / use), 9), round(float(most / use), 9))
+        for name, (use, least, most) in totals.items()
+        if use > 0
+    }
 
 
 def _changed(
     subpolicies: tuple[Subpolicy, ...],
     factors: Mapping[str, float],
     shared: Mapping[str, float],
-    magnitude: Mapping[str, float],
+    magnitudes: Mapping[str, tuple[float, float]],
 ) -> tuple[Subpolicy, ...]:
     """Return the subpolicies of a class with operations that are used less, and shared ones."""
-    first = tuple(_shared_stages(shared, magnitude))
+    first = tuple(_shared_stages(shared, magnitudes))
     return tuple(
         subpolicy.model_copy(
             update={
@@ -227,7 +240,7 @@ def _scaled(entry: StageEntry, factor: float) -> StageEntry:
 
 
 def _shared_stages(
-    shared: Mapping[str, float], magnitude: Mapping[str, float]
+    shared: Mapping[str, float], magnitudes: Mapping[str, tuple[float, float]]
 ) -> Iterator[tuple[StageEntry, ...]]:
     """Yield stages, as few as possible, that apply operations with given probabilities.
 
@@ -243,12 +256,7 @@ def _shared_stages(
             (stage if fits else rest).append((name, probability))
             total += probability if fits else 0.0
         yield tuple(
-            StageEntry(
-                operation=name,
-                weight=1.0 if len(stage) == 1 else probability,
-                probability=total,
-                magnitude=magnitude.get(name),
-            )
+            make_entry(name, 1.0 if len(stage) == 1 else probability, total, magnitudes.get(name))
             for name, probability in stage
         )
         waiting = rest

@@ -30,17 +30,20 @@ class OperationChange:
         Probability that a window is transformed at least once, before and after.
     magnitude : tuple of (float | None)
         Mean magnitude where the operation is applied, before and after; None if it is not.
+    magnitudes : tuple of (tuple of float | None)
+        The same for the smallest and the largest magnitude; equal if magnitudes are not random.
     """
 
     row: str
     operation: str
     probability: tuple[float, float]
     magnitude: tuple[float | None, float | None]
+    magnitudes: tuple[tuple[float, float] | None, tuple[float, float] | None]
 
     @property
     def in_units(self) -> tuple[str, str]:
         """The two magnitudes in physical units, such as ``"shift < 2 Hz"``."""
-        before, after = (describe_magnitude(self.operation, level) for level in self.magnitude)
+        before, after = (describe_magnitude(self.operation, ends) for ends in self.magnitudes)
         return before, after
 
     @property
@@ -115,6 +118,7 @@ def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
                     name,
                     (old.probability, new.probability),
                     (old.magnitude, new.magnitude),
+                    (old.magnitudes, new.magnitudes),
                 )
             )
         distance[row] = _total_variation(before, after, row)

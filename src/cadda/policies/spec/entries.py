@@ -30,6 +30,7 @@ __all__ = [
     "Subpolicies",
     "Subpolicy",
     "check_not_empty",
+    "make_entry",
 ]
 
 ALL_CLASSES = "*"
@@ -107,6 +108,9 @@ class StageEntry(PlainData):
         Probability of transforming the window once the operation is chosen.
     magnitude : float | None
         Strength in [0, 1]; None for an operation without magnitude.
+    min_magnitude : float | None
+        Smallest strength of a random one: for each window, it is drawn uniformly between this and
+        ``magnitude``. None for a strength that is always the same.
     label_map : dict of str to str | None
         Class of a window after the operation by its class before it, a permutation of the classes
         that it names; windows of other classes are left as they are. None keeps every class.
@@ -116,13 +120,17 @@ class StageEntry(PlainData):
     weight: Weight = 1.0
     probability: Fraction
     magnitude: Fraction | None = None
+    min_magnitude: Fraction | None = None
     label_map: dict[ClassName, ClassName] | None = None
 
     @model_serializer(mode="wrap")
-    def _without_empty_map(self, serialize: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+    def _without_rare_fields(
+        self, serialize: SerializerFunctionWrapHandler
+    ) -> dict[str, JsonValue]:
         data: dict[str, JsonValue] = serialize(self)
-        if self.label_map is None:
-            data.pop("label_map", None)
+        for name in ("min_magnitude", "label_map"):
+            if getattr(self, name) is None:
+                data.pop(name, None)
         return data
 
     @property
@@ -131,6 +139,14 @@ class StageEntry(PlainData):
         if self.label_map is None:
             return self.operation
         return str(LabelMap(self.operation, self.label_map))
+
+    @property
+    def magnitudes(self) -> tuple[float, float] | None:
+        """Smallest and largest magnitude; None for an operation without magnitude."""
+        if self.magnitude is None:
+            return None
+        least = self.magnitude if self.min_magnitude is None else self.min_magnitude
+        return least, self.magnitude
 
     @model_validator(mode="after")
     def _check_label_map(self) -> Self:
@@ -149,7 +165,32 @@ class StageEntry(PlainData):
         entry = CATALOGUE.get(self.operation)
         if entry is not None and entry.has_magnitude and self.magnitude is None:
             raise ValueError(f"`magnitude` is missing, and {self.operation} needs one")
+        least, most = self.min_magnitude, self.magnitude
+        if least is not None and (most is None or least > most):
+            raise ValueError(
+                f"the smallest magnitude, {least:g}, must be at most the largest, "
+                f"{'which is missing' if most is None else f'{most:g}'}"
+            )
         return self
+
+
+def make_entry(
+    operation: str,
+    weight: float,
+    probability: float,
+    magnitudes: tuple[float, float] | None,
+    label_map: dict[str, str] | None = None,
+) -> StageEntry:
+    """Make an entry with these smallest and largest magnitudes."""
+    least, most = magnitudes or (None, None)
+    return StageEntry(
+        operation=operation,
+        weight=weight,
+        probability=probability,
+        magnitude=most,
+        min_magnitude=None if least == most else least,
+        label_map=label_map,
+    )
 
 
 Stage = Annotated[tuple[StageEntry, ...], _at_most(MAX_ENTRIES), AfterValidator(_check_stage)]

@@ -72,8 +72,9 @@ def to_braindecode(
     braindecode applies all transforms of a list, one after the other, to windows of all classes.
     What it has no counterpart for is approximated, with a comment beside it: a policy that draws
     among subpolicies becomes one transform per operation, with its overall probability and mean
-    magnitude; a class-wise policy becomes one list per class. Operations with a label map are left
-    out, because braindecode's transforms keep the labels.
+    magnitude; so does an operation with a random magnitude; a class-wise policy becomes one list
+    per class. Operations with a label map are left out, because braindecode's transforms keep the
+    labels.
 
     Parameters
     ----------
@@ -148,9 +149,16 @@ def _row(spec: PolicySpec, row: str) -> Iterator[str]:
             continue
         full = CATALOGUE[name].full * (use.magnitude or 0.0)
         arguments = ", ".join(filter(None, [f"{use.probability:g}", transform.arguments(full)]))
-        note = f"  # {transform.differs}" if transform.differs else ""
-        yield f"    {transform.name}({arguments}),{note}"
+        notes = "; ".join(filter(None, [transform.differs, _lost_range(name, use)]))
+        yield f"    {transform.name}({arguments})," + (f"  # {notes}" if notes else "")
     yield "]" if row == ALL_CLASSES else "],"
+
+
+def _lost_range(name: str, use: OperationUse) -> str:
+    """Return what random magnitudes, which braindecode does not have, are replaced by."""
+    if use.magnitudes is None or use.magnitudes[0] == use.magnitudes[1]:
+        return ""
+    return f"random in cadda, {CATALOGUE[name].describe(use.magnitudes)}; here the mean"
 
 
 def _uses(
@@ -159,7 +167,7 @@ def _uses(
     """Return the operations to apply one after the other, and what is approximated."""
     if len(subpolicies) == 1 and all(len(stage) == 1 for stage in subpolicies[0].stages):
         entries = [stage[0] for stage in subpolicies[0].stages]
-        return [(e.choice, OperationUse(e.probability, e.magnitude)) for e in entries], ""
+        return [(e.choice, OperationUse(e.probability, e.magnitudes)) for e in entries], ""
     uses = [
         (name, replace(use, probability=round(use.probability, 4)))
         for name, use in mean_uses(subpolicies, row).items()

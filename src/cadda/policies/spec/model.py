@@ -316,11 +316,12 @@ class PolicySpec(PlainData):
         ----------
         text : str
             One subpolicy per line, stages separated by ``>``: ``time_mask p=0.5 m=0.3 > sign_flip
-            p=1``. Alternatives in a stage are separated by ``|`` and may have a weight, ``w=2``; a
-            line may begin with its own, ``w=3:``. A line ``[N2]`` starts the policy of a class.
-            An operation that changes the class ends with an arrow: ``channel_symmetry p=0.5 ->
-            right`` below ``[left]``, or ``-> {left: right, right: left}`` for all classes, with
-            names in double quotes where they contain punctuation. What follows ``#`` is a comment.
+            p=1``; ``m=0..0.3`` draws the magnitude for each window. Alternatives in a stage are
+            separated by ``|`` and may have a weight, ``w=2``; a line may begin with its own,
+            ``w=3:``. A line ``[N2]`` starts the policy of a class. An operation that changes the
+            class ends with an arrow: ``channel_symmetry p=0.5 -> right`` below ``[left]``, or
+            ``-> {left: right, right: left}`` for all classes, with names in double quotes where
+            they contain punctuation. What follows ``#`` is a comment.
         known : collection of str | None
             Names of operations that are allowed beside cadda's own; None allows any.
 

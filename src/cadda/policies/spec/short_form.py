@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SHORT_NAMES", "ShortForm", "format_text", "parse_short_form"]
 
-SHORT_NAMES = {"probability": "p", "magnitude": "m", "weight": "w"}
+SHORT_NAMES = {"probability": "p", "magnitude": "m", "min_magnitude": "m", "weight": "w"}
 """What the fields of a policy file are called in the short form."""
 
-_FIELDS = {short: field for field, short in SHORT_NAMES.items()}
+_FIELDS = {"p": "probability", "m": "magnitude", "w": "weight"}
 
 # A class may have a # or a ] in its name.
 _HEADER = re.compile(rf"\[(?P<name>\s*(?:{QUOTED})\s*|[^\]]*|.*)\]\s*(?:#.*)?")
@@ -195,6 +195,9 @@ def _parse_entry(written: WrittenEntry, number: int, row: str, maps: MapResolver
                 f"line {number}: `{word}` must be p=, m= or w= with a number, such as p=0.5, "
                 "or follow `->`."
             )
+        if key == "m" and ".." in value:
+            least, _, value = value.partition("..")
+            entry["min_magnitude"] = _number(least, number)
         entry[_FIELDS[key]] = _number(value, number)
     if written.target is not None:
         maps.add(entry, written.target, row, number)
@@ -205,7 +208,8 @@ def _number(text: str, number: int) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise PolicyFileError(f"line {number}: `{text}` must be a number.") from error
+        problem = f"`{text}` must be a number" if text else "a number is missing after `=` or `..`"
+        raise PolicyFileError(f"line {number}: {problem}.") from error
 
 
 def _format_subpolicy(subpolicy: Subpolicy, row: str, short: Collection[str]) -> str:
@@ -220,7 +224,8 @@ def _format_subpolicy(subpolicy: Subpolicy, row: str, short: Collection[str]) ->
 def _format_entry(entry: StageEntry, row: str, short: Collection[str]) -> str:
     words = [entry.operation, f"p={entry.probability!r}"]
     if entry.magnitude is not None:
-        words.append(f"m={entry.magnitude!r}")
+        least = "" if entry.min_magnitude is None else f"{entry.min_magnitude!r}.."
+        words.append(f"m={least}{entry.magnitude!r}")
     if entry.weight != 1:
         words.append(f"w={entry.weight!r}")
     if entry.label_map is not None:

@@ -48,10 +48,16 @@ MIN_LEAK = 0.005
 
 @dataclass(frozen=True)
 class OperationUse:
-    """How a policy uses an operation: probability of at least once, and the mean magnitude."""
+    """How a policy uses an operation: probability of at least once, and how strongly."""
 
     probability: float = 0.0
-    magnitude: float | None = None
+    magnitudes: tuple[float, float] | None = None
+    """Smallest and largest magnitude, each the mean over all entries that apply it."""
+
+    @property
+    def magnitude(self) -> float | None:
+        """Mean magnitude; None if it is not applied, or for an operation without magnitude."""
+        return None if self.magnitudes is None else sum(self.magnitudes) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +76,23 @@ class PolicySummary:
     """How often a stage chooses it; each row has the sum 1."""
     probability: Table
     """Mean probability of applying it once it is chosen; 0 where it never is."""
-    magnitude: Table
-    """Mean magnitude when it is applied, 0 where it never is; NaN for an operation without one."""
+    min_magnitude: Table
+    """Mean over entries of the smallest magnitude; as the next one."""
+    max_magnitude: Table
+    """The same of the largest; 0 where it is never applied, NaN for one without magnitude."""
     traces: Traces
     """What operations, with or without label maps, tell about the class."""
+
+    @property
+    def magnitude(self) -> Table:
+        """Mean magnitude when it is applied."""
+        return (self.min_magnitude + self.max_magnitude) / 2
+
+    def magnitudes(self, row: int, column: int) -> tuple[float, float] | None:
+        """Return smallest and largest magnitude; None if not applied, or without magnitude."""
+        ends = float(self.min_magnitude[row, column]), float(self.max_magnitude[row, column])
+        is_used = self.applied[row, column] > 0 and math.isfinite(ends[1])
+        return ends if is_used else None
 
     def for_operations(self, operations: Sequence[str]) -> PolicySummary:
         """Return the tables with a column for each of these; 0 for one that a policy lacks."""
@@ -89,7 +108,8 @@ class PolicySummary:
             applied=columns(self.applied),
             share=columns(self.share),
             probability=columns(self.probability),
-            magnitude=columns(self.magnitude),
+            min_magnitude=columns(self.min_magnitude),
+            max_magnitude=columns(self.max_magnitude),
         )
 
 
@@ -97,7 +117,7 @@ def summarise(spec: PolicySpec) -> PolicySummary:
     """Summarise a policy over its subpolicies and stages."""
     names = spec.operation_names
     column = {name: i for i, name in enumerate(names)}
-    chosen, applied, strength = np.zeros((3, len(spec.rows), len(names)))
+    chosen, applied, least, most = np.zeros((4, len(spec.rows), len(names)))
     for row, class_name in enumerate(spec.rows):
         for subpolicy in spec.policy[class_name]:
             for stage in subpolicy.stages:
@@ -106,15 +126,21 @@ def summarise(spec: PolicySpec) -> PolicySummary:
                     at = row, column[entry.choice]
                     chosen[at] += mass * entry.weight
                     applied[at] += mass * entry.weight * entry.probability
-                    level = np.nan if entry.magnitude is None else entry.magnitude
-                    strength[at] += mass * entry.weight * entry.probability * level
+                    low, high = entry.magnitudes or (np.nan, np.nan)
+                    least[at] += mass * entry.weight * entry.probability * low
+                    most[at] += mass * entry.weight * entry.probability * high
+
+    def mean(total: Table, count: Table) -> Table:
+        return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+
     return PolicySummary(
         rows=spec.rows,
         operations=names,
         applied=spec.operation_probabilities(),
         share=chosen / chosen.sum(1, keepdims=True),
-        probability=np.divide(applied, chosen, out=np.zeros_like(chosen), where=chosen > 0),
-        magnitude=np.divide(strength, applied, out=np.zeros_like(chosen), where=applied > 0),
+        probability=mean(applied, chosen),
+        min_magnitude=mean(least, applied),
+        max_magnitude=mean(most, applied),
         traces=trace_operations(spec),
     )
 
@@ -138,22 +164,26 @@ def mean_uses(
     """
     total = sum(subpolicy.weight for subpolicy in subpolicies)
     used: dict[str, float] = defaultdict(float)
-    strength: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    strength: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for subpolicy in subpolicies:
         share = subpolicy.weight / total
         for stage in subpolicy.stages:
             weights = sum(entry.weight for entry in stage)
             for entry in stage:
-                if entry.magnitude is not None:
+                if entry.magnitudes is not None:
                     applied = entry.weight / weights * entry.probability
-                    strength[entry.choice].append((share * applied, entry.magnitude))
+                    strength[entry.choice].append((share * applied, *entry.magnitudes))
         for name, probability in applied_at_least_once(subpolicy, class_name).items():
             used[name] += share * probability
     uses = {}
     for name, probability in used.items():
-        weight = sum(part for part, _ in strength[name]) if probability else 0
-        mean = sum(part * value for part, value in strength[name]) / weight if weight else None
-        uses[name] = OperationUse(probability, mean)
+        weight = sum(part for part, _, _ in strength[name]) if probability else 0
+        if not weight:
+            uses[name] = OperationUse(probability)
+            continue
+        least = sum(part * low for part, low, _ in strength[name]) / weight
+        most = sum(part * high for part, _, high in strength[name]) / weight
+        uses[name] = OperationUse(probability, (least, most))
     return uses
 
 
@@ -213,7 +243,7 @@ def _describe_stage(
     lines = []
     for entry in ranked[:MAX_LISTED]:
         choice = describe_choice(entry, class_name, changed_before=changed_before)
-        strength = describe_magnitude(entry.operation, entry.magnitude)
+        strength = describe_magnitude(entry.operation, entry.magnitudes)
         words = f"{entry.weight / total * entry.probability:.0%} {choice}"
         lines.append(f"{words}, {strength}" if strength else words)
     if len(ranked) > MAX_LISTED:
@@ -226,20 +256,29 @@ def operation_info(name: str) -> OperationInfo | None:
     return CATALOGUE.get(plain_name(name))
 
 
-def describe_magnitude(operation: str, magnitude: float | None) -> str:
+Magnitude: TypeAlias = float | tuple[float, float] | None
+"""A magnitude, or the smallest and the largest; None for an operation without magnitude."""
+
+
+def describe_magnitude(operation: str, magnitude: Magnitude) -> str:
     """Return a magnitude in the unit of an operation; empty for one without magnitude."""
     known = operation_info(operation)
     if known is not None:
         return known.describe(magnitude)
-    return "" if magnitude is None else f"magnitude {magnitude:.2f}"
+    return "" if magnitude is None else f"magnitude {_without_unit(magnitude)}"
 
 
-def short_magnitude(operation: str, magnitude: float | None) -> str:
+def short_magnitude(operation: str, magnitude: Magnitude) -> str:
     """Return a magnitude without the name of its quantity, such as ``"2.5 Hz"``; NaN is None."""
     known = operation_info(operation)
-    if magnitude is None or math.isnan(magnitude) or (known and not known.has_magnitude):
+    if magnitude is None or np.isnan(magnitude).any() or (known and not known.has_magnitude):
         return ""
-    return known.amount(magnitude) if known else f"µ {magnitude:.2f}"
+    return known.amount(magnitude) if known else f"µ {_without_unit(magnitude)}"
+
+
+def _without_unit(magnitude: float | tuple[float, float]) -> str:
+    ends = magnitude if isinstance(magnitude, tuple) else (magnitude,)
+    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in ends))
 
 
 def operation_title(name: str) -> str:

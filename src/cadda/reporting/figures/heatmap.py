@@ -76,7 +76,11 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
         rows=[row_label(name) for name in table.rows],
         columns=table.operations,
         notes=[
-            list(map(short_magnitude, table.operations, row)) for row in table.magnitude.tolist()
+            [
+                short_magnitude(name, table.magnitudes(i, k))
+                for k, name in enumerate(table.operations)
+            ]
+            for i in range(n_rows)
         ],
         fontsize=9,
     )

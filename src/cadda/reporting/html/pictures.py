@@ -126,8 +126,7 @@ def _panel(examples: Examples, i: int, sfreq: float) -> Panel:
     name = str(examples.operation[i])
     before = examples.before[examples.window[i]].astype(float)
     after = examples.after[i].astype(float)
-    magnitude = None if np.isnan(examples.magnitude[i]) else float(examples.magnitude[i])
-    amount = describe_magnitude(name, magnitude)
+    amount = describe_magnitude(name, _magnitudes(examples, i))
     entry = operation_info(name)
     changed = int(np.square(after - before).sum(-1).argmax())
     channel = str(examples.ch_names[changed])
@@ -139,6 +138,13 @@ def _panel(examples: Examples, i: int, sfreq: float) -> Panel:
         signal=_signal_chart(before, after, examples.ch_names.tolist(), sfreq, title),
         spectrum=_spectrum_chart(before[changed], after[changed], channel, sfreq, title),
     )
+
+
+def _magnitudes(examples: Examples, i: int) -> tuple[float, float] | None:
+    """Return the smallest and largest magnitude; None for an operation without magnitude."""
+    least = examples.magnitude if examples.min_magnitude is None else examples.min_magnitude
+    ends = float(least[i]), float(examples.magnitude[i])
+    return None if np.isnan(ends[1]) else ends
 
 
 def _describe_use(examples: Examples, i: int) -> str:

@@ -115,8 +115,7 @@ def view_policy(
 
 
 def _use(table: PolicySummary, row: int, n: int) -> OperationUse:
-    applied, level = float(table.applied[row, n]), float(table.magnitude[row, n])
-    magnitude = level if applied > 0 and np.isfinite(level) else None
+    applied, magnitude = float(table.applied[row, n]), table.magnitudes(row, n)
     strongest = float(table.applied.max()) or 1.0
     return OperationUse(
         operation=table.operations[n],

@@ -160,9 +160,9 @@ def _policy_note(record: RunRecord) -> str:
 
 def _examples_note(examples: Examples, ch_names: Sequence[str]) -> str:
     note = (
-        "Each operation applied to one of your training windows, with the magnitude for the class "
-        f"that it is used for most. Shown are the draw with the largest change of {N_TRIES}, and "
-        "the seconds that change most"
+        "Each operation applied to one of your training windows, with the largest magnitude for "
+        "the class that it is used for most. Shown are the draw with the largest change of "
+        f"{N_TRIES}, and the seconds that change most"
     )
     n_shown = len(examples.ch_names)
     if n_shown == len(ch_names):
