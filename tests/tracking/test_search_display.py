@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart, TrialEnd
 from cadda.tracking import SearchDisplay
-from cadda.tracking.search import sparkline
+from cadda.tracking.policy_table import sparkline
 from cadda.training import EpochEnd
 
 START = SearchStart(

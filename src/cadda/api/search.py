@@ -299,6 +299,7 @@ def search_problem(
                 warnings=chosen.start_warnings(problem, own, context),
                 unit=chosen.unit,
                 notes=notes if change is None else (change.note, *notes),
+                max_seconds=max_seconds,
             )
         )
         runner.run()

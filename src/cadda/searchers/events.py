@@ -48,6 +48,7 @@ class SearchStart:
     warnings: tuple[str, ...]
     unit: Literal["epoch", "trial", "training run"] = "epoch"
     notes: tuple[str, ...] = ()  # what was done to the operations, a sentence each
+    max_seconds: float | None = None  # time after which the search stops, if there is a limit
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -15,13 +15,13 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from cadda._internal.text import warning_key
-from cadda.policies.spec.summary import short_magnitude
 from cadda.probing.probe import ProbeProgress
 from cadda.searchers.events import (
+    PolicyProposed,
+    RaceRound,
     Retrained,
     SearchEnd,
     SearchEpoch,
@@ -30,17 +30,14 @@ from cadda.searchers.events import (
     TrialEnd,
 )
 from cadda.tracking.displays import Display
+from cadda.tracking.policy_table import policy_table, sparkline
+from cadda.tracking.race import RaceView
 from cadda.training.progress import EpochEnd, TrainingEvent
 
-__all__ = ["SearchDisplay", "policy_table", "sparkline"]
+__all__ = ["SearchDisplay"]
 
 N_LINES = 10
 """Approximate number of lines that a search prints outside a terminal."""
-
-BARS = "▁▂▃▄▅▆▇█"
-SPARKLINE_WIDTH = 40
-NOTABLE_CHANGE = 1.2
-"""Factor from a uniform choice above which an operation is marked as risen, or as fallen."""
 
 
 class SearchDisplay(Display):
@@ -72,6 +69,7 @@ class SearchDisplay(Display):
         self._start: SearchStart | None = None
         self._epochs: list[SearchEpoch] = []
         self._trials: list[TrialEnd] = []
+        self._race: RaceView | None = None
         self._shown: set[str] = set()
 
     def __call__(self, event: ProbeProgress | SearchEvent | TrainingEvent) -> None:
@@ -94,6 +92,10 @@ class SearchDisplay(Display):
                 self._trials.append(event)
                 self._advance("searching", event.number, event.n_trials)
                 self._print_trial(event)
+            case PolicyProposed():
+                self._print(f"policy:\n{event.policy}")
+            case RaceRound():
+                self._show_round(event)
             case EpochEnd():
                 self._advance("retraining", event.epoch, event.max_epochs)
             case Retrained():
@@ -105,8 +107,12 @@ class SearchDisplay(Display):
                 )
             case SearchEnd():
                 self._remove_bar("searching")
+                if self._race is not None:
+                    self._print(self._race.last_line())
+                    self._race = None
         if self.console.is_terminal:
-            self._live.update(self._display(), refresh=isinstance(event, SearchEpoch | TrialEnd))
+            is_news = isinstance(event, SearchEpoch | TrialEnd | RaceRound)
+            self._live.update(self._display(), refresh=is_news)
 
     def _show_probe(self, event: ProbeProgress) -> None:
         done, total = event.done, event.total
@@ -115,6 +121,15 @@ class SearchDisplay(Display):
             self._remove_bar("probing")
         if not self.console.is_terminal and event.epoch == 1:
             self._print(f"probing the operations, model {event.fold} of {event.n_folds}")
+
+    def _show_round(self, event: RaceRound) -> None:
+        if self._race is None:
+            limit = None if self._start is None else self._start.max_seconds
+            self._race = RaceView(self.console, limit)
+            self._remove_bar("searching")
+        self._race.add(event)
+        if not self.console.is_terminal:
+            self._print(self._race.next_line())
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")
@@ -133,8 +148,10 @@ class SearchDisplay(Display):
         if name in self._tasks:
             self._progress.remove_task(self._tasks.pop(name))
 
-    def _print(self, text: str) -> None:
-        """Print a line that stays, above the live display if there is one."""
+    def _print(self, text: str | None) -> None:
+        """Print a line that stays, above the live display if there is one; nothing for None."""
+        if text is None:
+            return
         wrap = not self.console.is_terminal
         self.console.print(text, highlight=False, markup=False, soft_wrap=wrap)
 
@@ -187,6 +204,8 @@ class SearchDisplay(Display):
 
     def _display(self) -> Group:
         parts: list[RenderableType] = [self._progress]
+        if self._race is not None:
+            parts += self._race.parts()
         if self._trials and self._start is not None:
             losses = [trial.value for trial in self._trials if trial.value is not None]
             parts += [
@@ -211,7 +230,7 @@ class SearchDisplay(Display):
 
 
 def _describe_retraining(event: Retrained, unit: str) -> str:
-    policy = f"best policy of {event.epoch} trials"
+    policy = f"best policy of {event.epoch} {unit}s"
     if unit == "epoch":
         policy = f"policy of epoch {event.epoch}"
     what = f"with the {policy}" if event.epoch else "without augmentation"
@@ -220,47 +239,3 @@ def _describe_retraining(event: Retrained, unit: str) -> str:
         f"trained from scratch {what}: validation loss {event.valid_loss:.3f}, balanced accuracy "
         f"{event.valid_balanced_accuracy:.3f}{best} ({event.seconds:.0f} s)"
     )
-
-
-def policy_table(epoch: SearchEpoch | TrialEnd, start: SearchStart) -> Table:
-    """Return a table of the use and magnitude of each operation, the most used first."""
-    columns = start.class_names if start.classwise else ("all classes",)
-    which = "best policy" if start.unit == "trial" else "policy"
-    title = f"{which} so far: windows changed, magnitude"
-    table = Table(title=title, title_justify="left")
-    table.add_column("operation")
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    order = sorted(
-        range(len(start.operations)), key=lambda n: -max(row[n] for row in epoch.applied)
-    )
-    uniform = 0.5 / len(start.operations)
-    for n in order:
-        cells = [
-            _cell(start.operations[n], applied[n], magnitude[n], share[n] * p[n] / uniform)
-            for applied, magnitude, share, p in zip(
-                epoch.applied, epoch.magnitude, epoch.share, epoch.probability, strict=True
-            )
-        ]
-        table.add_row(Text(start.operations[n]), *cells)
-    return table
-
-
-def _cell(operation: str, applied: float, magnitude: float, change: float) -> str:
-    arrow = "▲" if change > NOTABLE_CHANGE else "▼" if change < 1 / NOTABLE_CHANGE else " "
-    strength = short_magnitude(operation, magnitude)
-    return f"{applied:.0%}{arrow} {strength}" if strength else f"{applied:.0%}{arrow}"
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Return numbers as a row of small bars.
-
-    Examples
-    --------
-    >>> sparkline([0, 1, 2, 3])
-    '▁▃▅█'
-    """
-    shown = values[-SPARKLINE_WIDTH:]
-    low, high = min(shown), max(shown)
-    span = (high - low) or 1.0
-    return "".join(BARS[int((value - low) / span * (len(BARS) - 1))] for value in shown)
