@@ -13,7 +13,8 @@ from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.entries import StageEntry, Subpolicy, make_entry
-from cadda.policies.spec.leakage import Table, TraceModel, record_leak
+from cadda.policies.spec.leakage import TraceModel, record_leak
+from cadda.policies.spec.walk import Table
 
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec

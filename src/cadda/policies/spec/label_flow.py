@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.leakage import trace_operations
 
 if TYPE_CHECKING:
-    from cadda.policies.spec.entries import StageEntry, Subpolicy
+    from cadda.policies.spec.entries import StageEntry
     from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["applied_at_least_once", "class_after", "describe_choice", "label_map_notes"]
+__all__ = ["class_after", "describe_choice", "label_map_notes"]
 
 NOTABLE_DRIFT = 0.01
 """Relative change of the number of windows of a class that is worth a sentence."""
@@ -23,50 +23,6 @@ def class_after(entry: StageEntry, class_name: str) -> str | None:
     if entry.label_map is None or class_name == ALL_CLASSES:
         return class_name
     return entry.label_map.get(class_name)
-
-
-def applied_at_least_once(subpolicy: Subpolicy, class_name: str) -> dict[str, float]:
-    """Compute how often each operation, with its label map, changes windows of a class."""
-    stages = [_Stage.of(stage) for stage in subpolicy.stages]
-    choices = dict.fromkeys(choice for stage in stages for choice in stage.applied)
-    spared = (sum(_follow(stages, class_name, choice).values()) for choice in choices)
-    return {choice: max(0.0, 1 - share) for choice, share in zip(choices, spared, strict=True)}
-
-
-class _Stage(NamedTuple):
-    """How often a stage applies each choice to windows that it is for, and those with a map."""
-
-    applied: dict[str, float]
-    mapped: dict[str, StageEntry]
-
-    @classmethod
-    def of(cls, stage: tuple[StageEntry, ...]) -> _Stage:
-        total = sum(entry.weight for entry in stage)
-        choices = {entry.choice: entry for entry in stage}
-        return cls(
-            {name: entry.weight / total * entry.probability for name, entry in choices.items()},
-            {name: entry for name, entry in choices.items() if entry.label_map is not None},
-        )
-
-
-def _follow(stages: list[_Stage], class_name: str, avoided: str) -> dict[str, float]:
-    """Compute the probability of each class after some stages, and that a choice changed nothing.
-
-    For windows of one class; ``avoided`` is the choice.
-    """
-    now = {class_name: 1.0}
-    for stage in stages:
-        lost = 0.0 if avoided in stage.mapped else stage.applied.get(avoided, 0.0)
-        later = {name: share * (1 - lost) for name, share in now.items()}
-        for choice, entry in stage.mapped.items():
-            for old, share in now.items():
-                new = class_after(entry, old)
-                if new is not None and (new != old or choice == avoided):
-                    later[old] -= stage.applied[choice] * share
-                    if choice != avoided:
-                        later[new] = later.get(new, 0.0) + stage.applied[choice] * share
-        now = later
-    return now
 
 
 def describe_choice(entry: StageEntry, class_name: str, *, changed_before: bool = False) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda.operations.label_maps import NOT_MAPPED, target_labels
 from cadda.policies.spec.entries import ALL_CLASSES
+from cadda.policies.spec.walk import Table, Walk
 
 if TYPE_CHECKING:
-    from cadda.policies.spec.entries import Subpolicy
     from cadda.policies.spec.model import PolicySpec
 
 __all__ = [
@@ -25,9 +25,6 @@ __all__ = [
     "trace_operations",
     "with_classes",
 ]
-
-Table: TypeAlias = NDArray[np.float64]
-Labels: TypeAlias = NDArray[np.int64]
 
 Spec = TypeVar("Spec", bound="PolicySpec")
 
@@ -145,16 +142,16 @@ class TraceModel:
     def __init__(self, spec: PolicySpec, windows: HasClasses | None = None) -> None:
         self.class_names, self._frequency = _classes(spec, windows)
         self.operations = spec.operations_used
-        maps = {str(entry.label_map): entry.label_map for entry in spec.entries}
-        column = {name: n for n, name in enumerate(self.operations)}
-        kind = {key: m for m, key in enumerate(maps)}
-        self._rows = [_Row.of(spec.policy[row], column, kind) for row in spec.rows]
-        every = np.arange(len(self.class_names))
-        targets = [
-            every if mapping is None else np.array(target_labels(mapping, self.class_names))
-            for mapping in maps.values()
+        self._rows = [
+            Walk.of(spec.policy[row], self.operations, attrgetter("operation"))
+            for row in spec.rows
         ]
-        self._paths = [_paths(label, targets) for label in range(len(self.class_names))]
+        labels = range(len(self.class_names))
+        self._row_of = labels if len(self._rows) > 1 else [0 for _ in labels]
+        self._paths = [
+            self._rows[row].paths(label, self.class_names)
+            for label, row in zip(labels, self._row_of, strict=True)
+        ]
 
     def usage(self) -> Table:
         """Compute how often each row uses each operation, if it is for every class.
@@ -193,106 +190,12 @@ class TraceModel:
         columns = slice(None) if column is None else slice(column, column + 1)
         operations = self.operations[columns]
         joint = np.zeros((len(operations), len(self.class_names), 2))
-        for label, frequency in enumerate(self._frequency):
-            n = label if len(self._rows) > 1 else 0
-            labels, targets = self._paths[label]
+        for frequency, n, (labels, targets) in zip(
+            self._frequency, self._row_of, self._paths, strict=True
+        ):
             passed = self._rows[n].follow(scale[n], shared[n, columns], columns, targets)
             joint[:, labels] += frequency * passed
         return Traces(self.class_names, operations, joint)
-
-
-def _paths(label: int, targets: Sequence[Labels]) -> tuple[list[int], list[Labels]]:
-    """Return the labels that windows of a class may get, its own first, and their targets.
-
-    A target is the place among these labels after a label map.
-    """
-    labels = [label]
-    for old in labels:
-        new = {int(target[old]) for target in targets} - {NOT_MAPPED, *labels}
-        labels.extend(sorted(new))
-    place = {old: new for new, old in enumerate(labels)}
-    return labels, [
-        np.array([place.get(int(target[old]), NOT_MAPPED) for old in labels]) for target in targets
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class _Row:
-    """The policy of a class as arrays.
-
-    ``chance`` is the probability that a stage applies an operation with a label map, (n_stages,
-    n_subpolicies, n_operations, n_maps); ``weight`` that of drawing a subpolicy.
-    """
-
-    weight: Table
-    chance: Table
-
-    @classmethod
-    def of(
-        cls, subpolicies: Sequence[Subpolicy], column: Mapping[str, int], kind: Mapping[str, int]
-    ) -> _Row:
-        n_stages = max(len(subpolicy.stages) for subpolicy in subpolicies)
-        chance = np.zeros((n_stages, len(subpolicies), len(column), len(kind)))
-        for i, subpolicy in enumerate(subpolicies):
-            for k, stage in enumerate(subpolicy.stages):
-                total = sum(entry.weight for entry in stage)
-                for entry in stage:
-                    place = k, i, column[entry.operation], kind[str(entry.label_map)]
-                    chance[place] = entry.weight / total * entry.probability
-        weight = np.array([subpolicy.weight for subpolicy in subpolicies])
-        return cls(weight / weight.sum(), chance)
-
-    def usage(self, scale: float, columns: slice) -> Table:
-        """Compute how often operations are used, if each is for every class."""
-        chance = self.chance[:, :, columns].sum(-1) * scale
-        result: Table = self.weight @ (1 - (1 - chance).prod(0))
-        return result
-
-    def follow(
-        self, scale: Table, shared: Table, columns: slice, targets: Sequence[Labels]
-    ) -> Table:
-        """Compute the probability of each label and of having been changed by an operation.
-
-        ``targets`` has the label after each label map of those that windows of the class may get.
-        """
-        n_labels = len(targets[0])
-        state = np.zeros((len(self.weight), len(shared), n_labels, 2))
-        state[:, :, 0, 0], state[:, :, 0, 1] = 1 - shared, shared
-        for chance in self.chance * scale[:, None]:
-            state = _pass_stage(state, chance, chance[:, columns], targets)
-        result: Table = np.tensordot(self.weight, state, 1)
-        return result
-
-
-def _pass_stage(state: Table, chance: Table, own: Table, targets: Sequence[Labels]) -> Table:
-    """Apply a stage to the distribution of labels and traces.
-
-    Parameters
-    ----------
-    state : array of shape (n_subpolicies, n_columns, n_labels, 2)
-        Distribution before the stage.
-    chance : array of shape (n_subpolicies, n_operations, n_maps)
-        Probability of applying each operation.
-    own : array of shape (n_subpolicies, n_columns, n_maps)
-        The same for the operations whose traces are followed.
-    targets : sequence of array of shape (n_labels,)
-        Label after each label map; `NOT_MAPPED` where the operation is not applied.
-
-    Returns
-    -------
-    array of shape (n_subpolicies, n_columns, n_labels, 2)
-        Distribution after the stage.
-    """
-    total = chance.sum(1)
-    named = np.stack([target != NOT_MAPPED for target in targets])
-    result: Table = state * (1 - total @ named)[:, None, :, None]
-    for target, suits, used, traced in zip(
-        targets, named, total.T, np.moveaxis(own, -1, 0), strict=True
-    ):
-        moved, new = state[:, :, suits], target[suits]
-        result[:, :, new] += (used[:, None] - traced)[..., None, None] * moved
-        result[:, :, new, 1] += traced[..., None] * moved.sum(-1)
-    return result
 
 
 def _classes(spec: PolicySpec, windows: HasClasses | None) -> tuple[tuple[str, ...], Table]:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.entries import ALL_CLASSES
-from cadda.policies.spec.label_flow import applied_at_least_once, describe_choice
+from cadda.policies.spec.label_flow import describe_choice
 from cadda.policies.spec.leakage import MAX_LEAK, Traces, trace_operations, with_classes
+from cadda.policies.spec.walk import applied_at_least_once
 
 if TYPE_CHECKING:
     from cadda.policies.spec.entries import StageEntry, Subpolicy
@@ -163,7 +164,6 @@ def mean_uses(
     For all classes, an operation with a label map counts as for the classes that it names.
     """
     total = sum(subpolicy.weight for subpolicy in subpolicies)
-    used: dict[str, float] = defaultdict(float)
     strength: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for subpolicy in subpolicies:
         share = subpolicy.weight / total
@@ -173,10 +173,8 @@ def mean_uses(
                 if entry.magnitudes is not None:
                     applied = entry.weight / weights * entry.probability
                     strength[entry.choice].append((share * applied, *entry.magnitudes))
-        for name, probability in applied_at_least_once(subpolicy, class_name).items():
-            used[name] += share * probability
     uses = {}
-    for name, probability in used.items():
+    for name, probability in applied_at_least_once(subpolicies, class_name).items():
         weight = sum(part for part, _, _ in strength[name]) if probability else 0
         if not weight:
             uses[name] = OperationUse(probability)
