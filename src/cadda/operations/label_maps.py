@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Generator, Tensor
@@ -16,6 +16,7 @@ __all__ = [
     "LabelMap",
     "MappedOperation",
     "check_mapping",
+    "cycles_of",
     "describe_mapping",
     "mapping_of",
     "plain_name",
@@ -133,14 +134,8 @@ def describe_mapping(mapping: Mapping[str, str]) -> str:
 
     Equal maps have equal descriptions, different maps different ones.
     """
-    parts, kept, seen = [], [], set[str]()
-    for first in sorted(mapping):
-        if first in seen:
-            continue
-        cycle = [first]
-        while (name := mapping[cycle[-1]]) != first:
-            cycle.append(name)
-        seen.update(cycle)
+    parts, kept = [], []
+    for cycle in cycles_of(dict(sorted(mapping.items()))):
         names = [_shown(name) for name in cycle]
         if len(names) == 1:
             kept.append(f"{names[0]} kept")
@@ -149,6 +144,18 @@ def describe_mapping(mapping: Mapping[str, str]) -> str:
         else:
             parts.append(" → ".join([*names, names[0]]))
     return ", ".join([*parts, *kept])
+
+
+def cycles_of(mapping: Mapping[str, str]) -> Iterator[list[str]]:
+    """Yield the cycles of a permutation, each from the class that the map names first."""
+    seen = set[str]()
+    for first in mapping:
+        if first not in seen:
+            cycle = [first]
+            while (name := mapping[cycle[-1]]) != first:
+                cycle.append(name)
+            seen.update(cycle)
+            yield cycle
 
 
 def _shown(name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from cadda._internal.statistics import Estimate
+from cadda.operations.label_maps import cycles_of
 from cadda.reporting.records import ProbeRow
 
 __all__ = ["describe_map", "describe_operation", "describe_plain", "kept_up_to"]
@@ -39,26 +40,17 @@ def describe_map(
     """Return a sentence such as "channel_symmetry turns left into right and back: 0.68 …"."""
     moved = {old: new for old, new in mapping.items() if old != new}
     at = "" if magnitude is None else f" at magnitude {magnitude:g}"
-    turns = _listed(_cycles(moved))
+    turns = _listed([_describe_cycle(cycle) for cycle in cycles_of(moved)])
     kept = [name for name in mapping if name not in moved]
     and_keeps = f" and keeps {_listed(kept)}" if kept else ""
     share = f"{_with_interval(agreement)} of windows, plain {plain:.2f}"
     return f"{operation}{at} turns {turns}{and_keeps}: {share}."
 
 
-def _cycles(moved: dict[str, str]) -> list[str]:
-    phrases, seen = [], set[str]()
-    for first in moved:
-        if first in seen:
-            continue
-        cycle = [first]
-        while (name := moved[cycle[-1]]) != first:
-            cycle.append(name)
-        seen.update(cycle)
-        ways = " and ".join(f"{old} into {new}" for old, new in pairwise(cycle))
-        back = "back" if len(cycle) == 2 else f"{cycle[-1]} into {first}"
-        phrases.append(f"{ways} and {back}")
-    return phrases
+def _describe_cycle(cycle: list[str]) -> str:
+    ways = " and ".join(f"{old} into {new}" for old, new in pairwise(cycle))
+    back = "back" if len(cycle) == 2 else f"{cycle[-1]} into {cycle[0]}"
+    return f"{ways} and {back}"
 
 
 def kept_up_to(rows: Sequence[ProbeRow]) -> float:
