@@ -82,6 +82,15 @@ def test_clone_and_parameters(classifier, data) -> None:
     np.testing.assert_allclose(a.sum(1), 1)
 
 
+def test_no_augmentation(classifier, data) -> None:
+    x, y, _ = data
+    a, b = (
+        clone(classifier).set_params(policy=policy, max_epochs=3).fit(x, y).predict_proba(x)
+        for policy in (None, PolicySpec.none())
+    )
+    np.testing.assert_array_equal(a, b)
+
+
 def test_grid_search_and_pipeline(classifier, data) -> None:
     x, y, subject = data
     pipeline = make_pipeline(FunctionTransformer(lambda z: z[:, :, ::2]), classifier)

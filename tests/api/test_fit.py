@@ -73,6 +73,36 @@ def test_policy_makes_a_difference() -> None:
     assert plain[0].train_loss != augmented[0].train_loss
 
 
+@pytest.mark.parametrize("copies", [None, 2])
+def test_no_augmentation_is_training_without_a_policy(copies: int | None, tmp_path: Path) -> None:
+    """The same bytes, whatever the form of the policy; each may resume the other."""
+    train, valid, _ = make().split()
+    quick = QUICK | {"max_epochs": 3, "copies": copies}
+    classwise = PolicySpec.from_text("[theta]\nnone\n[beta]\nnone")
+    file = tmp_path / "none.txt"
+    file.write_text("none\n")
+    policies = [PolicySpec.none(), classwise, file, Policy(classwise, operation_pool(train))]
+    if copies is None:
+        policies.append(PolicySchedule((Segment(2, PolicySpec.none()),)))
+    checkpoint = tmp_path / "checkpoint.pt"
+    plain = fit(train, valid, checkpoint=checkpoint, **quick)
+    for policy in policies:
+        fitted = fit(train, valid, policy=policy, **quick)
+        assert [e.train_loss for e in fitted.history] == [e.train_loss for e in plain.history]
+        for name, value in fitted.model.state_dict().items():
+            assert torch.equal(value, plain.model.state_dict()[name])
+    resumed = fit(train, valid, policy=PolicySpec.none(), checkpoint=checkpoint, **quick)
+    assert resumed.history == plain.history
+
+
+def test_no_augmentation_needs_no_unit() -> None:
+    """Operations are meant for standardised windows; nothing is applied here."""
+    train, valid, _ = make().split()
+    for part in (train, valid):
+        part.x.mul_(1e-5)
+    fit(train, valid, policy=PolicySpec.none(), **(QUICK | {"max_epochs": 1}))
+
+
 def test_the_users_module_is_not_touched() -> None:
     own = nn.Sequential(nn.Flatten(), nn.Linear(512, 2))
     before = own[1].weight.detach().clone()

@@ -91,6 +91,17 @@ def test_policy_in_physical_units(tmp_path: Path) -> None:
     assert as_json["class_names"] == ["W", "N2"]
 
 
+def test_policy_of_no_augmentation(tmp_path: Path) -> None:
+    file, other = tmp_path / "none.txt", tmp_path / "other.txt"
+    file.write_text("none\n")
+    other.write_text("[W]\nnone\n[N2]\nsign_flip p=0.5\n")
+    assert run("policy", "show", str(file)).stdout == "no augmentation\n"
+    text = run("policy", "show", str(other)).stdout
+    assert "W: no augmentation" in text
+    assert "50% sign_flip" in text
+    assert "N2: total variation distance 0.500" in run("policy", "diff", file, other).stdout
+
+
 def test_policy_with_label_maps(tmp_path: Path) -> None:
     file, kept = tmp_path / "mapped.txt", tmp_path / "kept.txt"
     file.write_text(

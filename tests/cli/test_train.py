@@ -45,6 +45,11 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
         "scores.json",
         "sessions.json",
     ]
+    plain, none = tmp_path / "none", tmp_path / "none.txt"
+    none.write_text("none\n")
+    run("train", data / "sleep.npz", "--out", plain, "--max-epochs", "1", "--policy", none, *QUICK)
+    assert json.loads((plain / "policy.json").read_text())["policy"] == {"*": []}
+    assert not (plain / "examples.npz").exists()
     refused = run("evaluate", out, data / "sleep.npz", code=2)
     assert "skip them with `--skip-seen`" in refused.stderr
     scores = json.loads(run("evaluate", out, data / "sleep.npz", "--skip-seen", "--json").stdout)

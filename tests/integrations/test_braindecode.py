@@ -32,3 +32,14 @@ def test_the_loader_returns_the_labels_after_label_maps(augmentation) -> None:
     assert labels.tolist() == [1, 0, 2] * 3
     assert torch.equal(result[y < 2], x[y < 2].flip(1))
     assert torch.equal(result[y == 2], x[y == 2])
+
+
+def test_no_augmentation(augmentation) -> None:
+    pool = operation_pool(sfreq=100, ch_names=["C3", "C4"])
+    x, y = torch.randn(8, 2, 50), torch.tensor([0, 1] * 4)
+    loader = augmentation.AugmentedDataLoader(
+        TensorDataset(x, y), transforms=Policy(PolicySpec.none(), pool), batch_size=8
+    )
+    ((result, labels),) = list(loader)
+    assert torch.equal(result, x)
+    assert torch.equal(labels, y)

@@ -75,6 +75,12 @@ def test_random_magnitudes_become_their_mean_with_a_comment(augmentation) -> Non
     assert transform.std == pytest.approx(0.1)
 
 
+def test_no_augmentation_is_an_empty_list() -> None:
+    code = to_braindecode(PolicySpec.none())
+    assert "# No augmentation." in code
+    assert run_code(code) == []
+
+
 def test_a_list_for_each_class_and_what_is_missing_is_said(augmentation) -> None:
     spec = PolicySpec.from_text(
         "[W]\nsign_flip p=1\n[N2]\nmy_operation p=1 m=0.5 > time_reverse p=1", known=None

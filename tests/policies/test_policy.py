@@ -120,6 +120,27 @@ def test_without_ranges_random_numbers_are_those_of_older_versions(
     ]
 
 
+@pytest.mark.parametrize("text", ["none", "[a]\nnone\n[b]\nnone"])
+def test_no_augmentation(markers: OperationPool, text: str) -> None:
+    policy, generator = make(text, markers), torch.Generator().manual_seed(0)
+    x, y = torch.randn(5, 1, 1), torch.tensor([0, 1, 1, 0, 1])
+    state = generator.get_state()
+    draw = policy.draw(x, y, generator=generator)
+    result = policy.transform(x, draw)
+    assert torch.equal(result, x)
+    assert result is not x
+    assert torch.equal(draw.y, y)
+    assert draw.magnitude.shape == (5, 0)
+    assert policy.operations_of(draw, 0) == []
+    assert torch.equal(generator.get_state(), state)
+
+
+def test_a_class_without_augmentation(markers: OperationPool) -> None:
+    policy = make("[a]\nnone\n[b]\nmarker_2 p=1 m=0 > marker_3 p=1 m=0", markers)
+    y = torch.tensor([0, 1, 1, 0, 1])
+    assert seen(policy(torch.zeros(5, 1, 1), y)[0]) == [0, 23, 23, 0, 23]
+
+
 def test_each_class_gets_its_own_policy(markers: OperationPool) -> None:
     policy = make("[a]\nmarker_1 p=1 m=0\n[b]\nmarker_2 p=1 m=0 > marker_3 p=1 m=0", markers)
     y = torch.tensor([0, 1, 1, 0, 1])

@@ -44,6 +44,15 @@ def lenet(seed: int) -> nn.Module:
         return LeNet1(16, 16, 3)
 
 
+def test_no_augmentation() -> None:
+    settings = [TrainingSettings(max_epochs=3, seed=0)] * 2
+    first, second = train_stacked(problem(), settings, [None, policy("none")])
+    assert isinstance(first, Fitted)
+    assert isinstance(second, Fitted)
+    for name, value in first.model.state_dict().items():
+        assert torch.equal(value, second.model.state_dict()[name])
+
+
 def policy(text: str | None) -> Policy | None:
     return None if text is None else Policy(PolicySpec.from_text(text), image_pool())
 

@@ -251,6 +251,8 @@ def prepare_training(
     problem = make_problem(train, valid, model=model, operations=pool, device=device)
     for names in _classes_of(spec):
         _check_classes(names, train)
+    if isinstance(spec, PolicySpec) and spec.is_none:
+        return Trainer(problem, settings)
     if isinstance(spec, PolicySpec | PolicySchedule):
         return Trainer(problem, settings, build_policy(spec, problem.pool))
     return Trainer(problem, settings, spec)

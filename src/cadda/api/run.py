@@ -89,7 +89,8 @@ def run_training(
     save_fitted(run, fitted)
     last = policy.last if isinstance(policy, PolicySchedule) else policy
     # The pool of a problem checks the unit of the windows, which only a policy depends on.
-    pool = operation_pool(split.train) if last is None else problem.pool
+    needs_no_unit = last is None or last.is_none
+    pool = operation_pool(split.train) if needs_no_unit else problem.pool
     scores = write_run_records(run, split, problem, pool, last, fitted.model)
     return TrainingRun(fitted, scores)
 

@@ -70,9 +70,12 @@ def _print_policy(spec: PolicySpec) -> None:
     console = Console()
     found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""
     kind = "class-wise policy" if spec.is_classwise else "policy for all classes"
-    console.print(f"{kind}{found_by}", markup=False)
-    for row in spec.rows:
+    console.print(f"{'no augmentation' if spec.is_none else kind}{found_by}", markup=False)
+    for row in () if spec.is_none else spec.rows:
         subpolicies = spec.policy[row]
+        if not subpolicies:
+            console.print(f"{row}: no augmentation", markup=False)
+            continue
         n_stages = max(len(subpolicy.stages) for subpolicy in subpolicies)
         table = Table(title=escape(row) if spec.is_classwise else None, title_justify="left")
         table.add_column("drawn")

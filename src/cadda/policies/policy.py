@@ -94,6 +94,8 @@ class Policy(BatchPolicy[PolicyDraw]):
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> PolicyDraw:
         row, y = self._rows(x, y)
+        if self.spec.is_none:
+            return PolicyDraw((), x.new_zeros(len(x), 0), y)
         tables = {name: table.like(x) for name, table in self._tables.items()}
         n_rows, _, n_stages, _ = tables["probability"].shape
         window = torch.arange(len(x), device=x.device)
@@ -117,6 +119,8 @@ class Policy(BatchPolicy[PolicyDraw]):
         return PolicyDraw(groups, magnitude, y)
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
+        if not draw.groups:
+            return x.clone()
         for groups, magnitude in zip(draw.groups, draw.magnitude.T, strict=True):
             x = transform_groups(self.pool, x, groups, magnitude)
         return x
@@ -194,14 +198,17 @@ def _tables(spec: PolicySpec, pool: OperationPool) -> dict[str, Tensor]:
     There are smallest magnitudes only if one is smaller than the largest.
     """
     policies = [spec.policy[row] for row in spec.rows]
-    n_subpolicies = max(len(subpolicies) for subpolicies in policies)
-    n_stages = max(len(sub.stages) for subpolicies in policies for sub in subpolicies)
+    n_subpolicies = max(1, *(len(subpolicies) for subpolicies in policies))
+    lengths = [len(sub.stages) for subpolicies in policies for sub in subpolicies]
+    n_stages = max(lengths, default=0)
     shape = (len(policies), n_subpolicies, n_stages, len(pool))
     subpolicy_weight = torch.zeros(shape[:2], dtype=torch.float64)
     weight, probability, least, most = torch.zeros(4, *shape, dtype=torch.float64)
-    # A stage that a shorter subpolicy lacks chooses something and never applies it.
+    # A stage that a shorter subpolicy lacks chooses something and never applies it; so does the
+    # subpolicy of a class that has none.
     weight[..., 0] = 1
     for i, subpolicies in enumerate(policies):
+        subpolicy_weight[i, 0] = 1
         for j, subpolicy in enumerate(subpolicies):
             subpolicy_weight[i, j] = subpolicy.weight
             for k, stage in enumerate(subpolicy.stages):

@@ -168,6 +168,11 @@ class ScheduledPolicy:
         self.schedule, self.pool = schedule, pool
         self._policies = [Policy(segment.policy, pool) for segment in schedule.segments]
 
+    @property
+    def is_classwise(self) -> bool:
+        """Whether each class has a policy of its own in some epoch."""
+        return any(policy.is_classwise for policy in self._policies)
+
     def at_epoch(self, epoch: int) -> Policy:
         """Return what augments the batches of an epoch, counted from 1."""
         return self._policies[self.schedule._segment_at(epoch)]

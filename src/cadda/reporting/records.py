@@ -250,6 +250,11 @@ class RunRecord:
     leaks: tuple[LeakReading, ...] = ()
 
     @property
+    def is_augmented(self) -> bool:
+        """Whether there is a policy that changes windows."""
+        return self.schedule is not None or not (self.policy is None or self.policy.is_none)
+
+    @property
     def was_searched(self) -> bool:
         """Whether the policy is the result of a search that lasted longer than its warm-up."""
         curves = None if self.search is None else self.search.curves

@@ -126,7 +126,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         predictions=Predictions.load(run.predictions),
         policy=policy,
         schedule=schedule,
-        learning=_learning_curves(events, has_policy=policy is not None),
+        learning=_learning_curves(events, has_policy=not (policy is None or policy.is_none)),
         seconds=_seconds(events),
         examples=Examples.load(run.examples) if run.examples.exists() else None,
         versions=config.versions,

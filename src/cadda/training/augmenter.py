@@ -29,9 +29,11 @@ class Augmenter:
     """
 
     def __init__(self, policy: Augmentation | None, copies: int | None = None) -> None:
+        if isinstance(policy, Policy) and policy.spec.is_none:
+            policy = None
         self.source = policy
         self.policy = policy.at_epoch(1) if isinstance(policy, ScheduledPolicy) else policy
-        is_classwise = getattr(self.policy, "is_classwise", False)
+        is_classwise = getattr(policy, "is_classwise", False)
         wanted = int(is_classwise) if copies is None else copies
         self.copies = 0 if policy is None else wanted
         self._last_draw: PolicyDraw | None = None

@@ -54,10 +54,11 @@ class Trainer:
     def __init__(
         self, problem: Problem, settings: TrainingSettings, policy: Augmentation | None = None
     ) -> None:
-        self.problem, self.settings, self.policy = problem, settings, policy
+        self.problem, self.settings = problem, settings
         self.model, self.device = problem.new_model(settings.seed), problem.device
         self.seeds = Seeds(settings.seed)
         self.augment = Augmenter(policy, settings.copies)
+        self.policy = self.augment.source
         self.optimizer = make_optimizer(self.model.parameters(), settings)
         self.class_weight = class_weights(
             problem.train.y, problem.n_classes, settings, self.device

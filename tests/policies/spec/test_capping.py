@@ -131,6 +131,17 @@ def test_shared_with_a_class_that_an_exchange_of_labels_does_not_concern() -> No
     assert 0.1 - 1e-6 < shared.leak()["channel_symmetry"] <= 0.1
 
 
+def test_shared_with_a_class_without_augmentation() -> None:
+    spec = PolicySpec.from_text("[a]\ntime_mask p=0.8 m=0.5\n[b]\nnone")
+    shared = spec.capped(0.1, keeps={"time_mask": {"b"}})
+    ((entry,),) = shared.policy["b"][0].stages
+    assert (entry.operation, entry.magnitude) == ("time_mask", 0.5)
+    same = PolicySpec.from_text("[a]\ntime_mask p=0.8 m=0.5\n[b]\nsign_flip p=0")
+    table = same.capped(0.1, keeps={"time_mask": {"b"}}).operation_probabilities()
+    np.testing.assert_allclose(shared.operation_probabilities()[:, 0], table[:, 0])
+    assert spec.capped(0.1).policy["b"] == ()
+
+
 def test_several_shared_operations_fit_in_one_stage() -> None:
     names = ("sign_flip", "time_reverse", "channel_symmetry")
     rows = " > ".join(f"{name} p=0.7" for name in names)

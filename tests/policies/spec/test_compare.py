@@ -77,3 +77,11 @@ def test_random_magnitudes() -> None:
     (change,) = compare_policies(before, same_mean).changes
     assert change.is_change
     assert change.magnitude == pytest.approx((0.3, 0.3))
+
+
+def test_with_no_augmentation() -> None:
+    nothing, spec = PolicySpec.none(), PolicySpec.from_text("[a]\nnone\n[b]\nsign_flip p=0.3")
+    difference = compare_policies(nothing, spec)
+    assert difference.distance == {"a": 0, "b": pytest.approx(0.3)}
+    (change,) = difference.changes
+    assert (change.row, change.probability) == ("b", (0.0, pytest.approx(0.3)))

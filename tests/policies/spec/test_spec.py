@@ -148,6 +148,67 @@ def test_file_with_a_random_magnitude(tmp_path: Path) -> None:
     assert spec.to_text() == "time_mask p=0.5 m=0.1..0.4 > bandstop p=1.0 m=0.5\n"
 
 
+def test_no_augmentation(tmp_path: Path) -> None:
+    spec = PolicySpec.none()
+    assert spec.is_none
+    assert (spec.to_text(), spec.rows, spec.operations_used) == ("none\n", ("*",), ())
+    assert (spec.leak(), spec.label_maps, spec.entries) == ({}, (), ())
+    assert spec.operation_probabilities().shape == (1, 0)
+    assert spec.capped(0.1) is spec
+    spec.save(tmp_path / "policy.json")
+    assert '"policy": {"*": []}' in (tmp_path / "policy.json").read_text()
+    assert PolicySpec.load(tmp_path / "policy.json") == spec
+    assert PolicySpec.from_text("# as it is\nnone  # at all") == spec
+
+
+def test_classes_without_augmentation() -> None:
+    text = "[W]\nnone\n[N2]\nsign_flip p=0.5\n"
+    spec = PolicySpec.from_text(text)
+    assert not spec.is_none
+    assert spec.policy["W"] == ()
+    assert spec.to_text() == text
+    assert spec.operation_probabilities().tolist() == [[0], [0.5]]
+    nothing = PolicySpec.from_text("[W]\nnone\n[N2]\nnone\n")
+    assert nothing.is_none
+    assert nothing.is_classwise
+    assert nothing.operation_probabilities().shape == (2, 0)
+
+
+def test_lines_that_continue_others() -> None:
+    text = """
+        [W]
+        w=2: sign_flip p=0.5 # once
+          | time_reverse p=0.5 -> {W: R, R: W}  # or
+
+          # then
+          > time_mask p=0.1 m=0.2 | bandstop p=1 m=0.1
+            | gaussian_noise p=1 m=0.3 > sign_flip p=1
+        sign_flip p=0.1
+        [R]
+        sign_flip p=0.1
+          > sign_flip p=0.2
+    """
+    joined = """
+        [W]
+        w=2: sign_flip p=0.5 | time_reverse p=0.5 -> {W: R, R: W} > time_mask p=0.1 m=0.2 | bandstop p=1 m=0.1 | gaussian_noise p=1 m=0.3 > sign_flip p=1
+        sign_flip p=0.1
+        [R]
+        sign_flip p=0.1 > sign_flip p=0.2
+    """  # noqa: E501
+    assert PolicySpec.from_text(text) == PolicySpec.from_text(joined)
+
+
+def test_long_lines_are_broken() -> None:
+    names = [name for name, info in CATALOGUE.items() if info.has_magnitude]
+    stage = " | ".join(f"{name} p=0.5 m=0.25" for name in names)
+    text = PolicySpec.from_text(f"w=2: {stage} > {stage}").to_text()
+    first, *more = text.splitlines()
+    assert first.startswith("w=2.0: ")
+    assert all(line.startswith(("  | ", "  > ")) for line in more)
+    assert 70 < max(map(len, [first, *more])) <= 100
+    assert PolicySpec.from_text(text) == PolicySpec.from_text(f"w=2: {stage} > {stage}")
+
+
 def test_order_of_labels_is_that_of_class_names(tmp_path: Path) -> None:
     data = json.loads(PolicySpec.from_text(CLASSWISE).to_json())
     data["class_names"] = ["N2", "W"]
@@ -218,7 +279,7 @@ def subpolicies(draw: st.DrawFn, class_names: list[str]) -> Subpolicy:
 def specs(draw: st.DrawFn) -> PolicySpec:
     names = draw(st.lists(class_name, min_size=1, max_size=6, unique=True))
     classwise = draw(st.booleans())
-    some = st.lists(subpolicies(names), min_size=1, max_size=2).map(tuple)
+    some = st.lists(subpolicies(names), max_size=2).map(tuple)
     return PolicySpec(
         policy={name: draw(some) for name in (names if classwise else ["*"])},
         class_names=tuple(names) if classwise else None,

@@ -63,3 +63,13 @@ def test_magnitudes_in_words() -> None:
     assert describe_magnitude("my_operation", (0.25, 0.5)) == "magnitude 0.25 to 0.50"
     assert short_magnitude("my_operation", 0.5) == "µ 0.50"
     assert describe_magnitude("sign_flip", None) == ""
+
+
+def test_without_augmentation() -> None:
+    table = summarise(PolicySpec.from_text("[a]\nnone\n[b]\ntime_mask p=0.5 m=1"))
+    assert table.share.tolist() == [[0], [1]]
+    assert table.applied.tolist() == [[0], [0.5]]
+    assert [table.magnitudes(row, 0) for row in (0, 1)] == [None, (1, 1)]
+    nothing = summarise(PolicySpec.none())
+    assert nothing.share.shape == nothing.magnitude.shape == (1, 0)
+    assert nothing.for_operations(["sign_flip"]).applied.tolist() == [[0]]

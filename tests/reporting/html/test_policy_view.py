@@ -33,3 +33,18 @@ def test_heat_map_figure() -> None:
     labels = [label.get_text() for label in axes.get_xticklabels()]
     assert labels == ["frequency shift\n(a ↔ b)", "sign flip"]
     assert "2 Hz" in {text.get_text() for text in axes.texts}
+
+
+def test_no_augmentation() -> None:
+    view = view_policy(PolicySpec.none(), None, ("a", "b"))
+    assert (view.heat, view.notes) == ((), ())
+    assert view.cards[0].note == "none: its windows are not augmented"
+    (text,) = plot_operation_use(PolicySpec.none()).axes[0].texts
+    assert text.get_text() == "no augmentation"
+
+
+def test_a_class_without_augmentation() -> None:
+    view = view_policy(PolicySpec.from_text("[a]\nnone\n[b]\nsign_flip p=0.5"), None, ("a", "b"))
+    assert [card.note for card in view.cards] == ["none: its windows are not augmented", ""]
+    assert [cell.share for cell in view.heat[0].cells] == ["0%", "50%"]
+    assert view.subpolicies[0].subpolicies == ()

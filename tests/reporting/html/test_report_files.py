@@ -396,3 +396,24 @@ def test_names_of_a_probe_are_escaped(report_of: Callable[[str], Path], tmp_path
     page = write_report(folder).path.read_text("utf-8")
     assert "<b>W</b>" not in page
     assert "&lt;b&gt;W&lt;/b&gt; into N1" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("trials", "none"),
+        ("training", "none"),
+        ("training", "[W]\nnone\n[N1]\nsign_flip p=0.5"),
+    ],
+)
+def test_no_augmentation(
+    name: str, text: str, report_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(report_of(name).parent, folder)
+    (folder / "examples.npz").unlink()
+    PolicySpec.from_text(text).save(folder / "policy.json")
+    page = write_report(folder).path.read_text()
+    said = "No augmentation: training windows are left as they are." in page
+    assert said == (text == "none")
+    assert "none: its windows are not augmented" in page

@@ -148,6 +148,18 @@ def test_verdicts(given: RunRecord, kind: str, headline: str, words: str) -> Non
     assert words in verdict.sentence
 
 
+def test_no_augmentation() -> None:
+    searched = replace(record(8, 0.6, 0.6), policy=PolicySpec.none())
+    assert verdict_of(searched).headline == "No augmentation: the search found nothing better"
+    assert verdict_of(searched).sentence.startswith(
+        "The model chambon2018, trained from scratch without augmentation, as cadda chose on "
+        "night.npz, reaches a balanced accuracy of 0.600"
+    )
+    trained = replace(record(8, 0.6, None, is_search=False), policy=PolicySpec.none())
+    assert "trained without augmentation on night.npz" in verdict_of(trained).sentence
+    assert "effect of the policy" not in verdict_of(trained).caution
+
+
 def test_cautions() -> None:
     def caution(given: RunRecord) -> str:
         return verdict_of(given).caution

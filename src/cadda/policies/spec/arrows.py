@@ -41,6 +41,8 @@ _EXAMPLE = "{left: right, right: left}"
 class WrittenEntry:
     """An entry of a stage as it was written, its words, and what follows its arrow, if any."""
 
+    number: int
+    """Number of its line."""
     text: str
     words: list[str]
     target: str | dict[str, str] | None
@@ -64,7 +66,7 @@ def split_line(line: str, number: int) -> list[list[WrittenEntry]]:
                 )
             target, position = _read_target(line, found.end(), number)
             continue
-        stages[-1].append(WrittenEntry(line[start:end].strip(), words, target))
+        stages[-1].append(WrittenEntry(number, line[start:end].strip(), words, target))
         if not found or found[0] == "#":
             return stages
         if found[0] == ">":

@@ -218,6 +218,8 @@ def _changed(
 ) -> tuple[Subpolicy, ...]:
     """Return the subpolicies of a class with operations that are used less, and shared ones."""
     first = tuple(_shared_stages(shared, magnitudes))
+    if first and not subpolicies:
+        return (Subpolicy(stages=first),)
     return tuple(
         subpolicy.model_copy(
             update={

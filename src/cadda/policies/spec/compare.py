@@ -147,6 +147,8 @@ Sequence: TypeAlias = tuple[tuple[str, ...], str]
 def _sequences(subpolicies: tuple[Subpolicy, ...], row: str) -> dict[Sequence, float] | None:
     """Return the probability of each sequence of operations; None if there are too many."""
     total = sum(subpolicy.weight for subpolicy in subpolicies)
+    if not subpolicies:
+        return {((), row): 1.0}
     result: dict[Sequence, float] = defaultdict(float)
     for subpolicy in subpolicies:
         sequences: dict[Sequence, float] = {((), row): subpolicy.weight / total}

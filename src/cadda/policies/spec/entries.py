@@ -56,7 +56,7 @@ OperationName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=10
 ClassName = Annotated[str, AfterValidator(_check_class_name)]
 
 
-def _at_most(count: int) -> Any:
+def _one_to(count: int) -> Any:
     """Return the limit of a list; that it must not be empty is in the schema only.
 
     pydantic's own minimum would count a broken item as missing, and complain twice.
@@ -71,17 +71,16 @@ def check_not_empty(items: tuple[Any, ...]) -> tuple[Any, ...]:
     return items
 
 
-def _check_subpolicies(items: tuple[Any, ...]) -> tuple[Any, ...]:
+def _check_weights(items: tuple[Any, ...]) -> tuple[Any, ...]:
     """Raise `ValueError` for weights that cannot be normalised to probabilities."""
-    check_not_empty(items)
-    if not 0 < sum(item.weight for item in items) < float("inf"):
+    if items and not 0 < sum(item.weight for item in items) < float("inf"):
         raise ValueError("the weights must have a positive, finite sum")
     return items
 
 
 def _check_stage(stage: tuple[Any, ...]) -> tuple[Any, ...]:
     """Raise `ValueError` for weights that cannot be normalised, or an operation named twice."""
-    _check_subpolicies(stage)
+    _check_weights(check_not_empty(stage))
     if len({entry.choice for entry in stage}) < len(stage):
         raise ValueError(
             "a stage must name each operation only once, or each time with another label map"
@@ -193,7 +192,7 @@ def make_entry(
     )
 
 
-Stage = Annotated[tuple[StageEntry, ...], _at_most(MAX_ENTRIES), AfterValidator(_check_stage)]
+Stage = Annotated[tuple[StageEntry, ...], _one_to(MAX_ENTRIES), AfterValidator(_check_stage)]
 """A choice of one operation; a single entry is the ordinary case."""
 
 
@@ -209,9 +208,10 @@ class Subpolicy(PlainData):
     """
 
     weight: Weight = 1.0
-    stages: Annotated[tuple[Stage, ...], _at_most(MAX_STAGES), AfterValidator(check_not_empty)]
+    stages: Annotated[tuple[Stage, ...], _one_to(MAX_STAGES), AfterValidator(check_not_empty)]
 
 
 Subpolicies = Annotated[
-    tuple[Subpolicy, ...], _at_most(MAX_SUBPOLICIES), AfterValidator(_check_subpolicies)
+    tuple[Subpolicy, ...], Field(max_length=MAX_SUBPOLICIES), AfterValidator(_check_weights)
 ]
+"""What one of is drawn for each window; without any, windows are left as they are."""

@@ -165,6 +165,8 @@ def _uses(
     subpolicies: tuple[Subpolicy, ...], row: str
 ) -> tuple[list[tuple[str, OperationUse]], str]:
     """Return the operations to apply one after the other, and what is approximated."""
+    if not subpolicies:
+        return [], "No augmentation."
     if len(subpolicies) == 1 and all(len(stage) == 1 for stage in subpolicies[0].stages):
         entries = [stage[0] for stage in subpolicies[0].stages]
         return [(e.choice, OperationUse(e.probability, e.magnitudes)) for e in entries], ""

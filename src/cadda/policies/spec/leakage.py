@@ -86,7 +86,7 @@ class Traces:
     def bits(self) -> Table:
         """Mutual information of label and operation in bits, (n_operations,)."""
         label, changed = self.joint.sum(2), self.joint.sum(1)
-        together = _entropy(self.joint.reshape(len(self.joint), -1))
+        together = _entropy(self.joint.reshape(len(self.joint), 2 * len(self.class_names)))
         bits = _entropy(label) + _entropy(changed) - together
         return np.where(bits > ROUNDING_ERROR, bits, 0.0)
 

@@ -24,8 +24,8 @@ from cadda.policies.spec.entries import (
     StageEntry,
     Subpolicies,
 )
+from cadda.policies.spec.formatting import format_text
 from cadda.policies.spec.leakage import MAX_LEAK, HasClasses, trace_operations
-from cadda.policies.spec.short_form import format_text
 from cadda.policies.spec.summary import probability_table
 from cadda.policies.spec.text import load_spec, parse_json, parse_text, readable_json
 
@@ -72,7 +72,8 @@ class PolicySpec(PlainData):
     Parameters
     ----------
     policy : dict of str to tuple of Subpolicy
-        Subpolicies by class name, or under ``"*"`` for all classes.
+        Subpolicies by class name, or under ``"*"`` for all classes. Without any, windows of the
+        class are left as they are.
     operations : dict of str to dict
         Operations that could have been chosen, each with its settings, which a pool must then
         have too. Empty means those that the policy uses, with whatever settings a pool has.
@@ -134,6 +135,29 @@ class PolicySpec(PlainData):
                 f"{did_you_mean(unknown[0], names)}"
             )
         return self
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return the policy of no augmentation, ``none`` in the short form.
+
+        Training with it gives the same weights as training without a policy.
+
+        Returns
+        -------
+        PolicySpec
+            A policy for all classes without subpolicies.
+
+        Examples
+        --------
+        >>> PolicySpec.none().operations_used
+        ()
+        """
+        return cls(policy={ALL_CLASSES: ()})
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it is no augmentation: no class has a subpolicy."""
+        return not any(self.policy.values())
 
     @property
     def is_classwise(self) -> bool:
@@ -318,10 +342,12 @@ class PolicySpec(PlainData):
             One subpolicy per line, stages separated by ``>``: ``time_mask p=0.5 m=0.3 > sign_flip
             p=1``; ``m=0..0.3`` draws the magnitude for each window. Alternatives in a stage are
             separated by ``|`` and may have a weight, ``w=2``; a line may begin with its own,
-            ``w=3:``. A line ``[N2]`` starts the policy of a class. An operation that changes the
-            class ends with an arrow: ``channel_symmetry p=0.5 -> right`` below ``[left]``, or
-            ``-> {left: right, right: left}`` for all classes, with names in double quotes where
-            they contain punctuation. What follows ``#`` is a comment.
+            ``w=3:``. A line that begins with ``>`` or ``|`` continues the one before it. A line
+            ``[N2]`` starts the policy of a class; ``none`` is one without augmentation, of a class
+            or of all. An operation that changes the class ends with an arrow: ``channel_symmetry
+            p=0.5 -> right`` below ``[left]``, or ``-> {left: right, right: left}`` for all
+            classes, with names in double quotes where they contain punctuation. What follows
+            ``#`` is a comment.
         known : collection of str | None
             Names of operations that are allowed beside cadda's own; None allows any.
 

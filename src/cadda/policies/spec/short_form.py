@@ -1,12 +1,10 @@
-"""The short form of a policy, which people read and write."""
+"""Reading the short form of a policy, which people write."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from json import dumps
-from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
@@ -15,17 +13,12 @@ from cadda.policies.spec.arrows import (
     QUOTED,
     MapResolver,
     WrittenEntry,
-    format_map,
-    format_name,
     read_name,
     split_line,
 )
-from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
+from cadda.policies.spec.entries import ALL_CLASSES
 
-if TYPE_CHECKING:
-    from cadda.policies.spec.model import PolicySpec
-
-__all__ = ["SHORT_NAMES", "ShortForm", "format_text", "parse_short_form"]
+__all__ = ["SHORT_NAMES", "ShortForm", "parse_short_form"]
 
 SHORT_NAMES = {"probability": "p", "magnitude": "m", "min_magnitude": "m", "weight": "w"}
 """What the fields of a policy file are called in the short form."""
@@ -34,16 +27,31 @@ _FIELDS = {"p": "probability", "m": "magnitude", "w": "weight"}
 
 # A class may have a # or a ] in its name.
 _HEADER = re.compile(rf"\[(?P<name>\s*(?:{QUOTED})\s*|[^\]]*|.*)\]\s*(?:#.*)?")
+_NONE = re.compile(r"none\s*(?:#.*)?")
 _HEAD = re.compile(r"((?:(?!->|#)[^:])*):")
 """What is before the colon of a line, but not in a label map or a comment."""
 
 
 @dataclass(frozen=True)
+class _Entry:
+    """An entry of a stage as data, and the number of its line and its text."""
+
+    data: dict[str, JsonValue]
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
 class _Line:
-    """A subpolicy: the number of its line, and the text of each entry of its stages."""
+    """A subpolicy, and the number of its first line."""
 
     number: int
-    stages: list[list[str]]
+    weight: float | None
+    stages: list[list[_Entry]]
+
+    def as_data(self) -> JsonValue:
+        stages: JsonValue = [[entry.data for entry in stage] for stage in self.stages]
+        return {"stages": stages} | ({} if self.weight is None else {"weight": self.weight})
 
 
 @dataclass(frozen=True)
@@ -76,75 +84,108 @@ class ShortForm:
             case ["weight"]:
                 return f"line {line.number}: `w` before the colon"
             case ["stages", int(j)]:
-                return f"line {line.number}, stage {j + 1}"
+                return f"line {line.stages[j][0].number}, stage {j + 1}"
             case ["stages", int(j), int(k), *rest]:
-                entry = f"`{line.stages[j][k]}`"
+                entry = line.stages[j][k]
                 short = SHORT_NAMES.get(str(rest[0])) if rest else None
-                return f"line {line.number}: " + (f"`{short}` of {entry}" if short else entry)
+                field = f"`{short}` of " if short else ""
+                return f"line {entry.number}: {field}`{entry.text}`"
             case _:
                 return f"line {line.number}"
 
 
 def parse_short_form(text: str) -> ShortForm:
     """Read the short form."""
-    policy: dict[str, list[JsonValue]] = {}
-    lines: dict[str, list[_Line]] = {}
-    headers: dict[str, int] = {}
-    current, maps = ALL_CLASSES, MapResolver(ALL_CLASSES)
+    reader = _Reader()
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.strip()
+        if line and not line.startswith("#"):
+            reader.read_line(number, line)
+    return reader.finish()
+
+
+class _Reader:
+    """Reads a policy, a line at a time."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[_Line]] = {}
+        self.headers: dict[str, int] = {}
+        self.none: dict[str, int] = {}
+        self.current = ALL_CLASSES
+        self.maps = MapResolver(ALL_CLASSES)
+
+    def read_line(self, number: int, line: str) -> None:
+        """Read a line that is neither empty nor a comment."""
         if line.startswith("["):
-            current = _parse_header(line, number)
-            if current in policy:
-                raise PolicyFileError(f"line {number}: class `{current}` is there twice.")
-            policy[current], lines[current], headers[current] = [], [], number
-            if ALL_CLASSES in policy and len(policy) > 1:
-                raise PolicyFileError(
-                    f"line {number}: `[{current}]` must not be in one policy with lines for "
-                    "all classes; put every line below the name of a class, or none."
-                )
-        elif line and not line.startswith("#"):
-            subpolicy, written = _parse_subpolicy(line, number, current, maps)
-            policy.setdefault(current, []).append(subpolicy)
-            lines.setdefault(current, []).append(_Line(number, written))
-    if not policy:
-        raise PolicyFileError("the policy must have at least one line, such as `sign_flip p=0.5`.")
-    for name, number in headers.items():
-        if not policy[name]:
+            self._start_class(_parse_header(line, number), number)
+        elif line.startswith((">", "|")):
+            self._continue_line(line, number)
+        elif _NONE.fullmatch(line):
+            self._leave_class(number)
+        else:
+            self._add_subpolicy(line, number)
+
+    def _start_class(self, name: str, number: int) -> None:
+        if name in self.lines:
+            raise PolicyFileError(f"line {number}: class `{name}` is there twice.")
+        self.current, self.lines[name], self.headers[name] = name, [], number
+        if ALL_CLASSES in self.lines and len(self.lines) > 1:
             raise PolicyFileError(
-                f"line {number}: `[{name}]` must be followed by a line, such as `sign_flip p=0.5`."
+                f"line {number}: `[{name}]` must not be in one policy with lines for "
+                "all classes; put every line below the name of a class, or none."
             )
-    maps.resolve(policy)
-    class_names: JsonValue = None if ALL_CLASSES in policy else list(policy)
-    return ShortForm({"policy": dict(policy), "class_names": class_names}, lines, headers)
 
+    def _leave_class(self, number: int) -> None:
+        if self.lines.setdefault(self.current, []) or self.current in self.none:
+            raise PolicyFileError(f"line {number}: `none` must not follow another line.")
+        self.none[self.current] = number
 
-def format_text(spec: PolicySpec) -> str:
-    """Return the short form of a policy."""
-    lines, short = [], _maps_by_row(spec)
-    for row in spec.rows:
-        if spec.is_classwise:
-            lines.append(f"[{_format_header(row)}]")
-        lines += [_format_subpolicy(subpolicy, row, short) for subpolicy in spec.policy[row]]
-    return "\n".join(lines) + "\n"
+    def _add_subpolicy(self, line: str, number: int) -> None:
+        if self.current in self.none:
+            raise PolicyFileError(
+                f"line {number}: no line must follow `none`, which is in line "
+                f"{self.none[self.current]}."
+            )
+        weight = None
+        if head := _HEAD.match(line):
+            weight = _parse_weight(head[1], number)
+            line = line[head.end() :]
+        stages = self._parse_stages(line, number)
+        self.lines.setdefault(self.current, []).append(_Line(number, weight, stages))
 
+    def _continue_line(self, line: str, number: int) -> None:
+        if not self.lines.get(self.current):
+            raise PolicyFileError(f"line {number}: `{line[0]}` must follow an operation.")
+        stages = self.lines[self.current][-1].stages
+        more = self._parse_stages(line[1:], number)
+        if line.startswith("|"):
+            stages[-1].extend(more.pop(0))
+        stages.extend(more)
 
-def _maps_by_row(spec: PolicySpec) -> set[str]:
-    """Return operations with one label map, whose rows are exactly the classes that it names."""
-    maps: dict[str, list[Mapping[str, str]]] = {}
-    rows: dict[str, set[str]] = {}
-    for row in spec.rows if spec.is_classwise else ():
-        stages = (stage for subpolicy in spec.policy[row] for stage in subpolicy.stages)
-        for entry in (entry for stage in stages for entry in stage):
-            if entry.label_map is not None:
-                maps.setdefault(entry.operation, []).append(entry.label_map)
-                rows.setdefault(entry.operation, set()).add(row)
-    return {
-        operation
-        for operation, mappings in maps.items()
-        if all(mapping == mappings[0] for mapping in mappings)
-        and rows[operation] == set(mappings[0])
-    }
+    def _parse_stages(self, line: str, number: int) -> list[list[_Entry]]:
+        return [
+            [_parse_entry(entry, self.current, self.maps) for entry in stage]
+            for stage in split_line(line, number)
+        ]
+
+    def finish(self) -> ShortForm:
+        """Return what was read, with complete label maps."""
+        if not self.lines:
+            raise PolicyFileError(
+                "the policy must have at least one line, such as `sign_flip p=0.5`."
+            )
+        for name, number in self.headers.items():
+            if not self.lines[name] and name not in self.none:
+                raise PolicyFileError(
+                    f"line {number}: `[{name}]` must be followed by a line, such as `sign_flip "
+                    "p=0.5` or `none`."
+                )
+        self.maps.resolve(self.lines)
+        class_names: JsonValue = None if ALL_CLASSES in self.lines else list(self.lines)
+        policy: JsonValue = {
+            row: [line.as_data() for line in lines] for row, lines in self.lines.items()
+        }
+        return ShortForm({"policy": policy, "class_names": class_names}, self.lines, self.headers)
 
 
 def _parse_header(line: str, number: int) -> str:
@@ -158,32 +199,18 @@ def _parse_header(line: str, number: int) -> str:
     return read_name(header["name"].strip(), number)
 
 
-def _format_header(name: str) -> str:
-    is_quoted = "]" in name or name.startswith(('"', "'"))
-    return dumps(name, ensure_ascii=False) if is_quoted else name
+def _parse_weight(head: str, number: int) -> float:
+    """Return the weight that is before the colon of a line."""
+    key, _, value = head.partition("=")
+    if key.strip() != "w":
+        raise PolicyFileError(
+            f"line {number}: only `w=…` may come before a colon, got `{head.strip()}`."
+        )
+    return _number(value, number)
 
 
-def _parse_subpolicy(
-    line: str, number: int, row: str, maps: MapResolver
-) -> tuple[JsonValue, list[list[str]]]:
-    """Return a subpolicy of a class, and the text of each entry of its stages."""
-    subpolicy: dict[str, JsonValue] = {}
-    if head := _HEAD.match(line):
-        key, _, value = head[1].partition("=")
-        if key.strip() != "w":
-            raise PolicyFileError(
-                f"line {number}: only `w=…` may come before a colon, got `{head[1].strip()}`."
-            )
-        subpolicy["weight"] = _number(value, number)
-        line = line[head.end() :]
-    stages = split_line(line, number)
-    subpolicy["stages"] = [
-        [_parse_entry(entry, number, row, maps) for entry in stage] for stage in stages
-    ]
-    return subpolicy, [[entry.text for entry in stage] for stage in stages]
-
-
-def _parse_entry(written: WrittenEntry, number: int, row: str, maps: MapResolver) -> JsonValue:
+def _parse_entry(written: WrittenEntry, row: str, maps: MapResolver) -> _Entry:
+    number = written.number
     if not written.words:
         place = "beside `>` or `|`" if written.target is None else "before `->`"
         raise PolicyFileError(f"line {number}: an operation is missing {place}.")
@@ -201,7 +228,7 @@ def _parse_entry(written: WrittenEntry, number: int, row: str, maps: MapResolver
         entry[_FIELDS[key]] = _number(value, number)
     if written.target is not None:
         maps.add(entry, written.target, row, number)
-    return entry
+    return _Entry(entry, number, written.text)
 
 
 def _number(text: str, number: int) -> float:
@@ -210,26 +237,3 @@ def _number(text: str, number: int) -> float:
     except ValueError as error:
         problem = f"`{text}` must be a number" if text else "a number is missing after `=` or `..`"
         raise PolicyFileError(f"line {number}: {problem}.") from error
-
-
-def _format_subpolicy(subpolicy: Subpolicy, row: str, short: Collection[str]) -> str:
-    weight = "" if subpolicy.weight == 1 else f"w={subpolicy.weight!r}: "
-    stages = (
-        " | ".join(_format_entry(entry, row, short) for entry in stage)
-        for stage in subpolicy.stages
-    )
-    return weight + " > ".join(stages)
-
-
-def _format_entry(entry: StageEntry, row: str, short: Collection[str]) -> str:
-    words = [entry.operation, f"p={entry.probability!r}"]
-    if entry.magnitude is not None:
-        least = "" if entry.min_magnitude is None else f"{entry.min_magnitude!r}.."
-        words.append(f"m={least}{entry.magnitude!r}")
-    if entry.weight != 1:
-        words.append(f"w={entry.weight!r}")
-    if entry.label_map is not None:
-        by_row = entry.operation in short
-        written = format_name(entry.label_map[row]) if by_row else format_map(entry.label_map)
-        words.append(f"-> {written}")
-    return " ".join(words)

@@ -74,7 +74,7 @@ class PolicySummary:
     applied: Table
     """Probability that the operation changes a window at least once."""
     share: Table
-    """How often a stage chooses it; each row has the sum 1."""
+    """How often a stage chooses it; each row has the sum 1, or 0 without subpolicies."""
     probability: Table
     """Mean probability of applying it once it is chosen; 0 where it never is."""
     min_magnitude: Table
@@ -138,7 +138,7 @@ def summarise(spec: PolicySpec) -> PolicySummary:
         rows=spec.rows,
         operations=names,
         applied=spec.operation_probabilities(),
-        share=chosen / chosen.sum(1, keepdims=True),
+        share=mean(chosen, chosen.sum(1, keepdims=True).repeat(len(names), 1)),
         probability=mean(applied, chosen),
         min_magnitude=mean(least, applied),
         max_magnitude=mean(most, applied),
@@ -210,7 +210,7 @@ def leak_notes(spec: PolicySpec, class_names: Sequence[str] | None = None) -> tu
     A sentence each, none for a policy that treats all classes alike. ``class_names`` are the
     classes of the windows, if these are known and the policy's are not.
     """
-    if not spec.is_classwise and not spec.label_maps:
+    if spec.is_none or (not spec.is_classwise and not spec.label_maps):
         return ()
     named = with_classes(spec, class_names)
     among = "" if named.class_names else ", of those that label maps name"

@@ -44,17 +44,19 @@ class Walk:
     ) -> Walk:
         """Make the arrays; ``name_of`` an entry is the operation that it counts as."""
         column = {name: n for n, name in enumerate(operations)}
-        maps = {str(entry.label_map): entry.label_map for entry in _entries(subpolicies)}
+        entries = _entries(subpolicies)
+        maps = {str(entry.label_map): entry.label_map for entry in entries} or {"": None}
         kind = {key: n for n, key in enumerate(maps)}
-        n_stages = max(len(subpolicy.stages) for subpolicy in subpolicies)
-        chance = np.zeros((n_stages, len(subpolicies), len(column), len(kind)))
+        n_stages = max((len(subpolicy.stages) for subpolicy in subpolicies), default=0)
+        # Without subpolicies, there is one without stages.
+        chance = np.zeros((n_stages, max(1, len(subpolicies)), len(column), len(kind)))
         for i, subpolicy in enumerate(subpolicies):
             for k, stage in enumerate(subpolicy.stages):
                 total = sum(entry.weight for entry in stage)
                 for entry in stage:
                     place = k, i, column[name_of(entry)], kind[str(entry.label_map)]
                     chance[place] = entry.weight / total * entry.probability
-        weight = np.array([subpolicy.weight for subpolicy in subpolicies])
+        weight = np.array([subpolicy.weight for subpolicy in subpolicies] or [1.0])
         return cls(weight / weight.sum(), chance, tuple(maps.values()))
 
     def usage(self, scale: float, columns: slice) -> Table:

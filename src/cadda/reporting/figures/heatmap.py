@@ -69,6 +69,10 @@ def plot_operation_use(policy: PolicySpec) -> Figure:
     n_rows, n_columns = table.applied.shape
     figure = Figure(figsize=(2.8 + 0.75 * n_columns, 2.6 + 0.55 * n_rows), layout="constrained")
     axes = figure.add_subplot()
+    if policy.is_none:
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "no augmentation", ha="center", va="center", fontsize=14)
+        return figure
     picture = draw_heatmap(
         axes,
         table.applied,

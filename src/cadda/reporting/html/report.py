@@ -96,7 +96,7 @@ def _top(record: RunRecord, scores: TestScores, verdict: Verdict) -> Content:
         "is_search": is_search,
         "verdict": verdict,
         "accuracy": scores.accuracy,
-        "model_name": "Without augmentation" if record.policy is None else "With the policy",
+        "model_name": "With the policy" if record.is_augmented else "Without augmentation",
         "data": record.data,
         "data_name": record.source,
         "part_names": PART_NAMES,
@@ -148,6 +148,8 @@ def _policy(record: RunRecord) -> Content:
 
 
 def _policy_note(record: RunRecord) -> str:
+    if not record.is_augmented:
+        return "No augmentation: training windows are left as they are."
     note = "Fraction of the windows that each operation changes, and its magnitude."
     if record.schedule is None:
         return note
@@ -172,7 +174,7 @@ def _examples_note(examples: Examples, ch_names: Sequence[str]) -> str:
 
 def _scores(record: RunRecord, scores: TestScores) -> Content:
     models = (
-        "without augmentation" if record.policy is None else "with the policy",
+        "with the policy" if record.is_augmented else "without augmentation",
         "without augmentation",
     )
     # Without augmentation comes first, as in all tables.

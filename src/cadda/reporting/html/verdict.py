@@ -51,9 +51,10 @@ def make_verdict(record: RunRecord, scores: TestScores) -> Verdict:
             _caution(scores) + _missing_comparison(record),
         )
     kind = _kind(accuracy.difference, len(scores.subjects))
+    headline = _headline(kind, accuracy.difference, len(scores.subjects))
     return Verdict(
         kind,
-        _headline(kind, accuracy.difference, len(scores.subjects)),
+        headline if record.is_augmented else "No augmentation: the search found nothing better",
         f"{_subject(record)} reaches a {reached} {where}, compared with "
         f"{with_interval(accuracy.without, number)} without augmentation: a difference of "
         f"{with_interval(accuracy.difference, signed)}, {_interpretation(kind, scores)}.",
@@ -100,8 +101,11 @@ def _interpretation(kind: Kind, scores: TestScores) -> str:
 def _subject(record: RunRecord) -> str:
     name, search = PurePath(record.source).name, record.search
     if search is None:
-        how = "without augmentation" if record.policy is None else "with the given policy"
+        how = "with the given policy" if record.is_augmented else "without augmentation"
         return f"The model {record.model}, trained {how} on {name},"
+    if not record.is_augmented:
+        chosen = f"without augmentation, as {search.method} chose on {name}"
+        return f"The model {record.model}, trained from scratch {chosen},"
     policy = "class-wise policy" if search.classwise else "policy"
     origin = f"found by {search.method} on {name}"
     if not record.was_searched:
@@ -123,7 +127,7 @@ def _caution(scores: TestScores) -> str:
 
 
 def _missing_comparison(record: RunRecord) -> str:
-    if record.policy is None:
+    if not record.is_augmented:
         return ""
     way = "search with `baseline`" if record.search is not None else "train without the policy"
     return f" The effect of the policy is unknown: {way} to compare."
@@ -131,7 +135,7 @@ def _missing_comparison(record: RunRecord) -> str:
 
 def collect_warnings(record: RunRecord, scores: TestScores) -> list[str]:
     """Return all warnings, each once; those of the final policy replace those of its epochs."""
-    results = [*_scarce_classes(record), *_unpredicted_classes(record, scores)]
+    results = [*_scarce_classes(record), *dict.fromkeys(_unpredicted_classes(record, scores))]
     if record.policy is not None:
         policy = with_classes(record.policy, record.data.class_names)
         results += class_revealing_operations(trace_operations(policy))
@@ -164,7 +168,7 @@ def _scarce_classes(record: RunRecord) -> Iterator[str]:
 
 
 def _unpredicted_classes(record: RunRecord, scores: TestScores) -> Iterator[str]:
-    first = "without augmentation" if record.policy is None else "with the policy"
+    first = "with the policy" if record.is_augmented else "without augmentation"
     models = (first, "without augmentation")
     for model, counts in zip(models, scores.confusion, strict=False):
         for i, name in enumerate(record.data.class_names):

@@ -1,0 +1,94 @@
+"""Writing the short form of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from json import dumps
+from typing import TYPE_CHECKING
+
+from cadda.policies.spec.arrows import format_map, format_name
+
+if TYPE_CHECKING:
+    from cadda.policies.spec.entries import StageEntry, Subpolicy
+    from cadda.policies.spec.model import PolicySpec
+
+__all__ = ["format_text"]
+
+MAX_LENGTH = 100
+"""Characters of a line, above which it is continued on the next."""
+
+INDENT = "  "
+
+
+def format_text(spec: PolicySpec) -> str:
+    """Return the short form of a policy."""
+    lines, short = [], _maps_by_row(spec)
+    for row in spec.rows:
+        if spec.is_classwise:
+            lines.append(f"[{_format_header(row)}]")
+        subpolicies = spec.policy[row]
+        if not subpolicies:
+            lines.append("none")
+        for subpolicy in subpolicies:
+            lines += _broken(_format_subpolicy(subpolicy, row, short))
+    return "\n".join(lines) + "\n"
+
+
+def _maps_by_row(spec: PolicySpec) -> set[str]:
+    """Return operations with one label map, whose rows are exactly the classes that it names."""
+    maps: dict[str, list[Mapping[str, str]]] = {}
+    rows: dict[str, set[str]] = {}
+    for row in spec.rows if spec.is_classwise else ():
+        stages = (stage for subpolicy in spec.policy[row] for stage in subpolicy.stages)
+        for entry in (entry for stage in stages for entry in stage):
+            if entry.label_map is not None:
+                maps.setdefault(entry.operation, []).append(entry.label_map)
+                rows.setdefault(entry.operation, set()).add(row)
+    return {
+        operation
+        for operation, mappings in maps.items()
+        if all(mapping == mappings[0] for mapping in mappings)
+        and rows[operation] == set(mappings[0])
+    }
+
+
+def _format_header(name: str) -> str:
+    is_quoted = "]" in name or name.startswith(('"', "'"))
+    return dumps(name, ensure_ascii=False) if is_quoted else name
+
+
+def _format_subpolicy(subpolicy: Subpolicy, row: str, short: Collection[str]) -> list[str]:
+    """Return the entries of a subpolicy, each but the first with what separates it."""
+    entries = [
+        ("| " if k else "> ") + _format_entry(entry, row, short)
+        for stage in subpolicy.stages
+        for k, entry in enumerate(stage)
+    ]
+    weight = "" if subpolicy.weight == 1 else f"w={subpolicy.weight!r}: "
+    return [weight + entries[0].removeprefix("> "), *entries[1:]]
+
+
+def _broken(parts: list[str]) -> Iterator[str]:
+    """Yield the parts of a line, as many on each as fit."""
+    line = parts[0]
+    for part in parts[1:]:
+        if len(line) + 1 + len(part) <= MAX_LENGTH:
+            line = f"{line} {part}"
+        else:
+            yield line
+            line = INDENT + part
+    yield line
+
+
+def _format_entry(entry: StageEntry, row: str, short: Collection[str]) -> str:
+    words = [entry.operation, f"p={entry.probability!r}"]
+    if entry.magnitude is not None:
+        least = "" if entry.min_magnitude is None else f"{entry.min_magnitude!r}.."
+        words.append(f"m={least}{entry.magnitude!r}")
+    if entry.weight != 1:
+        words.append(f"w={entry.weight!r}")
+    if entry.label_map is not None:
+        by_row = entry.operation in short
+        written = format_name(entry.label_map[row]) if by_row else format_map(entry.label_map)
+        words.append(f"-> {written}")
+    return " ".join(words)
