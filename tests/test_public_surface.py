@@ -23,7 +23,7 @@ CONTRACT = {
     *("AugmentedClassifier", "CaddaError", "Fitted", "Operation", "OperationPool", "Policy"),
     *("PolicySpec", "SearchResult", "Windows", "__version__", "evaluate", "fit"),
     *("image_pool", "load_model", "operation_pool", "read_windows", "search"),
-    "simulate_sleep",
+    *("simulate_motor_imagery", "simulate_sleep"),
 }
 
 

@@ -8,6 +8,7 @@ from .api.result import SearchResult as SearchResult
 from .api.search import search as search
 from .data.io.preprocess import Preprocessing as Preprocessing
 from .data.io.read import read_windows as read_windows
+from .data.simulation.motor_imagery import simulate_motor_imagery as simulate_motor_imagery
 from .data.simulation.nights import simulate_sleep as simulate_sleep
 from .data.windows import Windows as Windows
 from .estimators import AugmentedClassifier as AugmentedClassifier
@@ -108,5 +109,6 @@ __all__ = [
     "probe",
     "read_windows",
     "search",
+    "simulate_motor_imagery",
     "simulate_sleep",
 ]

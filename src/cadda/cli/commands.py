@@ -58,7 +58,8 @@ _running: ContextVar[Command | None] = ContextVar("running", default=None)
 
 def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
     """Add a command; parameters that are dataclasses of options become those options."""
-    app.command(command.__name__.rstrip("_"), cls=Command)(_without_groups(command))
+    name = command.__name__.rstrip("_").replace("_", "-")
+    app.command(name, cls=Command)(_without_groups(command))
 
 
 def command_group(help_text: str, examples: str, *commands: Callable[..., None]) -> typer.Typer:

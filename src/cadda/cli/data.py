@@ -17,7 +17,7 @@ from typer import Argument, Option
 from cadda.cli.commands import command_group
 from cadda.cli.display import progress_bar
 from cadda.cli.options import AsJson, Data, Engine, SelectionOptions, parse_names
-from cadda.cli.simulate import simulate
+from cadda.cli.simulate import app as simulate_app
 
 if TYPE_CHECKING:
     from cadda.data.checks import Quality
@@ -265,7 +265,8 @@ def _size(n_bytes: int) -> str:
 
 app = command_group(
     "Describe, fetch or simulate data.",
-    "cadda data info night-epo.fif.gz · cadda data simulate sleep.npz · "
+    "cadda data info night-epo.fif.gz · cadda data simulate sleep sleep.npz · "
     "cadda data fetch sleep-physionet --subjects 0-4",
-    *(info, fetch, simulate, cache),
+    *(info, fetch, cache),
 )
+app.add_typer(simulate_app, name="simulate")

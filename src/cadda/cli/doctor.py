@@ -44,7 +44,11 @@ OPTIONAL = tuple(
     OptionalPackage(name, purpose, f"pip install {requirement}")
     for name, purpose, requirement in (
         ("braindecode", "its networks as --model braindecode:NAME", "'cadda[braindecode]'"),
-        ("edfio", "writing EDF files, cadda data simulate --format edf", "'cadda[edf-export]'"),
+        (
+            "edfio",
+            "writing EDF files, cadda data simulate sleep --format edf",
+            "'cadda[edf-export]'",
+        ),
         ("distributed", "trials on Dask, cadda search --engine dask:ADDRESS", "'cadda[dask]'"),
         ("pandas", "tables as metadata of MNE epochs", "pandas"),
         ("pytest", "testing operations of your own with cadda.testing", "'cadda[testing]'"),

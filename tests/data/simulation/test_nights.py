@@ -17,7 +17,7 @@ from scipy.stats import skew, ttest_1samp
 from typer.testing import CliRunner
 
 from cadda import CaddaError, operation_pool
-from cadda.cli.simulate import simulate
+from cadda.cli.simulate import sleep
 from cadda.data.io.read import read_windows
 from cadda.data.simulation import sources
 from cadda.data.simulation.head import electrode_positions, lead_field, scalp
@@ -401,7 +401,7 @@ def test_no_nights() -> None:
 
 def run(*arguments: str) -> tuple[int, str]:
     app = typer.Typer()
-    app.command()(simulate)
+    app.command()(sleep)
     result = CliRunner().invoke(app, list(arguments))
     return result.exit_code, result.stdout
 
@@ -430,7 +430,7 @@ def test_command_writes_edf(tmp_path: Path) -> None:
 
 def refusal(*arguments: str) -> str:
     app = typer.Typer()
-    app.command()(simulate)
+    app.command()(sleep)
     result = CliRunner().invoke(app, list(arguments))
     assert isinstance(result.exception, ValueError | CaddaError)
     return str(result.exception)
@@ -461,7 +461,7 @@ def test_command_through_a_file(tmp_path: Path, file_format: str) -> None:
 
 def test_command_wants_an_ending(tmp_path: Path) -> None:
     app = typer.Typer()
-    app.command()(simulate)
+    app.command()(sleep)
     result = CliRunner().invoke(app, [str(tmp_path / "sleep")])
     assert isinstance(result.exception, ValueError)
     assert "`out` must end in .npz" in str(result.exception)

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 __all__ = [
     "add_events",
     "blink",
+    "bump",
     "fast_length",
+    "glance",
     "k_complex",
     "movement",
     "muscle_burst",
@@ -133,6 +135,21 @@ def saccade(rng: np.random.Generator, time: Array, n_events: int) -> Array:
     return np.asarray(sign * rise * np.exp(-np.maximum(time - 0.12, 0) / decay), dtype=np.float32)
 
 
+def glance(rng: np.random.Generator, time: Array, n_events: int) -> Array:
+    """Draw glances at something that appears at time 0: a steep step that decays."""
+    late = time - _column(rng.normal(0.28, 0.07, n_events))
+    decay = _column(rng.uniform(0.2, 0.7, n_events))
+    rise = 1 / (1 + np.exp(-late / 0.018))
+    return np.asarray(rise * np.exp(-np.maximum(late, 0) / decay), dtype=np.float32)
+
+
+def bump(
+    rng: np.random.Generator, time: Array, n_events: int, *, centre: float, width: float
+) -> Array:
+    """Draw smooth waves around a time in seconds, by which they vary by a tenth of it."""
+    return _bell(time, _column(rng.normal(centre, centre / 10, n_events)), width)
+
+
 def muscle_burst(rng: np.random.Generator, time: Array, n_events: int) -> Array:
     """Draw bursts of muscle activity: fast noise for up to four seconds."""
     seconds = _column(rng.uniform(0.5, 4.0, n_events))
@@ -169,5 +186,5 @@ def fast_length(n_times: int) -> int:
     return min(factor << power for factor, power in zip(odd, powers, strict=True))
 
 
-def _bell(at: Array, centre: float, width: float) -> Array:
+def _bell(at: Array, centre: float | Array, width: float) -> Array:
     return np.asarray(np.exp(-(((at - centre) / width) ** 2)), dtype=np.float32)
