@@ -36,9 +36,14 @@ from .policies.schedule import PolicySchedule as PolicySchedule
 from .policies.schedule import Segment as Segment
 from .probing.probe_result import ProbeResult as ProbeResult
 from .probing.probe_result import ProposedMap as ProposedMap
+from .reporting.race import CandidateRow as CandidateRow
+from .reporting.race import RaceFacts as RaceFacts
+from .reporting.race import RaceVerdict as RaceVerdict
 from .reporting.records import ProbeMatrix as ProbeMatrix
 from .reporting.records import ProbeRow as ProbeRow
 from .reporting.records import Reading as Reading
+from .searchers.events import PolicyProposed as PolicyProposed
+from .searchers.events import RaceRound as RaceRound
 from .searchers.events import Retrained as Retrained
 from .searchers.events import SearchEnd as SearchEnd
 from .searchers.events import SearchEpoch as SearchEpoch
@@ -59,6 +64,7 @@ __all__ = [
     "AugmentedClassifier",
     "BilevelSettings",
     "CaddaError",
+    "CandidateRow",
     "DataError",
     "EnumeratedPolicy",
     "EpochEnd",
@@ -74,6 +80,7 @@ __all__ = [
     "OperationPool",
     "Policy",
     "PolicyFileError",
+    "PolicyProposed",
     "PolicySchedule",
     "PolicySpec",
     "PopulationSettings",
@@ -82,6 +89,9 @@ __all__ = [
     "ProbeResult",
     "ProbeRow",
     "ProposedMap",
+    "RaceFacts",
+    "RaceRound",
+    "RaceVerdict",
     "Reading",
     "RelaxedPolicy",
     "Retrained",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from cadda._internal.files import JsonRecord
+from cadda.policies.spec.model import PolicySpec
 
 __all__ = ["COVERAGE", "CandidateRow", "CandidateStatus", "RaceFacts", "RaceVerdict"]
 
@@ -39,7 +41,7 @@ class CandidateRow:
     accuracy_high : float | None
         Upper end of its 90 % interval over subjects.
     status : 'racing' | 'dropped' | 'chosen'
-        What became of it.
+        Whether it is still in the race.
     reason : str
         Why it was dropped; empty otherwise.
     """
@@ -59,6 +61,16 @@ class CandidateRow:
     def n_blocks(self) -> int:
         """Number of blocks in which it was trained."""
         return len(self.gains)
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it was dropped."""
+        return self.status == "dropped"
+
+    @property
+    def running_gains(self) -> tuple[float, ...]:
+        """Mean of the gains up to each block."""
+        return tuple(total / n for n, total in enumerate(accumulate(self.gains), start=1))
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ class RaceVerdict:
     n_subjects : int
         Number of subjects.
     is_gain : bool
-        Whether the gain can be told from none; if not, the policy is no augmentation.
+        Whether the gain is distinguishable from none; if not, the policy is no augmentation.
     sentence : str
         All of this in a sentence.
     """
@@ -118,6 +130,44 @@ class RaceFacts(JsonRecord):
     verdict: RaceVerdict | None
     n_runs: int
     seconds: float
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, or that there is none yet."""
+        if self.verdict is not None:
+            return self.verdict.sentence
+        return f"The race ended before the gain of {self.chosen} was measured."
+
+    @property
+    def survivors(self) -> tuple[CandidateRow, ...]:
+        """Candidates that were not dropped, the best first."""
+        return tuple(row for row in self.candidates if not row.is_dropped)
+
+    @property
+    def dropped(self) -> tuple[CandidateRow, ...]:
+        """Candidates that were dropped."""
+        return tuple(row for row in self.candidates if row.is_dropped)
+
+    @property
+    def decision(self) -> RaceVerdict | None:
+        """The verdict, if a candidate was measured in blocks that had no part in the choice."""
+        chosen = [row.name for row in self.candidates if row.status == "chosen"]
+        is_measured = self.verdict is not None and self.verdict.candidate in chosen
+        return self.verdict if is_measured else None
+
+    @property
+    def operations(self) -> dict[str, CandidateRow]:
+        """What each operation gains on its own, the best first.
+
+        Keys are operations, with their label map if they have one; values are the best of the
+        candidates that apply no other operation.
+        """
+        best: dict[str, CandidateRow] = {}
+        for row in sorted(self.candidates, key=lambda row: -row.gain):
+            entries = PolicySpec.from_text(row.policy, known=None).entries
+            if len(entries) == 1 and row.gains:
+                best.setdefault(entries[0].choice, row)
+        return best
 
     @property
     def runs_per_minute(self) -> float:

@@ -146,9 +146,15 @@ class TrialEnd:
 
 @dataclass(frozen=True)
 class PolicyProposed:
-    """A method without a search has proposed its policy."""
+    """A method without a search has proposed its policy.
 
-    policy: str  # in its short form
+    Parameters
+    ----------
+    policy : str
+        The policy in its short form.
+    """
+
+    policy: str
 
 
 @dataclass(frozen=True)
