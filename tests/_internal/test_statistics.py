@@ -17,6 +17,7 @@ from cadda._internal.statistics import (
     median_interval,
     percentile_estimate,
     resample_counts,
+    sign_test,
     t_test_greater,
 )
 
@@ -89,6 +90,17 @@ def test_differences_without_spread(difference: float, p_value: float) -> None:
 def test_a_test_needs_two_folds() -> None:
     with pytest.raises(ValueError, match="at least two folds, got 1"):
         corrected_t_test([0.1])
+
+
+@pytest.mark.parametrize("n", [1, 6, 11])
+def test_sign_test_agrees_with_scipy(n: int) -> None:
+    for n_positive in range(n + 1):
+        differences = [0.1] * n_positive + [-2.0] * (n - n_positive) + [0.0] * 3
+        assert sign_test(differences) == pytest.approx(stats.binomtest(n_positive, n).pvalue)
+
+
+def test_sign_test_of_ties_is_undecided() -> None:
+    assert sign_test([0.0, 0.0]) == 1
 
 
 def test_holm_agrees_with_its_definition() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from playwright.sync_api import Browser, sync_playwright
+from races import made_up_race
 
 from cadda import PolicySpec, Windows
 from cadda.api.run import run_search, run_training
+from cadda.runs.folder import RunFolder
 from cadda.runs.report import write_report
 from cadda.runs.sessions import recorded_session
 from cadda.training import TrainingSettings
@@ -105,6 +108,14 @@ def _many_channels(folder: Path) -> Path:
     return make_search(folder, windows, "adda")
 
 
+def _race(folder: Path) -> Path:
+    make_search(folder, make_windows(4), "random", test=0.25)
+    race = made_up_race()
+    named = replace(race.candidates[0], name=HOSTILE, reason=QUOTED)
+    replace(race, candidates=(named, *race.candidates[1:])).save(RunFolder(folder).race)
+    return write_report(folder).path
+
+
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "class-wise": lambda folder: make_search(folder, make_windows(20), "cadda"),
     "trials": lambda folder: make_search(folder, make_windows(4), "random", test=0.25),
@@ -113,6 +124,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     ),
     "training": lambda folder: make_training(folder, make_windows(), PolicySpec.from_text(POLICY)),
     "plain training": lambda folder: make_training(folder, make_windows(), None),
+    "race": _race,
     "hostile": _hostile,
     "many channels": _many_channels,
 }

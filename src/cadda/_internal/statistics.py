@@ -24,6 +24,7 @@ __all__ = [
     "median_interval",
     "percentile_estimate",
     "resample_counts",
+    "sign_test",
     "t_test_greater",
 ]
 
@@ -156,6 +157,18 @@ def corrected_t_test(differences: Sequence[float]) -> PairedTest:
     else:
         p_value = float(2 * t.sf(abs(mean / error), n - 1))
     return PairedTest(Estimate(mean, mean - half, mean + half), p_value)
+
+
+def sign_test(differences: ArrayLike) -> float:
+    """Test whether differences are as often positive as negative: the two-sided p-value.
+
+    Differences of 0 are left out.
+    """
+    signs = np.sign(np.asarray(differences, dtype=float))
+    n_positive, n_negative = int((signs > 0).sum()), int((signs < 0).sum())
+    n, fewer = n_positive + n_negative, min(n_positive, n_negative)
+    tail: float = sum(math.comb(n, k) for k in range(fewer + 1)) / 2**n
+    return min(1.0, 2 * tail)
 
 
 def holm(p_values: ArrayLike) -> Numbers:

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from cadda._internal.files import ArrayRecord, JsonRecord
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
+from cadda.reporting.race import RaceFacts
 from cadda.training.progress import LeakReading
 from cadda.training.settings import TrainingSettings
 
@@ -248,6 +249,7 @@ class RunRecord:
     config: str  # as JSON
     probe: ProbeFacts | None = None
     leaks: tuple[LeakReading, ...] = ()
+    race: RaceFacts | None = None
 
     @property
     def is_augmented(self) -> bool:

@@ -124,11 +124,13 @@ class RunFolder:
         self.scores = folder / "scores.json"  # `RunScores` on the test subjects
         self.predictions = folder / "predictions.npz"  # `Predictions` for the test windows
         self.probe = folder / "probe.json"  # a `ProbeResult` for the search, if there was one
+        self.race = folder / "race.json"  # `RaceFacts` of a search that was a race
         self.examples = folder / "examples.npz"  # `Examples` of what the policy does
         self.sessions = folder / "sessions.json"  # a `Session` for each command that worked on it
         self.report = folder / "report.html"
         self.operations_figure = folder / "figures" / "operations.png"
         self.evolution_figure = folder / "figures" / "evolution.png"
+        self.race_figure = folder / "figures" / "race.png"
         # State of an unfinished training run or search.
         self.checkpoint = folder / "checkpoint.pt"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 from zipfile import BadZipFile
@@ -17,6 +17,7 @@ from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.html import render_report
+from cadda.reporting.race import RaceFacts
 from cadda.reporting.records import (
     DataFacts,
     EventWarning,
@@ -107,6 +108,8 @@ def _check_complete(run: RunFolder, config: RunConfig) -> None:
 def _record(run: RunFolder, config: RunConfig) -> RunRecord:
     events = EventLog(run.events).read()
     policy, schedule = _policies(run)
+    is_augmented = not (policy is None or policy.is_none)
+    predictions = Predictions.load(run.predictions)
     return RunRecord(
         source=config.data.name or "windows",
         reading=config.reading,
@@ -123,10 +126,13 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         if isinstance(config, SearchConfig)
         else None,
         data=DataFacts.load(run.data),
-        predictions=Predictions.load(run.predictions),
+        # Without augmentation there is nothing to compare with.
+        predictions=predictions
+        if is_augmented
+        else replace(predictions, without_augmentation=None),
         policy=policy,
         schedule=schedule,
-        learning=_learning_curves(events, has_policy=not (policy is None or policy.is_none)),
+        learning=_learning_curves(events, has_policy=is_augmented),
         seconds=_seconds(events),
         examples=Examples.load(run.examples) if run.examples.exists() else None,
         versions=config.versions,
@@ -135,6 +141,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         config=config.to_json(),
         leaks=LeakReadings.load(run.leaks).readings if run.leaks.exists() else (),
         probe=ProbeResult.load(run.probe).facts if run.probe.exists() else None,
+        race=RaceFacts.load(run.race) if run.race.exists() else None,
     )
 
 
@@ -162,14 +169,15 @@ def _learning_curves(events: Sequence[RunEvent], *, has_policy: bool) -> tuple[L
     retrained = [event for event in events if isinstance(event, Retrained)]
     with_policy = [event for event in retrained if event.epoch and event.is_best][-1:]
     plain = [event for event in retrained if not event.epoch]
+    shown = (*with_policy, *plain) if has_policy else (*plain, *with_policy)[:1]
     return tuple(
         LearningCurve(
-            "with the policy" if event.epoch else "without augmentation",
+            "with the policy" if has_policy and event.epoch else "without augmentation",
             np.array(event.train_losses),
             np.array(event.valid_losses),
             int(np.argmin(event.valid_losses)) + 1,
         )
-        for event in (*with_policy, *plain)
+        for event in shown
     )
 
 

@@ -46,7 +46,7 @@ FAILED = TrialEnd(
     seconds=1.0,
 )
 STAGES = ("W", "N1", "N2", "N3", "R")
-RUNS = ["class-wise", "trials", "population", "training", "plain training", "hostile"]
+RUNS = ["class-wise", "trials", "population", "training", "plain training", "race", "hostile"]
 
 
 @pytest.mark.parametrize("name", [*RUNS, "many channels"])
@@ -417,3 +417,8 @@ def test_no_augmentation(
     said = "No augmentation: training windows are left as they are." in page
     assert said == (text == "none")
     assert "none: its windows are not augmented" in page
+    if text == "none":
+        # One model, which is not compared with itself.
+        assert page.count("<dt>Without augmentation</dt>") == 1
+        assert "<dt>Difference</dt>" not in page
+        assert [curve.name for curve in read_record(folder).learning] == ["without augmentation"]

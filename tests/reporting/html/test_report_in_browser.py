@@ -15,7 +15,7 @@ from cadda import PolicySpec
 
 HOSTILE = "<script>alert(1)</script>"
 QUOTED = "'\"><img src=x onerror=alert(1)>"
-RUNS = ["class-wise", "trials", "population", "training", "plain training", "hostile"]
+RUNS = ["class-wise", "trials", "population", "training", "plain training", "race", "hostile"]
 PHONE = {"width": 380, "height": 800}
 
 CONTRASTS = """() => {
@@ -103,6 +103,7 @@ def test_what_is_there_for_which_run(
     sections = {name: [part for part in ids if part != "leaks"] for name, ids in sections.items()}
     assert sections["class-wise"] == sections["trials"] == sections["population"] == whole
     assert sections["training"] == whole
+    assert sections["race"] == ["data", "race", *whole[1:]]
     assert sections["plain training"] == [
         name for name in whole if name not in ("policy", "use", "examples")
     ]
@@ -165,12 +166,13 @@ def test_nothing_sticks_out_on_a_phone(
     assert hidden == 0
 
 
+@pytest.mark.parametrize("name", ["class-wise", "race"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast(
-    scheme: str, report_of: Callable[[str], Path], look: Callable[..., Page]
+    name: str, scheme: str, report_of: Callable[[str], Path], look: Callable[..., Page]
 ) -> None:
     """Every text is readable, by the rule of the WCAG (AA), on what is behind it."""
-    page = look(report_of("class-wise"), color_scheme=scheme)
+    page = look(report_of(name), color_scheme=scheme)
     page.locator("details").evaluate_all("all => all.forEach(details => { details.open = true; })")
     found = page.evaluate(CONTRASTS)
     assert len(found) > 300

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from races import made_up_race
 
 from cadda import PolicySpec
 from cadda.policies.spec.leakage import trace_operations
@@ -80,6 +81,20 @@ def verdict_of(given: RunRecord) -> Verdict:
     return make_verdict(given, score_predictions(given.predictions, given.data.class_names))
 
 
+def varied(right: list[float], right_without: list[float]) -> RunRecord:
+    """Return a record with these shares of right predictions, one for each subject."""
+    given = record(len(right), 0.5, 0.5)
+    place = (np.arange(20) // 2 + 0.5) / 10
+    truth = given.predictions.truth
+    models = (
+        np.where((place < np.array(shares)[:, None]).ravel(), truth, 1 - truth)
+        for shares in (right, right_without)
+    )
+    names = ("predicted", "without_augmentation")
+    predictions = replace(given.predictions, **dict(zip(names, models, strict=True)))
+    return replace(given, predictions=predictions)
+
+
 @pytest.mark.parametrize(
     ("left_warmup", "text"), [(False, "cadda started from"), (True, "found by cadda")]
 )
@@ -116,6 +131,24 @@ def test_policy_of_a_warmup_was_not_found(left_warmup: bool, text: str) -> None:
             "not distinguishable from chance (higher for 4 of 8 subjects)",
         ),
         (
+            varied([0.9] * 3 + [0.5] * 3, [0.5] * 6),
+            "inconsistent",
+            "Balanced accuracy 0.200 higher on average, but not consistently across subjects",
+            "which is not consistent across subjects (higher for 3 of 6 subjects)",
+        ),
+        (
+            varied([0.1] * 5 + [0.6], [0.5] * 6),
+            "inconsistent",
+            "Balanced accuracy 0.317 lower on average, but not consistently across subjects",
+            "(higher for 1 of 6 subjects)",
+        ),
+        (
+            varied([0.7] * 9 + [0.4], [0.5] * 10),
+            "gain",
+            "The policy helps: balanced accuracy increases by 0.170",
+            "a gain (higher for 9 of 10 subjects)",
+        ),
+        (
             record(4, 0.8, 0.6),
             "too few",
             "Balanced accuracy 0.200 higher with the policy; 4 test subjects are too few for",
@@ -149,7 +182,7 @@ def test_verdicts(given: RunRecord, kind: str, headline: str, words: str) -> Non
 
 
 def test_no_augmentation() -> None:
-    searched = replace(record(8, 0.6, 0.6), policy=PolicySpec.none())
+    searched = replace(record(8, 0.6, None), policy=PolicySpec.none())
     assert verdict_of(searched).headline == "No augmentation: the search found nothing better"
     assert verdict_of(searched).sentence.startswith(
         "The model chambon2018, trained from scratch without augmentation, as cadda chose on "
@@ -170,6 +203,46 @@ def test_cautions() -> None:
     assert "so few" not in caution(record(8, 0.8, 0.6))
     assert "search with `baseline`" in caution(record(8, 0.8, None))
     assert "train without the policy" in caution(record(8, 0.8, None, is_search=False))
+
+
+def test_a_race_without_a_gain_recommends_no_augmentation() -> None:
+    race = made_up_race(is_gain=False)
+    given = replace(record(8, 0.7, None), policy=PolicySpec.none(), race=race)
+    verdict = verdict_of(given)
+    assert verdict.headline == "No augmentation recommended"
+    assert race.verdict is not None
+    assert verdict.sentence == (
+        f"{race.verdict.sentence} The model chambon2018, trained from scratch without "
+        "augmentation, as cadda chose on night.npz, reaches a balanced accuracy of 0.700 on 8 "
+        "unseen subjects."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "headline"),
+    [
+        (
+            record(8, 0.8, 0.6),
+            "Augmentation recommended: expected gain in balanced accuracy +0.062",
+        ),
+        (record(8, 0.7, 0.6, spread=0.2), "Augmentation recommended: expected gain"),
+        (record(8, 0.5, 0.7), "Conflicting results: gain in balanced accuracy +0.062 in the race"),
+    ],
+)
+def test_a_race_with_a_gain(given: RunRecord, headline: str) -> None:
+    alone, race = verdict_of(given), made_up_race()
+    verdict = verdict_of(replace(given, race=race))
+    assert verdict.headline.startswith(headline)
+    assert verdict.sentence == f"{race.sentence} {alone.sentence}"
+
+
+def test_a_race_without_a_decision_leaves_it_to_the_test() -> None:
+    given = record(8, 0.8, 0.6)
+    verdict = verdict_of(replace(given, race=replace(made_up_race("time_mask"), verdict=None)))
+    assert verdict.headline == verdict_of(given).headline
+    assert verdict.sentence.startswith(
+        "The race ended before the gain of time_mask was measured. With the class-wise policy"
+    )
 
 
 def test_min_subjects_is_where_a_sign_test_can_be_significant() -> None:

@@ -34,6 +34,7 @@ from cadda.reporting.html.pictures import (
 )
 from cadda.reporting.html.policy_view import view_policy
 from cadda.reporting.html.provenance import bibtex, policy_file, provenance_rows, snippet
+from cadda.reporting.html.race_view import view_race
 from cadda.reporting.html.scores import N_RESAMPLES, TestScores, score_predictions
 from cadda.reporting.html.verdict import PART_NAMES, Verdict, collect_warnings, make_verdict
 from cadda.reporting.records import Examples, RunRecord
@@ -70,6 +71,7 @@ def render_report(record: RunRecord) -> Page:
     html = environment.get_template("report.html").render(
         _top(record, scores, verdict)
         | _probe(record)
+        | {"race": None if record.race is None else view_race(record.race)}
         | _policy(record)
         | _scores(record, scores)
         | _end(record, scores),

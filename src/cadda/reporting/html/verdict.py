@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
-from cadda._internal.statistics import Estimate
+from cadda._internal.statistics import Estimate, sign_test
 from cadda._internal.text import warning_key
 from cadda.policies.spec.leakage import trace_operations, with_classes
 from cadda.policies.spec.summary import class_revealing_operations
 from cadda.reporting.html.formatting import count, number, signed, with_interval
 from cadda.reporting.html.scores import TestScores
+from cadda.reporting.race import RaceFacts
 from cadda.reporting.records import EventWarning, RunRecord
 
 __all__ = ["MIN_SUBJECTS", "PART_NAMES", "Verdict", "collect_warnings", "make_verdict"]
@@ -20,12 +21,15 @@ __all__ = ["MIN_SUBJECTS", "PART_NAMES", "Verdict", "collect_warnings", "make_ve
 MIN_SUBJECTS = 6
 """With fewer, even a gain for every subject has a probability above 5 % by chance."""
 
+SIGNIFICANCE = 0.05
+"""Level of the sign test over subjects."""
+
 MIN_WINDOWS = 5
 """A class with fewer windows in a part of the split gets a warning."""
 
 PART_NAMES = {"train": "Training", "valid": "Validation", "test": "Test"}
 
-Kind = Literal["gain", "loss", "undecided", "too few", "no comparison"]
+Kind = Literal["gain", "loss", "inconsistent", "undecided", "too few", "no comparison"]
 
 
 @dataclass(frozen=True)
@@ -39,22 +43,43 @@ class Verdict:
 
 
 def make_verdict(record: RunRecord, scores: TestScores) -> Verdict:
-    """Word the result of a run."""
+    """Word the result of a run: that of its race, if it had one, and that of the test."""
+    tested = _test_verdict(record, scores)
+    return tested if record.race is None else _race_verdict(record.race, tested)
+
+
+def _race_verdict(race: RaceFacts, tested: Verdict) -> Verdict:
+    """Word the recommendation of a race, followed by the test."""
+    headline, found = tested.headline, race.verdict
+    if found is not None and not found.is_gain:
+        headline = "No augmentation recommended"
+    elif found is not None:
+        gain = f"gain in balanced accuracy {signed(found.gain)}"
+        headline = f"Augmentation recommended: expected {gain}"
+        if tested.kind == "loss":
+            headline = f"Conflicting results: {gain} in the race, but a loss on the test subjects"
+    return replace(tested, headline=headline, sentence=f"{race.sentence} {tested.sentence}")
+
+
+def _test_verdict(record: RunRecord, scores: TestScores) -> Verdict:
+    """Word the comparison on the test subjects."""
     accuracy = scores.accuracy
     reached = f"balanced accuracy of {with_interval(accuracy.predicted, number)}"
     where = f"on {count(len(scores.subjects), 'unseen subject')}"
     if accuracy.difference is None or accuracy.without is None:
+        headline = f"Balanced accuracy {number(accuracy.predicted.value)} {where}"
+        if record.search is not None and not record.is_augmented:
+            headline = "No augmentation: the search found nothing better"
         return Verdict(
             "no comparison",
-            f"Balanced accuracy {number(accuracy.predicted.value)} {where}",
+            headline,
             f"{_subject(record)} reaches a {reached} {where}.",
             _caution(scores) + _missing_comparison(record),
         )
-    kind = _kind(accuracy.difference, len(scores.subjects))
-    headline = _headline(kind, accuracy.difference, len(scores.subjects))
+    kind = _kind(accuracy.difference, scores)
     return Verdict(
         kind,
-        headline if record.is_augmented else "No augmentation: the search found nothing better",
+        _headline(kind, accuracy.difference, len(scores.subjects)),
         f"{_subject(record)} reaches a {reached} {where}, compared with "
         f"{with_interval(accuracy.without, number)} without augmentation: a difference of "
         f"{with_interval(accuracy.difference, signed)}, {_interpretation(kind, scores)}.",
@@ -62,12 +87,16 @@ def make_verdict(record: RunRecord, scores: TestScores) -> Verdict:
     )
 
 
-def _kind(difference: Estimate, n_subjects: int) -> Kind:
-    if n_subjects < MIN_SUBJECTS:
+def _kind(difference: Estimate, scores: TestScores) -> Kind:
+    """Classify a difference: a gain is one on average, and for more subjects than by chance."""
+    if len(scores.subjects) < MIN_SUBJECTS:
         return "too few"
-    if difference.low > 0:
-        return "gain"
-    return "loss" if difference.high < 0 else "undecided"
+    if not (difference.low > 0 or difference.high < 0):
+        return "undecided"
+    with_policy, without = scores.by_subject
+    if sign_test(with_policy - without) > SIGNIFICANCE:
+        return "inconsistent"
+    return "gain" if difference.value > 0 else "loss"
 
 
 def _headline(kind: Kind, difference: Estimate, n_subjects: int) -> str:
@@ -80,6 +109,8 @@ def _headline(kind: Kind, difference: Estimate, n_subjects: int) -> str:
         return "No significant gain"
     change = "higher" if difference.value > 0 else "lower"
     result = f"Balanced accuracy {size} {change}" if size != number(0) else "No difference"
+    if kind == "inconsistent":
+        return f"{result} on average, but not consistently across subjects"
     few = "one test subject is" if n_subjects == 1 else f"{n_subjects} test subjects are"
     return f"{result} with the policy; {few} too few for a conclusion"
 
@@ -91,6 +122,7 @@ def _interpretation(kind: Kind, scores: TestScores) -> str:
     return {
         "gain": f"a gain ({higher})",
         "loss": f"a loss ({higher})",
+        "inconsistent": f"which is not consistent across subjects ({higher})",
         "undecided": f"not distinguishable from chance ({higher})",
         "too few": f"{higher}; with fewer than {MIN_SUBJECTS} it is not distinguishable from "
         "chance",
