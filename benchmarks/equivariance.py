@@ -3,7 +3,8 @@
 Left and right exchanged, an imagined left fist is an imagined right one; turned upside down, a 6
 is a 9. ``python benchmarks/equivariance.py motor-imagery executed-fists mnist --folder DIR``
 trains on few subjects (``motor-imagery-epo.fif.gz``, ``executed-fists-epo.fif.gz``) or few images
-(``mnist/``) and tests on all others. In each draw of subjects or images, the same seed trains
+(``mnist/``) and tests on all others; ``simulated-fists`` needs no folder. In each draw of
+subjects or images, the same seed trains
 
 - without augmentation (``none``), and on every window twice (``twice``), because twice as many
   steps per epoch may help by themselves
@@ -125,6 +126,10 @@ def read_epochs(name: str, folder: Path) -> Windows:
     return cadda.read_windows(folder / f"{name}-epo.fif.gz", subject="subject")
 
 
+def simulate_fists(_folder: Path) -> Windows:
+    return cadda.simulate_motor_imagery(60, 45, seed=0)
+
+
 def read_images(folder: Path) -> Windows:
     return read_mnist(folder / "mnist", digits=DIGITS)
 
@@ -206,6 +211,12 @@ STUDIES = {
         title="executed movements, left or right fist",
         sizes=(4, 12),
         read=partial(read_epochs, "executed-fists"),
+    ),
+    "simulated-fists": replace(
+        FISTS,
+        title="simulated motor imagery, left or right fist",
+        sizes=(4, 8, 12),
+        read=simulate_fists,
     ),
     "mnist": Study(
         title="MNIST, digits 4, 6, 8 and 9",
@@ -343,7 +354,7 @@ def summary(records: Sequence[Record], name: str) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("studies", nargs="+", choices=STUDIES)
-    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--conditions", nargs="+", help="only these conditions")
     parser.add_argument("--sizes", type=int, nargs="+", help="only these sizes")
     parser.add_argument("--draws", type=int, nargs="+", default=range(N_DRAWS))

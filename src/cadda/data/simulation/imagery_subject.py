@@ -20,21 +20,19 @@ EARS = ("A1", "A2")
 HANDS = ("C4", "C3")
 """Above the areas of the left hand and of the right hand."""
 
+_OCCIPITAL = ("O1", "O2", "POz", "CPz")
+
 RHYTHMS = (
     Rhythm("background", CORTEX, (7.5,), depth=0.75),
-    Rhythm("widespread background", ("Cz",), (19.0,), depth=0.9),
+    Rhythm("widespread background", ("Cz",), (18.0,), depth=0.9),
+    Rhythm("theta", ("Fz", "Cz", "Pz"), (2.2,), 0.85, frequency=6.5, width=1.5, shift=0.6),
+    Rhythm("alpha", _OCCIPITAL, (3.4,), 0.85, frequency=9.6, width=1.8, shift=1.1),
+    Rhythm("mu", HANDS, (3.1,), 0.65, frequency=10.5, width=1.5, shift=1.2),
+    Rhythm("beta", HANDS, (2.8,), 0.65, frequency=20.0, width=4.5, shift=2.0),
     Rhythm(
-        "alpha",
-        ("O1", "O2", "POz", "CPz"),
-        (4.0,),
-        depth=0.85,
-        frequency=10.0,
-        width=1.3,
-        shift=1.0,
+        "parietal beta", ("P3", "P4", "POz"), (2.2,), 0.7, frequency=17.0, width=4.0, shift=1.0
     ),
-    Rhythm("mu", HANDS, (3.3,), depth=0.65, frequency=10.8, width=1.3, shift=1.2),
-    Rhythm("beta", HANDS, (2.8,), depth=0.65, frequency=20.0, width=4.5, shift=2.0),
-    Rhythm("muscle", MUSCLES, (3.5,), depth=0.5, frequency=40.0, width=15.0),
+    Rhythm("muscle", MUSCLES, (2.2,), depth=0.5, frequency=40.0, width=15.0),
 )
 EVENTS = (
     Event("muscle burst", muscle_burst, 4.0, MUSCLES, 150.0, (1.5,), depth=0.4),
@@ -51,7 +49,7 @@ _ASYMMETRY = 0.25
 _DISPLACEMENT = 0.06
 """Standard deviation of the place of an electrode in head radii, about 6 mm."""
 
-_DRIFT = np.array([1.0] * len(CHANNELS) + [20.0] * len(EARS))
+_DRIFT = np.array([1.0] * len(CHANNELS) + [15.0] * len(EARS))
 """Slow noise of electrodes in µV; that of the reference is in all channels."""
 
 
@@ -83,7 +81,7 @@ def draw_subject(rng: np.random.Generator) -> ImagerySubject:
         peaks=peaks | {"mu": float(np.clip(peaks["mu"], *_MU_RANGE))},
         microvolts={rhythm.name: _draw_microvolts(rng, rhythm) for rhythm in RHYTHMS},
         rates={event.name: rng.lognormal(0, _SPREAD) for event in EVENTS},
-        exponent=rng.normal(1.25, 0.3),
+        exponent=rng.normal(1.3, 0.3),
         positions=placed / np.linalg.norm(placed, axis=1, keepdims=True),
         drift=_DRIFT * rng.lognormal(0, _SPREAD, len(_DRIFT)),
         desynchronisation=laterality * rng.uniform(0.5, 1.5, len(HANDS)),

@@ -32,7 +32,7 @@ _N_DRAWN = 480
 """More samples than a window has, because noise drawn in the Fourier domain is periodic."""
 
 _FREQUENCY = np.fft.rfftfreq(_N_DRAWN, 1 / SFREQ).astype(np.float32)
-_DRIFT_EXPONENT = 2.0
+_DRIFT_EXPONENT = 1.7
 
 _STATE_SPREAD = 0.35
 """Standard deviation of the logarithm of amplitudes between trials, all places together."""
