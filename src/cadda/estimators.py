@@ -42,15 +42,17 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model : str | nn.Module | callable
         See `cadda.fit`.
     policy : PolicySpec | PolicySchedule | path | None
-        Augmentation policy; None trains without augmentation. Its class names are the labels as
+        Augmentation policy; None searches for one. Its class names are the labels as
         text, so that ``-> {1: 2, 2: 1}`` exchanges the integer labels 1 and 2.
     method : str | None
-        Method that searches for a policy first, such as ``"cadda"``; see `cadda.search`. Excludes
-        ``policy``.
-    search_budget : int
-        Number of epochs or trials of the search.
-    probe : bool
-        Whether the search first finds out what operations do to classes; see `cadda.search`.
+        Method that searches for a policy first, unless ``policy`` is given; see `cadda.search`.
+        None trains without augmentation.
+    search_budget : int | None
+        Number of training runs, epochs or trials of the search; None for the default of the
+        method.
+    probe : bool | None
+        Whether the search first finds out what operations do to classes; None for the default of
+        the method.
     sfreq : float
         Sampling rate in Hz; ignored for MNE epochs.
     ch_names : sequence of str | None
@@ -92,7 +94,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> X, y, subject = rng.normal(size=(40, 2, 300)), np.arange(40) % 2, np.arange(40) // 8
     >>> X[y == 1] *= np.linspace(0.2, 2, 300)
-    >>> clf = AugmentedClassifier(model="shallow", max_epochs=3, random_state=0)
+    >>> clf = AugmentedClassifier("shallow", method=None, max_epochs=3, random_state=0)
     >>> params = {"groups": subject}
     >>> scores = cross_val_score(clf, X, y, groups=subject, params=params, cv=GroupKFold(2))
     >>> scores.shape
@@ -104,9 +106,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model: ModelSource = "chambon2018",
         *,
         policy: PolicySpec | PolicySchedule | str | None = None,
-        method: str | None = None,
-        search_budget: int = 50,
-        probe: bool = False,
+        method: str | None = "auto",
+        search_budget: int | None = None,
+        probe: bool | None = None,
         sfreq: float = 100.0,
         ch_names: list[str] | tuple[str, ...] | None = None,
         standardise: bool = True,
@@ -187,10 +189,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _find_policy(
         self, train: Windows, valid: Windows, seed: int
     ) -> PolicySpec | PolicySchedule | str | None:
-        if self.method is None:
+        if self.method is None or self.policy is not None:
             return self.policy
-        if self.policy is not None:
-            raise ValueError("pass `policy` or `method`, not both.")
         own: dict[str, Any] = {}  # each method has its own settings
         if "batch_size" in find_method(self.method).setting_names:
             own["batch_size"] = self.batch_size

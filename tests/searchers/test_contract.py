@@ -16,7 +16,9 @@ QUICK: dict[str, dict[str, Any]] = {
     },
     "fast_autoaugment": {"n_folds": 2},
     "population": {"n_members": 2, "segment_epochs": 1},
+    "auto": {"n_blocks": 3, "n_decisive": 3, "n_survivors": 2, "search_epochs": 3},
 }
+BUDGETS = {"auto": 40}
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -27,3 +29,4 @@ class TestOurMethods(SearcherContract):
     def of_method(self, name: str) -> None:
         self.method = name
         self.settings = QUICK.get(name, {})
+        self.budget = BUDGETS.get(name, 4)

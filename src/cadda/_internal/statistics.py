@@ -20,6 +20,7 @@ __all__ = [
     "cluster_standard_error",
     "corrected_t_test",
     "holm",
+    "mean_with_error",
     "median_estimate",
     "median_interval",
     "percentile_estimate",
@@ -132,6 +133,14 @@ def resample_counts(
     total = int(counts.sum())
     resampled = rng.multinomial(total, counts.ravel() / total, size=n_resamples)
     return resampled.reshape(n_resamples, *counts.shape[1:])
+
+
+def mean_with_error(values: ArrayLike) -> tuple[float, float]:
+    """Compute a mean and its standard error; that of a single value is NaN."""
+    array = np.asarray(values, dtype=float)
+    if len(array) < 2:
+        return float(array.mean()), math.nan
+    return float(array.mean()), float(array.std(ddof=1) / math.sqrt(len(array)))
 
 
 def corrected_t_test(differences: Sequence[float]) -> PairedTest:

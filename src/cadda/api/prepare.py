@@ -35,6 +35,7 @@ __all__ = [
     "PolicyLike",
     "check_fits",
     "check_pair",
+    "join_windows",
     "make_problem",
     "model_for",
     "operation_pool",
@@ -313,6 +314,21 @@ def check_pair(train: Windows, valid: Windows) -> None:
         a, b = getattr(train, name), getattr(valid, name)
         if a != b:
             raise ValueError(f"`train` and `valid` must have the same `{name}`, got {a} and {b}.")
+
+
+def join_windows(train: Windows, valid: Windows) -> Windows:
+    """Return the windows of both parts together."""
+    parts = train, valid
+    return Windows(
+        torch.cat([part.x for part in parts]),
+        torch.cat([part.y for part in parts]),
+        subject=np.concatenate([part.subject for part in parts]),
+        sfreq=train.sfreq,
+        ch_names=train.ch_names,
+        class_names=train.class_names,
+        positions=train.positions,
+        recording=np.concatenate([part.recording for part in parts]),
+    )
 
 
 def check_fits(description: ModelDescription, windows: Windows) -> None:

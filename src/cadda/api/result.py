@@ -14,11 +14,13 @@ from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.evolution import plot_evolution
 from cadda.reporting.figures.heatmap import plot_operation_use
+from cadda.reporting.race import RaceFacts
 from cadda.reporting.records import SearchCurves
 from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder
 from cadda.runs.records import save_fitted
 from cadda.searchers.events import HistoryEvent
+from cadda.searchers.race.runner import RaceRunner
 from cadda.searchers.retraining import RetrainedModel
 from cadda.searchers.runner import SearchRunner
 from cadda.training import Fitted, Problem
@@ -47,6 +49,8 @@ class SearchResult:
         The model trained from scratch with the policy, if there was retraining.
     baseline : Fitted | None
         The model trained without augmentation, if requested.
+    race : RaceFacts | None
+        Candidates of the method ``"auto"``, their gains, and the verdict.
     """
 
     policy: PolicySpec
@@ -56,6 +60,13 @@ class SearchResult:
     seconds: float
     fitted: Fitted | None
     baseline: Fitted | None
+    race: RaceFacts | None = None
+
+    @property
+    def verdict(self) -> str | None:
+        """What the race concludes, in a sentence; None for other methods."""
+        verdict = None if self.race is None else self.race.verdict
+        return None if verdict is None else verdict.sentence
 
     @property
     def curves(self) -> SearchCurves | None:
@@ -81,6 +92,7 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
         seconds=runner.seconds,
         fitted=None if best is None else _with_leak_probe(best, runner.problem),
         baseline=None if plain is None else plain.fitted,
+        race=runner.facts() if isinstance(runner, RaceRunner) else None,
     )
 
 
@@ -105,6 +117,8 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
     result.policy.save(folder.policy)
     if result.schedule is not None:
         result.schedule.save(folder.schedule)
+    if result.race is not None:
+        result.race.save(folder.race)
     if result.fitted is not None:
         save_fitted(folder, result.fitted)
     make_folder(folder.operations_figure.parent)

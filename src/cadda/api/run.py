@@ -10,7 +10,7 @@ from typing import Any
 
 from cadda.api.fit import evaluate
 from cadda.api.prepare import Device, check_fits, make_problem, operation_pool, prepare_training
-from cadda.api.search import N_EPOCHS, ProbeLike, SearchResult, probe_source, search_problem
+from cadda.api.search import ProbeLike, SearchResult, probe_source, search_problem
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
 from cadda.models.registry import ModelSource
@@ -23,6 +23,7 @@ from cadda.reporting.records import Reading
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
 from cadda.runs.records import RunScores, WindowSplit, save_fitted, write_run_records
+from cadda.searchers.registry import find_method
 from cadda.tracking import tee
 from cadda.training import Fitted, Scores, TrainingEnd, TrainingEvent, TrainingSettings
 
@@ -110,7 +111,8 @@ def run_search(
     valid: float = 0.2,
     test: float = 0.2,
     seed: int = 0,
-    budget: int = N_EPOCHS,
+    method: str = "auto",
+    budget: int | None = None,
     retrain_every: int | None = None,
     baseline: bool = True,
     model: ModelSource = "chambon2018",
@@ -124,6 +126,7 @@ def run_search(
 
     Neither probe, search nor training uses the test subjects. All results are written to a folder.
     """
+    n_budget = find_method(method).default_budget if budget is None else budget
     split = WindowSplit.make(windows, valid=valid, test=test, seed=seed)
     problem = make_problem(
         split.train, split.valid, model=model, operations=operations, device=device
@@ -133,16 +136,19 @@ def run_search(
         probe=probe_source(
             probe,
             split.train,
+            split.valid,
+            method=method,
             model=model,
             operations=operations,
             seed=seed,
             device=device,
             on_event=on_event,
         ),
+        method=method,
         run_dir=folder,
         seed=seed,
-        budget=budget,
-        retrain_every=retrain_every or budget,
+        budget=n_budget,
+        retrain_every=retrain_every or n_budget,
         baseline=baseline,
         on_event=on_event,
         **arguments,

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from cadda._internal.validation import check_positive
 from cadda._version import __version__
-from cadda.api.prepare import Device, make_problem
+from cadda.api.prepare import Device, join_windows, make_problem
 from cadda.api.probe import probe as run_probe
 from cadda.api.result import SearchResult, result_of, write_result
 from cadda.compute import check_engine, open_engine
@@ -36,7 +36,6 @@ from cadda.tracking import tee
 from cadda.training import Problem, TrainingSettings
 
 __all__ = [
-    "N_EPOCHS",
     "ProbeLike",
     "SearchResult",
     "check_setting_names",
@@ -44,8 +43,6 @@ __all__ = [
     "search",
     "search_problem",
 ]
-
-N_EPOCHS = 50
 
 ProbeLike: TypeAlias = bool | ProbeResult | str | os.PathLike[str] | None
 ProbeSource: TypeAlias = ProbeResult | Callable[[], ProbeResult] | None
@@ -55,12 +52,12 @@ def search(
     train: Windows,
     valid: Windows,
     *,
-    method: str = "adda",
+    method: str = "auto",
     classwise: bool | None = None,
     model: ModelSource = "chambon2018",
     operations: Sequence[str] | OperationPool | None = None,
     probe: ProbeLike = None,
-    budget: int = N_EPOCHS,
+    budget: int | None = None,
     max_seconds: float | None = None,
     retrain_every: int | None = None,
     baseline: bool = False,
@@ -85,7 +82,9 @@ def search(
     valid : Windows
         Windows of other subjects, which policies are evaluated on.
     method : str
-        Name of the method, such as ``"cadda"``; `cadda.searchers.registry.METHODS` describes all.
+        Name of the method. ``"auto"`` races policies by full training runs, in which training and
+        validation subjects take turns, and returns no augmentation where nothing is better;
+        `cadda.searchers.registry.METHODS` describes all.
     classwise : bool | None
         Whether to find a policy for each class. None is the default of the method: True for
         ``"cadda"``, which is class-wise ``"adda"``, False for others.
@@ -97,9 +96,11 @@ def search(
     probe : bool | ProbeResult | path-like | None
         What operations do to classes, see `cadda.probe`: a result, or the file of one; True probes
         the training windows first, with this model. Operations with the label maps that it
-        proposes are added, those that keep no class are left out.
-    budget : int
-        Number of epochs of the search, or of trials.
+        proposes are added, those that keep no class are left out. None probes for the methods
+        that need it, ``"auto"`` and ``"guided"``, all windows.
+    budget : int | None
+        Number of epochs of the search, of trials, or of training runs for ``"auto"``; None for the
+        default of the method: 50 epochs or trials, 200 training runs.
     max_seconds : float | None
         Time after which the search stops early, without the time for retraining.
     retrain_every : int | None
@@ -117,7 +118,7 @@ def search(
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Where to compute.
     engine : str
-        Where trials run: ``"serial"``, ``"processes:N"``, ``"dask:ADDRESS"`` or
+        Where trials and training runs run: ``"serial"``, ``"processes:N"``, ``"dask:ADDRESS"`` or
         ``"dask:local:N"``, with the same result. Methods by gradients are sequential and need
         ``"serial"``.
     run_dir : path-like | None
@@ -146,6 +147,8 @@ def search(
         probe=probe_source(
             probe,
             train,
+            valid,
+            method=method,
             model=model,
             operations=operations,
             seed=seed,
@@ -179,7 +182,9 @@ def check_setting_names(method: str, names: Iterable[str]) -> None:
 def probe_source(
     probe: ProbeLike,
     train: Windows,
+    valid: Windows,
     *,
+    method: str,
     model: ModelSource,
     operations: Sequence[str] | OperationPool | None,
     seed: int,
@@ -187,12 +192,16 @@ def probe_source(
     on_event: Callable[[RunEvent], None] | None,
 ) -> ProbeSource:
     """Return the probe of a search, or what runs it; None for a search without one."""
-    if probe is None or probe is False:
+    needed = find_method(method).needs_probe
+    if probe is False and needed:
+        raise ValueError(f"`probe` must not be False for {method}, which begins with a probe.")
+    if not probe and not needed:
         return None
-    if probe is True:
+    if probe is None or isinstance(probe, bool):
         return partial(
             run_probe,
-            train,
+            # Where subjects take turns, all of them may be probed.
+            join_windows(train, valid) if needed else train,
             model=model,
             operations=operations,
             seed=int(seed),
@@ -206,9 +215,9 @@ def search_problem(
     problem: Problem,
     *,
     probe: ProbeSource = None,
-    method: str = "adda",
+    method: str = "auto",
     classwise: bool | None = None,
-    budget: int = N_EPOCHS,
+    budget: int | None = None,
     max_seconds: float | None = None,
     retrain_every: int | None = None,
     baseline: bool = False,
@@ -226,6 +235,7 @@ def search_problem(
     """Run `search` on an existing problem."""
     report = on_event or (lambda event: None)
     chosen = find_method(method)
+    budget = chosen.default_budget if budget is None else budget
     classwise = _is_classwise(classwise, chosen, method)
     own = chosen.resolve_settings(settings, preset=preset, seed=seed)
     # Before the search, so that no argument can spoil its result.
@@ -244,7 +254,10 @@ def search_problem(
     if folder is not None:
         _check_new(folder, resume=resume)
     found = _find_probe(probe, folder)
-    problem, change = (problem, None) if found is None else _with_probe(problem, found)
+    change = None
+    # A method that builds on the probe reads it itself.
+    if found is not None and not chosen.needs_probe:
+        problem, change = _with_probe(problem, found)
     problem, notes = chosen.restrict(problem)
     check_pool(problem)
     # The engine first: one that cannot be reached must not leave a folder.
@@ -282,7 +295,7 @@ def search_problem(
             resume=resume,
             on_event=report if events is None else tee(events, report),
             on_training=report,
-            keeps=found,
+            probe=found,
         )
         runner = chosen.make_runner(problem, own, context)
         if events is not None:
@@ -311,6 +324,10 @@ def search_problem(
 
 # A method has settings of a type that only the method itself knows.
 def _is_classwise(asked: bool | None, chosen: SearchMethod[Any], method: str) -> bool:  # noqa: FBT001
+    if asked is not None and chosen.decides_classes:
+        raise ValueError(
+            f"`classwise` must be None for {method}, which decides that itself, got {asked}."
+        )
     if asked is False and chosen.classwise:
         raise ValueError(
             f"`classwise` must not be False for {method}, which has a policy for each class; for "

@@ -33,7 +33,7 @@ def search(
     stopping: options.EarlyStopping,
     *,
     out: Annotated[Path, Option(help="Run folder for policy, model, scores and report.html.")],
-    method: Annotated[str, Option(help=f"Search method: {', '.join(METHODS)}.")] = "adda",
+    method: Annotated[str, Option(help=f"Search method: {', '.join(METHODS)}.")] = "auto",
     classwise: Annotated[
         bool | None,
         Option(
@@ -48,7 +48,8 @@ def search(
         Option(
             "--probe",
             help="First probe what operations do to classes, on the training subjects: the search "
-            "then also chooses operations with label maps, and none that keeps no class.",
+            "then also chooses operations with label maps, and none that keeps no class; auto and "
+            "guided always do.",
         ),
     ] = False,
     probe_file: Annotated[
@@ -56,8 +57,13 @@ def search(
         Option(help="The same with a probe.json that `cadda probe` has written."),
     ] = None,
     budget: Annotated[
-        int, Option(help="Epochs of a search by gradients, or number of trials.", min=1)
-    ] = 50,
+        int | None,
+        Option(
+            help="Training runs of auto, epochs of a search by gradients, or number of trials; "
+            "default: 200 training runs, 50 epochs or trials.",
+            min=1,
+        ),
+    ] = None,
     max_seconds: Annotated[
         float | None, Option(help="Stop the search after this many seconds.")
     ] = None,
@@ -90,7 +96,7 @@ def search(
     policy and another one without augmentation, and both are tested on a third group of subjects.
     Results are in report.html in the run folder.
 
-    Example: cadda search night-epo.fif.gz --method cadda --out run
+    Example: cadda search night-epo.fif.gz --out run
     """
     from cadda.api.run import run_search
     from cadda.runs.report import write_report
@@ -118,7 +124,7 @@ def search(
                 classwise=classwise,
                 model=model,
                 operations=options.parse_names(operations),
-                probe=probe_file or probe,
+                probe=probe_file or probe or None,
                 budget=budget,
                 training=TrainingSettings(
                     max_epochs=stopping.max_epochs, patience=stopping.patience, seed=seed

@@ -143,6 +143,7 @@ class RunFolder:
             study=self.folder / "study.log",
             folds=self.folder / "folds.pt",
             population=self.folder / "population.pt",
+            runs=self.folder / "runs.jsonl",
         )
 
     def begin(self, config: RunConfig) -> None:

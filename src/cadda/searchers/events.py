@@ -18,7 +18,11 @@ __all__ = [
     "SearchStep",
     "Table",
     "TrialEnd",
+    "Unit",
 ]
+
+Unit: TypeAlias = Literal["epoch", "trial", "training run"]
+"""What the budget of a search counts."""
 
 Table = tuple[tuple[float, ...], ...]
 """Numbers by class (one row if the policy is for all classes) and operation."""
@@ -46,7 +50,7 @@ class SearchStart:
     class_names: tuple[str, ...]
     log10_policies: float | None  # number of policies to choose from; None if unknown
     warnings: tuple[str, ...]
-    unit: Literal["epoch", "trial", "training run"] = "epoch"
+    unit: Unit = "epoch"
     notes: tuple[str, ...] = ()  # what was done to the operations, a sentence each
     max_seconds: float | None = None  # time after which the search stops, if there is a limit
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_positive
+from cadda.searchers.events import Unit
 from cadda.searchers.runner import SearchContext, SearchRunner
 from cadda.training import Problem, TrainingSettings
 
@@ -33,8 +34,17 @@ class SearchMethod(ABC, Generic[Settings]):
     fixed: Mapping[str, object] = field(default_factory=dict)  # settings that cannot be changed
     paper: Mapping[str, object] = field(default_factory=dict)  # settings of the preset "paper"
 
-    unit: ClassVar[Literal["epoch", "trial"]] = "epoch"
+    unit: ClassVar[Unit] = "epoch"
     """What the budget counts."""
+
+    default_budget: ClassVar[int] = 50
+    """How much of it, unless the user says otherwise."""
+
+    decides_classes: ClassVar[bool] = False
+    """Whether the method itself decides if classes get policies of their own."""
+
+    needs_probe: ClassVar[bool] = False
+    """Whether the method always begins with a probe of the operations."""
 
     @property
     @abstractmethod

@@ -28,6 +28,9 @@ class _Methods(UserDict[str, Any]):
 
 
 METHODS = _Methods(
+    auto="race.methods.AUTO",
+    guided="race.methods.GUIDED",
+    trivial="race.methods.TRIVIAL",
     adda="methods.ADDA",
     cadda="methods.CADDA",
     dada="methods.DADA",

@@ -83,6 +83,7 @@ class SearchFiles:
     study: Path  # of Optuna
     folds: Path  # models that policies are evaluated with
     population: Path
+    runs: Path  # training runs of a race
 
 
 class Retrainer:
@@ -139,6 +140,8 @@ class Retrainer:
             path.unlink(missing_ok=True)
 
     def _trained(self, epoch: int, policy: AnyPolicy | None) -> RetrainedModel:
+        if isinstance(policy, PolicySpec) and policy.is_none:
+            policy = None
         for earlier in self.done.values():
             if earlier.policy == policy:
                 return replace(earlier, epoch=epoch)

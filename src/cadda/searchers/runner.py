@@ -14,9 +14,9 @@ import torch
 
 from cadda.compute import Engine
 from cadda.exceptions import RunError, TrainingError, WorkerError
-from cadda.policies.spec.capping import Keeps
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import PolicySummary, summarise
+from cadda.probing.probe_result import ProbeResult
 from cadda.searchers.events import (
     HISTORY_EVENTS,
     HistoryEvent,
@@ -67,7 +67,7 @@ class SearchContext:
     resume: bool = False  # whether to continue what an earlier process began in these files
     on_event: Callable[[SearchEvent], None] = _ignore
     on_training: Callable[[TrainingEvent], None] = _ignore
-    keeps: Keeps | None = None  # what a probe says about operations and classes
+    probe: ProbeResult | None = None  # what operations do to classes
 
 
 class SearchRunner(ABC):
@@ -187,7 +187,7 @@ class GradientRunner(SearchRunner):
         max_leak: float | None = None,
     ) -> None:
         super().__init__(problem, context)
-        self.searcher, self.max_leak, self._keeps = searcher, max_leak, context.keeps
+        self.searcher, self.max_leak, self._keeps = searcher, max_leak, context.probe
         self.restore()
 
     def best_policy(self) -> AnyPolicy:

@@ -18,7 +18,16 @@ from torch import nn
 from cadda.api.prepare import operation_pool
 from cadda.api.search import SearchResult, search
 from cadda.policies.policy import Policy
-from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart, TrialEnd
+from cadda.probing.probe import ProbeProgress
+from cadda.searchers.events import (
+    PolicyProposed,
+    RaceRound,
+    Retrained,
+    SearchEnd,
+    SearchEpoch,
+    SearchStart,
+    TrialEnd,
+)
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.registry import METHODS, find_method
 from cadda.testing.planted import CLASS_NAMES, planted_windows
@@ -173,23 +182,25 @@ class SearcherContract(ABC):
         """A start, one event per epoch or trial, retraining where it is due, and an end."""
         events: list[Any] = []
         result = self.search(on_event=events.append, retrain_every=self.budget, baseline=True)
+        events = [event for event in events if not isinstance(event, ProbeProgress)]
         unit = find_method(self.method).unit
         start = events[0]
         assert isinstance(start, SearchStart), "the first event must be a SearchStart."
         assert (start.method, start.epoch, start.unit) == (self.method, 0, unit)
-        steps = [event for event in events if isinstance(event, SearchEpoch | TrialEnd)]
-        kind = SearchEpoch if unit == "epoch" else TrialEnd
-        assert all(isinstance(event, kind) for event in steps), f"events must be {kind.__name__}."
-        numbers = [
-            event.epoch if isinstance(event, SearchEpoch) else event.number for event in steps
-        ]
-        assert numbers == list(range(1, start.n_epochs + 1)), f"epochs must be counted: {numbers}."
-        for event in steps:
-            shape = {(len(table), len(table[0])) for table in (event.applied, event.magnitude)}
-            assert shape == {(len(result.policy.rows), len(self.operations))}
+        numbers = [number for number in map(_number, events) if number is not None]
+        assert numbers == sorted(set(numbers)), f"numbers must increase: {numbers}."
+        assert numbers[-1] <= start.n_epochs, f"the budget is exceeded: {numbers}."
+        if unit != "training run":
+            assert numbers == list(range(1, start.n_epochs + 1)), (
+                f"numbers are lacking: {numbers}."
+            )
+        for event in events:
+            if isinstance(event, SearchEpoch | TrialEnd):
+                shape = {(len(table), len(table[0])) for table in (event.applied, event.magnitude)}
+                assert shape == {(len(result.policy.rows), len(self.operations))}
         assert [event.epoch for event in events if isinstance(event, Retrained)] == [
             0,
-            start.n_epochs,
+            numbers[-1],
         ]
         assert isinstance(events[-1], SearchEnd), "the last event must be a SearchEnd."
         assert result.fitted is not None
@@ -199,8 +210,7 @@ class SearcherContract(ABC):
         """A search that is killed after half its budget ends as one that was not."""
 
         def kill(event: object) -> None:
-            number = getattr(event, "number", getattr(event, "epoch", 0))
-            if isinstance(event, SearchEpoch | TrialEnd) and number == self.budget // 2:
+            if (_number(event) or 0) >= self.budget // 2:
                 raise _KilledError
 
         whole, file = self._in_folder()
@@ -232,6 +242,20 @@ class SearcherContract(ABC):
                     raise
                 _CLASSWISE[key] = None
         return _CLASSWISE[key]
+
+
+def _number(event: object) -> int | None:
+    """Return the number of epochs, trials or training runs at an event; None for others."""
+    match event:
+        case SearchEpoch():
+            return event.epoch
+        case TrialEnd():
+            return event.number
+        case RaceRound():
+            return event.n_runs
+        case PolicyProposed():
+            return 1
+    return None
 
 
 def _history(result: SearchResult) -> list[str]:

@@ -1,0 +1,1 @@
+"""Races: candidate policies compared by full training runs in paired blocks."""

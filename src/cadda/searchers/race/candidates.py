@@ -1,0 +1,44 @@
+"""Candidates of a race, from the simplest to the most complex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from cadda.policies.spec.model import PolicySpec
+
+__all__ = ["DUPLICATES", "NONE", "Candidate", "Level"]
+
+
+class Level(IntEnum):
+    """How complex a candidate is; of equally good candidates, the simplest is preferred."""
+
+    NONE = 0
+    DUPLICATES = 1
+    SINGLE = 2
+    CHAIN = 3
+    CLASSWISE = 4
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy in a race."""
+
+    name: str
+    policy: PolicySpec
+    level: Level
+
+    @property
+    def complexity(self) -> tuple[int, int]:
+        """Key for sorting: the level, then the number of entries of the policy."""
+        return self.level, len(self.policy.entries)
+
+    @property
+    def repeats(self) -> int:
+        """How often each training window is used per epoch."""
+        return 2 if self.level == Level.DUPLICATES else 1
+
+
+NONE = Candidate("none", PolicySpec.none(), Level.NONE)
+DUPLICATES = Candidate("every window twice", PolicySpec.none(), Level.DUPLICATES)
+"""More steps without augmentation: a policy must gain more than that."""

@@ -1,0 +1,154 @@
+"""Which policies race: first what a probe lets pass, then what may improve on the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from cadda.operations.label_maps import mapping_of
+from cadda.operations.pool import OperationPool
+from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
+from cadda.policies.spec.model import PolicySpec
+from cadda.probing.passing import Passing
+from cadda.searchers.race.candidates import DUPLICATES, NONE, Candidate, Level
+
+__all__ = [
+    "chains",
+    "class_by_class",
+    "first_generation",
+    "guided_policy",
+    "trivial_policy",
+    "unprobed",
+]
+
+N_CHAINED = 4
+"""Operations that are combined with each other."""
+
+Stages = tuple[tuple[StageEntry, ...], ...]
+
+
+def guided_policy(passing: Sequence[Passing], n_stages: int) -> PolicySpec:
+    """Return the policy of operations in a row, each one of those that pass, at random."""
+    if not passing:
+        return PolicySpec.none()
+    stage = tuple(item.entry(1.0) for item in passing)
+    return _policy((stage,) * n_stages)
+
+
+def trivial_policy(pool: OperationPool) -> PolicySpec:
+    """Return TrivialAugment's policy: one operation of all, with a random magnitude."""
+    return guided_policy(unprobed(pool, 1.0), 1)
+
+
+def unprobed(pool: OperationPool, magnitude: float = 0.5) -> tuple[Passing, ...]:
+    """Return all operations that keep the class, as if a probe had let them pass."""
+    return tuple(
+        Passing(item.name, magnitude if item.has_magnitude else None, None, 0.0)
+        for item in pool
+        if mapping_of(item) is None
+    )
+
+
+def first_generation(
+    passing: Sequence[Passing], lenient: Sequence[Passing], pool: OperationPool
+) -> list[Candidate]:
+    """Return none and what should improve on it, the most promising first.
+
+    Operations are those that a probe lets pass, with a strict and with a lenient rule.
+    """
+    singles = sorted(lenient, key=lambda item: (item.label_map is None, -item.retained))
+    return [
+        NONE,
+        *_guided("guided", passing, (2, 3, 1)),
+        *(_guided("guided, lenient", lenient, (2, 3)) if lenient != passing else ()),
+        *(_single(item, strong=True) for item in singles),
+        DUPLICATES,
+        Candidate("one of all operations", trivial_policy(pool), Level.CHAIN),
+        *(_single(item, strong=False) for item in singles),
+    ]
+
+
+def _guided(name: str, passing: Sequence[Passing], lengths: Sequence[int]) -> list[Candidate]:
+    if not passing:
+        return []
+    return [
+        Candidate(f"{name}, {n} in a row", guided_policy(passing, n), Level.CHAIN) for n in lengths
+    ]
+
+
+def _single(item: Passing, *, strong: bool) -> Candidate:
+    """Return an operation alone: its largest magnitude, or weaker."""
+    if item.magnitude is None:
+        often, seldom = (0.5, 0.25) if item.label_map else (1.0, 0.5)
+        entry = item.entry(often if strong else seldom)
+    else:
+        entry = item.entry(0.5, fixed=strong)
+    return Candidate(_name(entry), _policy(((entry,),)), Level.SINGLE)
+
+
+def _name(entry: StageEntry) -> str:
+    arrow = " ->" if entry.label_map else ""
+    if entry.magnitude is None:
+        return f"{entry.operation}{arrow} p={entry.probability:g}"
+    low = "" if entry.min_magnitude is None else f"{entry.min_magnitude:g}.."
+    return f"{entry.operation}{arrow} m={low}{entry.magnitude:g}"
+
+
+def chains(ranked: Sequence[Candidate], passing: Sequence[Passing]) -> list[Candidate]:
+    """Return combinations of the best single operations; ``ranked`` has the best first."""
+    singles: dict[str, StageEntry] = {}
+    for candidate in ranked:
+        if candidate.level == Level.SINGLE:
+            entry = candidate.policy.entries[0]
+            singles.setdefault(entry.choice, entry)
+    best = list(singles.values())[:N_CHAINED]
+    found = [
+        Candidate(" > ".join(map(_name, row)), _chain(row), Level.CHAIN)
+        for n in range(2, len(best) + 1)
+        for row in combinations(best, n)
+        # All pairs, but of longer chains only those of the very best.
+        if n == 2 or row == tuple(best[:n])
+    ]
+    kept = [item for item in passing if item.entry(1.0).choice in singles]
+    if 1 < len(kept) < len(passing):
+        found += _guided("guided, survivors", kept, (2, 3))
+    return found
+
+
+def _chain(row: Iterable[StageEntry]) -> PolicySpec:
+    return _policy(tuple((entry,) for entry in row))
+
+
+def class_by_class(
+    best: Candidate, passing: Sequence[Passing], class_names: tuple[str, ...], max_leak: float
+) -> list[Candidate]:
+    """Return the best policy without an operation in the class that the operation destroys."""
+    lost = {item.entry(1.0).choice: item.lost for item in passing}
+    found = []
+    for choice in dict.fromkeys(entry.choice for entry in best.policy.entries):
+        for class_name in lost.get(choice, ()):
+            policy = _without(best.policy, choice, class_name, class_names)
+            if policy is not None:
+                name = f"{best.name}, {class_name} without {choice}"
+                found.append(Candidate(name, policy.capped(max_leak), Level.CLASSWISE))
+    return found
+
+
+def _without(
+    policy: PolicySpec, choice: str, class_name: str, class_names: tuple[str, ...]
+) -> PolicySpec | None:
+    """Return a class-wise policy; None for one with label maps or where nothing would be left."""
+    if policy.is_classwise or policy.label_maps:
+        return None
+    everywhere = policy.policy[ALL_CLASSES]
+    rest = tuple(
+        tuple(entry for entry in stage if entry.choice != choice) for stage in everywhere[0].stages
+    )
+    stages = tuple(stage for stage in rest if stage)
+    here = (Subpolicy(stages=stages),) if stages else ()
+    rows = {name: here if name == class_name else everywhere for name in class_names}
+    return PolicySpec(policy=rows, class_names=class_names)
+
+
+def _policy(stages: Stages) -> PolicySpec:
+    return PolicySpec(policy={ALL_CLASSES: (Subpolicy(stages=stages),)})

@@ -1,0 +1,152 @@
+"""Statistics of a race: differences between candidates within blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda._internal.statistics import (
+    Estimate,
+    Numbers,
+    cluster_standard_error,
+    holm,
+    mean_with_error,
+    t_test_greater,
+)
+from cadda.reporting.race import COVERAGE
+from cadda.searchers.race.blocks import Block, RunScore
+
+__all__ = ["AccuracyGain", "accuracy_gain", "is_worse", "loss_gains", "within_one_error"]
+
+LEVEL = 0.05
+PRIOR_DEGREES = 6.0
+"""Weight of the typical variance in that of each candidate, in degrees of freedom.
+
+Three blocks say little about the variance of a difference, which is much the same for most.
+"""
+
+
+def loss_gains(scores: Sequence[RunScore], reference: Sequence[RunScore]) -> Numbers:
+    """Return by how much the logarithm of the loss is lower, in each block that both have."""
+    losses = ((run.loss, plain.loss) for run, plain in zip(scores, reference, strict=False))
+    return np.array([math.log(plain) - math.log(loss) for loss, plain in losses])
+
+
+def is_worse(gains: Numbers) -> NDArray[np.bool_]:
+    r"""Test whether candidates are worse than the one with the largest mean gain.
+
+    Differences to the best are tested by moderated t-tests (Smyth, 2004): their variance is
+    :math:`(f s^2 + f_0 s_0^2) / (f + f_0)` with :math:`f` degrees of freedom of their own and
+    :math:`f_0` of the median variance :math:`s_0^2`. P-values are corrected by Holm's method.
+
+    Parameters
+    ----------
+    gains : array of shape (n_candidates, n_blocks)
+        Gains over no augmentation in the same blocks.
+
+    Returns
+    -------
+    array of shape (n_candidates,)
+        Whether each is worse at the 5 % level. The best never is.
+    """
+    n_candidates, n_blocks = gains.shape
+    best = int(gains.mean(1).argmax())
+    others = np.arange(n_candidates) != best
+    worse = np.zeros(n_candidates, dtype=bool)
+    if n_candidates < 2:
+        return worse
+    lead = gains[best] - gains[others]
+    finite = np.isfinite(lead).all(1)
+    variance = np.where(finite, np.var(np.where(np.isfinite(lead), lead, 0.0), axis=1, ddof=1), 0)
+    typical = np.median(variance[finite]) if finite.any() else 0.0
+    degrees = n_blocks - 1
+    pooled = (degrees * variance + PRIOR_DEGREES * typical) / (degrees + PRIOR_DEGREES)
+    mean = np.where(finite, lead.mean(1), np.inf)
+    p_value = t_test_greater(mean, np.sqrt(pooled / n_blocks), degrees + PRIOR_DEGREES)
+    worse[others] = (holm(np.where(finite, p_value, 0.0)) < LEVEL) | ~finite
+    return worse
+
+
+def within_one_error(gains: Numbers) -> NDArray[np.bool_]:
+    """Return which candidates are at most one standard error worse than the best.
+
+    The error is that of the difference to the best, over the blocks of ``gains``, an array of
+    shape (n_candidates, n_blocks).
+    """
+    best = int(gains.mean(1).argmax())
+    lead = gains[best] - gains
+    error = np.array([mean_with_error(row)[1] for row in lead])
+    close: NDArray[np.bool_] = lead.mean(1) <= np.nan_to_num(error)
+    return close
+
+
+@dataclass(frozen=True)
+class AccuracyGain:
+    """A gain in balanced accuracy, with its standard error over subjects."""
+
+    value: float
+    error: float  # NaN for a single subject
+    n_subjects: int
+
+    @property
+    def interval(self) -> Estimate:
+        """The gain with its 90 % interval of Student's t; NaN for a single subject."""
+        from scipy.special import stdtrit
+
+        half = self.error * float(stdtrit(max(self.n_subjects - 1, 1), (1 + COVERAGE) / 2))
+        return Estimate(self.value, self.value - half, self.value + half)
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the whole interval is above 0."""
+        return math.isfinite(self.error) and self.interval.low > 0
+
+
+def accuracy_gain(
+    scores: Sequence[RunScore],
+    reference: Sequence[RunScore],
+    blocks: Sequence[Block],
+    n_windows: dict[str, NDArray[np.int64]],
+) -> AccuracyGain:
+    r"""Compute the gain in balanced accuracy over a reference in the same blocks.
+
+    With u the contribution of a subject to the deviation of the mean (see
+    `cluster_standard_error`), the variance over n subjects is
+
+    .. math:: \Big(1 + \frac{n}{n_\mathrm{train}}\Big) \frac{n}{n - 1} \sum u^2 ,
+
+    where the factor accounts for training subjects that blocks share (Nadeau & Bengio, 2003).
+
+    Parameters
+    ----------
+    scores, reference : sequence of RunScore
+        Scores of two candidates.
+    blocks : sequence of Block
+        Their blocks.
+    n_windows : dict of str to array of shape (n_classes,)
+        Windows of each class, by subject.
+
+    Returns
+    -------
+    AccuracyGain
+        The gain over all blocks.
+    """
+    subjects = sorted(n_windows)
+    place = {name: i for i, name in enumerate(subjects)}
+    shape = (len(subjects), len(n_windows[subjects[0]]))
+    gained, total = np.zeros(shape), np.zeros(shape)
+    for run, plain, block in zip(scores, reference, blocks, strict=True):
+        rows = [place[name] for name in block.valid]
+        gained[rows] += np.subtract(run.correct, plain.correct)
+        total[rows] += [n_windows[name] for name in block.valid]
+    known = total.sum(0) > 0
+    by_class = gained.sum(0)[known] / total.sum(0)[known]
+    terms = ((gained[:, known] - by_class * total[:, known]) / total.sum(0)[known]).mean(1)
+    n_subjects = int((total.sum(1) > 0).sum())
+    n_train = len(subjects) - len(blocks[0].valid)
+    error = float(cluster_standard_error(terms, n_subjects)) * math.sqrt(1 + n_subjects / n_train)
+    return AccuracyGain(float(by_class.mean()), error, n_subjects)

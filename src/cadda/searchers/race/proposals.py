@@ -1,0 +1,75 @@
+"""Candidates that searches by gradients propose after a few epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from cadda.compute import Engine
+from cadda.operations.label_maps import LabelMap
+from cadda.operations.pool import OperationPool
+from cadda.policies.spec.model import PolicySpec
+from cadda.probing.passing import Passing
+from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
+from cadda.searchers.race.blocks import Block, block_problem
+from cadda.searchers.race.candidates import Candidate, Level
+from cadda.searchers.race.settings import RaceSettings
+from cadda.searchers.trials.protocol import one_thread
+from cadda.training import Problem
+
+__all__ = ["propose"]
+
+METHODS = {"ADDA": False, "CADDA": True}
+"""Names of the searches, and whether each class gets its own policy."""
+
+
+def propose(
+    usable: Problem,
+    passing: Sequence[Passing],
+    block: Block,
+    settings: RaceSettings,
+    engine: Engine,
+) -> list[Candidate]:
+    """Search in one block for a short time, and return simple forms of the policies."""
+    if not settings.search_epochs or len(passing) < 2:
+        return []
+    pool = _passing_pool(usable.pool, passing)
+    shared = engine.share(replace(usable, make_pool=lambda: pool))
+    tasks = {
+        name: engine.submit(_search, shared, block, settings, classwise=classwise)
+        for name, classwise in METHODS.items()
+    }
+    return [
+        Candidate(
+            f"found by {name}",
+            task.result(),
+            Level.CLASSWISE if METHODS[name] else Level.CHAIN,
+        )
+        for name, task in tasks.items()
+    ]
+
+
+def _passing_pool(pool: OperationPool, passing: Sequence[Passing]) -> OperationPool:
+    """Return the operations that pass, each with its label map if it has one."""
+    mapped = [
+        LabelMap(item.operation, item.label_map) for item in passing if item.label_map is not None
+    ]
+    choices = [item.entry(1.0).choice for item in passing]
+    return pool.with_label_maps(mapped).select(choices)
+
+
+def _search(
+    usable: Problem, block: Block, settings: RaceSettings, *, classwise: bool
+) -> PolicySpec:
+    problem = block_problem(usable, block)
+    batch_size = min(BilevelSettings().batch_size, len(problem.train))
+    own = BilevelSettings(
+        seed=block.seed, batch_size=batch_size, warmup_epochs=settings.search_epochs // 3
+    )
+    with one_thread():
+        searcher = BilevelSearcher(problem, own, classwise=classwise)
+        n_steps = settings.search_epochs * searcher.steps_per_epoch
+        for _ in islice(searcher.run(), n_steps):
+            pass
+    return searcher.to_spec().capped(settings.max_leak)

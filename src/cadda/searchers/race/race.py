@@ -1,0 +1,209 @@
+"""The course of a race: who is trained next, who is dropped, who is chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda._internal.statistics import Numbers, mean_with_error
+from cadda.exceptions import TrainingError
+from cadda.reporting.race import CandidateRow, CandidateStatus
+from cadda.searchers.race.blocks import Block, RunScore, make_block, n_rotation
+from cadda.searchers.race.candidates import Candidate
+from cadda.searchers.race.paired import (
+    AccuracyGain,
+    accuracy_gain,
+    is_worse,
+    loss_gains,
+    within_one_error,
+)
+from cadda.searchers.race.settings import RaceSettings
+
+__all__ = ["Entrant", "Race"]
+
+MIN_BLOCKS = 3
+"""Blocks before a candidate can be dropped."""
+
+N_STEPS = 2
+"""Blocks that each further generation adds."""
+
+Phase = Literal["candidates", "combinations", "classes", "decision"]
+PHASES: tuple[Phase, ...] = ("candidates", "combinations", "classes", "decision")
+
+
+@dataclass(eq=False)
+class Entrant:
+    """A candidate in a race."""
+
+    candidate: Candidate
+    scores: list[RunScore] = field(default_factory=list)  # of blocks 0, 1, …
+    decisive: list[RunScore] = field(default_factory=list)  # of blocks without part in the choice
+    dropped: str = ""  # why
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks that count for the choice."""
+        return len(self.scores)
+
+
+class Race:
+    """Decides from the scores of training runs alone, so that every engine gives the same race."""
+
+    def __init__(
+        self,
+        subjects: Mapping[str, NDArray[np.int64]],
+        settings: RaceSettings,
+        candidates: Sequence[Candidate],
+    ) -> None:
+        self.n_windows = dict(subjects)  # of each class, by subject
+        self.settings = settings
+        self.entrants = [Entrant(candidate) for candidate in candidates]
+        self.phase: Phase = "candidates"
+        self.winner: Entrant | None = None
+
+    @property
+    def none(self) -> Entrant:
+        """No augmentation, which everything is compared with."""
+        return self.entrants[0]
+
+    @property
+    def alive(self) -> list[Entrant]:
+        """Candidates that have not been dropped."""
+        return [entrant for entrant in self.entrants if not entrant.dropped]
+
+    @property
+    def n_target(self) -> int:
+        """Number of blocks of each candidate at the end of the phase."""
+        return self.settings.n_blocks + N_STEPS * PHASES[:-1].index(self.phase)
+
+    @property
+    def first_decisive(self) -> int:
+        """Number of the first block that has no part in the choice."""
+        turn = n_rotation(len(self.n_windows))
+        last = self.settings.n_blocks + N_STEPS * len(PHASES)
+        return -(-last // turn) * turn
+
+    def block(self, number: int) -> Block:
+        """Return a block by its number."""
+        return make_block(tuple(sorted(self.n_windows)), number, self.settings.seed)
+
+    def next_runs(self) -> list[tuple[Entrant, Block]]:
+        """Return the training runs that come next, of one block; none at the end of a phase."""
+        if self.phase == "decision":
+            if self.winner is None or len(self.none.decisive) >= self.settings.n_decisive:
+                return []
+            block = self.block(self.first_decisive + len(self.none.decisive))
+            return [(entrant, block) for entrant in (self.none, self.winner)]
+        number = min(entrant.n_blocks for entrant in self.alive)
+        if number >= self.n_target:
+            return []
+        block = self.block(number)
+        return [(entrant, block) for entrant in self.alive if entrant.n_blocks == number]
+
+    def tell(self, runs: Sequence[tuple[Entrant, Block]], scores: Sequence[RunScore]) -> None:
+        """Take the scores of the training runs, and drop candidates that are worse."""
+        for (entrant, _), score in zip(runs, scores, strict=True):
+            if score.failure is not None and entrant is self.none:
+                raise TrainingError(f"training without augmentation failed: {score.failure}.")
+            part = entrant.decisive if self.phase == "decision" else entrant.scores
+            part.append(score)
+            if score.failure is not None:
+                entrant.dropped = f"training failed: {score.failure}"
+        if self.phase != "decision":
+            self._drop_worse()
+
+    def join(self, phase: Phase, candidates: Sequence[Candidate]) -> None:
+        """Begin the next phase, with the survivors and with new candidates."""
+        self._drop_surplus()
+        known = {entrant.candidate.name for entrant in self.entrants}
+        self.entrants += [Entrant(item) for item in candidates if item.name not in known]
+        self.phase = phase
+
+    def decide(self) -> None:
+        """Choose the simplest candidate that is as good as the best, and measure its gain."""
+        chosen = self.simplest()
+        self.winner = chosen if chosen is not self.none else None
+        self.phase = "decision"
+
+    def ranked(self) -> list[Entrant]:
+        """Return candidates that have not been dropped, by mean gain, the best first."""
+        trained = [entrant for entrant in self.alive if entrant.n_blocks]
+        return sorted(trained, key=lambda entrant: -float(self.gains(entrant).mean()))
+
+    def simplest(self) -> Entrant:
+        """Return the simplest candidate within one standard error of the best."""
+        full = max(entrant.n_blocks for entrant in self.alive)
+        complete = [entrant for entrant in self.ranked() if entrant.n_blocks == full]
+        if full < 2:
+            return self.none
+        close = within_one_error(self._table(complete, full))
+        best = [entrant for entrant, is_close in zip(complete, close, strict=True) if is_close]
+        return min(best, key=lambda entrant: entrant.candidate.complexity)
+
+    def gains(self, entrant: Entrant) -> Numbers:
+        """Return the gains of a candidate over no augmentation, block by block."""
+        return loss_gains(entrant.scores, self.none.scores)
+
+    def accuracy_gain(self, entrant: Entrant, *, decisive: bool = False) -> AccuracyGain:
+        """Return the gain of a candidate in balanced accuracy."""
+        mine, plain = (
+            (each.decisive if decisive else each.scores) for each in (entrant, self.none)
+        )
+        start, n = self.first_decisive if decisive else 0, min(len(mine), len(plain))
+        blocks = [self.block(start + i) for i in range(n)]
+        return accuracy_gain(mine[:n], plain[:n], blocks, self.n_windows)
+
+    def rows(self) -> tuple[CandidateRow, ...]:
+        """Return what is known of all candidates: those in the race first, the best first."""
+        dropped = [item for item in self.entrants if item.dropped and item.scores]
+        dropped.sort(key=lambda item: (-item.n_blocks, -float(np.mean(self.gains(item)))))
+        return tuple(map(self._row, [*self.ranked(), *dropped]))
+
+    def _row(self, entrant: Entrant) -> CandidateRow:
+        status: CandidateStatus = "dropped" if entrant.dropped else "racing"
+        if self.phase == "decision" and entrant is (self.winner or self.none):
+            status = "chosen"
+        finite = [gain for gain in self.gains(entrant).tolist() if math.isfinite(gain)]
+        value, error = mean_with_error(finite) if finite else (0.0, math.nan)
+        failed = any(score.failure for score in entrant.scores)
+        accuracy = None if failed else self.accuracy_gain(entrant)
+        interval = None if accuracy is None else accuracy.interval
+        is_bounded = interval is not None and interval.is_bounded
+        return CandidateRow(
+            name=entrant.candidate.name,
+            policy=entrant.candidate.policy.to_text().rstrip(),
+            gains=tuple(finite),
+            gain=value,
+            error=error if math.isfinite(error) else None,
+            accuracy_gain=0.0 if accuracy is None else accuracy.value,
+            accuracy_low=interval.low if interval is not None and is_bounded else None,
+            accuracy_high=interval.high if interval is not None and is_bounded else None,
+            status=status,
+            reason=entrant.dropped,
+        )
+
+    def _table(self, entrants: Sequence[Entrant], n_blocks: int) -> Numbers:
+        return np.stack([self.gains(entrant)[:n_blocks] for entrant in entrants])
+
+    def _drop_worse(self) -> None:
+        """Drop candidates that are worse than the best in the same blocks."""
+        newest = min(entrant.n_blocks for entrant in self.alive)
+        if newest < MIN_BLOCKS:
+            return
+        # Those that joined late are compared with the others in the blocks that all have.
+        worse = is_worse(self._table(self.alive, newest))
+        best = max(self.alive, key=lambda entrant: float(self.gains(entrant)[:newest].mean()))
+        for entrant, is_out in zip(self.alive, worse, strict=True):
+            if is_out and entrant is not self.none:
+                entrant.dropped = f"worse than {best.candidate.name} after {newest} blocks"
+
+    def _drop_surplus(self) -> None:
+        """Keep the best candidates, and none."""
+        others = [entrant for entrant in self.ranked() if entrant is not self.none]
+        for entrant in others[self.settings.n_survivors :]:
+            entrant.dropped = f"not among the best {self.settings.n_survivors}"

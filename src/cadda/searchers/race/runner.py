@@ -1,0 +1,274 @@
+"""Running a race: training runs on an engine, saved as they end."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from time import perf_counter
+
+import numpy as np
+import torch
+from pydantic import TypeAdapter
+
+from cadda._internal.jsonlines import JsonLines
+from cadda.exceptions import WorkerError
+from cadda.policies.spec.model import PolicySpec
+from cadda.probing.passing import RETAINED, Passing, passing_operations
+from cadda.reporting.race import RaceFacts
+from cadda.searchers.events import RaceRound
+from cadda.searchers.race.blocks import Block, RunScore, run_candidate
+from cadda.searchers.race.candidates import Candidate, Level
+from cadda.searchers.race.generations import (
+    chains,
+    class_by_class,
+    first_generation,
+    guided_policy,
+    unprobed,
+)
+from cadda.searchers.race.proposals import propose
+from cadda.searchers.race.race import MIN_BLOCKS, Entrant, Race
+from cadda.searchers.race.settings import RaceSettings
+from cadda.searchers.race.verdict import make_verdict
+from cadda.searchers.runner import SearchContext, SearchRunner
+from cadda.training import Problem, Samples
+from cadda.training.checkpoint import State
+
+__all__ = ["RaceRunner", "usable_problem"]
+
+SHARE_OF_FIRST = 0.6
+"""Share of the budget, the decision aside, for candidates before any is combined."""
+
+SHARE_OF_DECISION = 0.25
+"""Share of the time for the decision."""
+
+N_STAGES = 2
+"""Operations in a row of the guided policy that is the answer before there is a better one."""
+
+LENIENT = 0.5
+"""Part of what the probe's model recognises that must remain for a single operation to race."""
+
+_SCORE: TypeAdapter[RunScore] = TypeAdapter(RunScore)
+
+
+def usable_problem(problem: Problem) -> Problem:
+    """Return a problem with all windows of training and validation in its training part."""
+    parts = problem.train, problem.valid
+    together = Samples(
+        torch.cat([part.x for part in parts]),
+        torch.cat([part.y for part in parts]),
+        tuple(name for part in parts for name in part.subject),
+    )
+    return replace(problem, train=together)
+
+
+class RaceRunner(SearchRunner):
+    """Races candidates within a budget of training runs, of time, or of both."""
+
+    def __init__(self, problem: Problem, settings: RaceSettings, context: SearchContext) -> None:
+        super().__init__(problem, context)
+        self.settings, self.engine = settings, context.engine
+        self.passing, self.lenient = (
+            _passing(context, problem, retained) for retained in (RETAINED, LENIENT)
+        )
+        self._log = (
+            None if context.files is None else JsonLines(context.files.runs, allow_nan=True)
+        )
+        self._usable = usable_problem(problem)
+        # What the engine returns in place of the problem depends on the engine.
+        self._shared: Problem | None = None
+        self.race = Race(_windows_by_subject(self._usable), settings, [])
+        self.restore()
+
+    @property
+    def n_reserved(self) -> int:
+        """Training runs that are kept for the decision."""
+        return 2 * self.settings.n_decisive
+
+    def best_policy(self) -> PolicySpec:
+        race = self.race
+        verdict = make_verdict(race)
+        if verdict is not None:
+            winner = race.winner
+            return winner.candidate.policy if winner and verdict.is_gain else PolicySpec.none()
+        if not race.entrants or race.none.n_blocks < MIN_BLOCKS:
+            return guided_policy(self.passing, N_STAGES)
+        return race.simplest().candidate.policy
+
+    def facts(self) -> RaceFacts:
+        """Return the race so far."""
+        race, rows = self.race, self.race.rows()
+        verdict = make_verdict(race)
+        chosen = next((row.name for row in rows if row.status == "chosen"), None)
+        if verdict is not None and not verdict.is_gain:
+            chosen = race.none.candidate.name
+        return RaceFacts(
+            candidates=rows,
+            chosen=chosen or race.simplest().candidate.name,
+            verdict=verdict,
+            n_runs=self.epoch,
+            seconds=self.seconds,
+        )
+
+    def advance(self) -> RaceRound:
+        start = perf_counter()
+        if not self.race.entrants:
+            self.race.entrants = [Entrant(item) for item in self._first_generation()]
+        runs = self._next_runs()
+        self.race.tell(runs, list(self._train(runs)))
+        self.epoch += len(runs)
+        self.seconds += perf_counter() - start
+        self._end_phase()
+        return self._round()
+
+    def _ends(self) -> bool:
+        if super()._ends():
+            return True
+        return bool(self.race.entrants) and not self.race.next_runs()
+
+    def _first_generation(self) -> list[Candidate]:
+        pool = self.problem.pool
+        candidates = first_generation(self.passing, self.lenient or unprobed(pool), pool)
+        n_affordable = int((self.n_epochs - self.n_reserved) * SHARE_OF_FIRST) // MIN_BLOCKS
+        block = self.race.block(0)
+        proposed = propose(self._usable, self.lenient, block, self.settings, self.engine)
+        first = [*candidates[:4], *proposed, *candidates[4:]]
+        return first[: max(2, n_affordable)]
+
+    def _next_runs(self) -> list[tuple[Entrant, Block]]:
+        runs = self.race.next_runs()
+        is_choice = self.race.phase != "decision"
+        if is_choice and len(runs) > self.n_epochs - self.n_reserved - self.epoch:
+            self.race.decide()
+            runs = self.race.next_runs()
+        return runs[: self.n_epochs - self.epoch]
+
+    def _end_phase(self) -> None:
+        """Begin the next phase if this one is over, or the time for it."""
+        race, limit = self.race, self.budget.max_seconds
+        if race.phase == "decision":
+            return
+        if limit is not None and self.seconds > (1 - SHARE_OF_DECISION) * limit:
+            race.decide()
+        elif race.next_runs():
+            return
+        elif race.phase == "candidates":
+            race.join(
+                "combinations", chains([each.candidate for each in race.ranked()], self.lenient)
+            )
+        elif race.phase == "combinations":
+            race.join("classes", self._class_by_class())
+        else:
+            race.decide()
+
+    def _class_by_class(self) -> list[Candidate]:
+        best = self.race.ranked()[0].candidate
+        names = self.problem.class_names
+        return class_by_class(best, self.lenient, names, self.settings.max_leak)
+
+    def _train(self, runs: Sequence[tuple[Entrant, Block]]) -> Iterator[RunScore]:
+        """Yield the scores of training runs in their order; those that were saved are reused."""
+        saved = self._saved()
+        if self._shared is None:
+            self._shared = self.engine.share(self._usable)
+        tasks = {
+            index: self.engine.submit(
+                run_candidate, self._shared, block, entrant.candidate, self.budget.training
+            )
+            for index, (entrant, block) in enumerate(runs)
+            if _key(entrant.candidate, block) not in saved
+        }
+        for index, (entrant, block) in enumerate(runs):
+            key = _key(entrant.candidate, block)
+            if index not in tasks:
+                yield saved[key]
+                continue
+            try:
+                score = tasks[index].result()
+            except WorkerError as error:
+                score = RunScore(math.inf, (), 0.0, str(error))
+            if self._log is not None:
+                self._log.append({"candidate": key[0], "block": key[1], **asdict(score)})
+            yield score
+
+    def _saved(self) -> dict[tuple[str, int], RunScore]:
+        """Return the scores of runs that an interrupted process has saved."""
+        if self._log is None:
+            return {}
+        scores = {}
+        for line in self._log.read():
+            name, block = line.pop("candidate"), line.pop("block")
+            scores[str(name), int(str(block))] = _SCORE.validate_python(line)
+        return scores
+
+    def _round(self) -> RaceRound:
+        rows = self.race.rows()
+        return RaceRound(
+            n_runs=self.epoch,
+            max_runs=self.n_epochs,
+            phase=self.race.phase,
+            names=tuple(row.name for row in rows),
+            n_blocks=tuple(row.n_blocks for row in rows),
+            gains=tuple(row.gain for row in rows),
+            errors=tuple(row.error for row in rows),
+            accuracy_gains=tuple(row.accuracy_gain for row in rows),
+            statuses=tuple(row.status for row in rows),
+            reasons=tuple(row.reason for row in rows),
+            seconds=self.seconds,
+        )
+
+    def state_dict(self) -> State:
+        race = self.race
+        names = [entrant.candidate.name for entrant in race.entrants]
+        return {
+            "phase": race.phase,
+            "winner": None if race.winner is None else names.index(race.winner.candidate.name),
+            "entrants": [
+                {
+                    "name": entrant.candidate.name,
+                    "policy": entrant.candidate.policy.to_json(),
+                    "level": int(entrant.candidate.level),
+                    "scores": [asdict(score) for score in entrant.scores],
+                    "decisive": [asdict(score) for score in entrant.decisive],
+                    "dropped": entrant.dropped,
+                }
+                for entrant in race.entrants
+            ],
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        race = self.race
+        race.phase = state["phase"]
+        race.entrants = [
+            Entrant(
+                Candidate(
+                    item["name"],
+                    PolicySpec.from_dict(json.loads(item["policy"]), known=None),
+                    Level(item["level"]),
+                ),
+                [_SCORE.validate_python(score) for score in item["scores"]],
+                [_SCORE.validate_python(score) for score in item["decisive"]],
+                item["dropped"],
+            )
+            for item in state["entrants"]
+        ]
+        race.winner = None if state["winner"] is None else race.entrants[state["winner"]]
+
+
+def _passing(context: SearchContext, problem: Problem, retained: float) -> tuple[Passing, ...]:
+    if context.probe is None:
+        return ()
+    return passing_operations(context.probe, problem.pool, retained=retained)
+
+
+def _key(candidate: Candidate, block: Block) -> tuple[str, int]:
+    return candidate.name, block.number
+
+
+def _windows_by_subject(usable: Problem) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    subject, labels = np.array(usable.train.subject), usable.train.y.numpy()
+    return {
+        str(name): np.bincount(labels[subject == name], minlength=usable.n_classes)
+        for name in np.unique(subject)
+    }

@@ -1,0 +1,42 @@
+"""How to race."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from cadda._internal.validation import Count, validated_dataclass
+from cadda.policies.spec.leakage import MAX_LEAK
+
+__all__ = ["RaceSettings"]
+
+
+@validated_dataclass
+class RaceSettings:
+    """How to race.
+
+    Parameters
+    ----------
+    n_blocks : int
+        Blocks in which each candidate is trained before the next generation joins; candidates that
+        join later are trained in the earlier blocks, too.
+    n_decisive : int
+        Blocks that measure the gain of the candidate that was chosen; they have no part in the
+        choice.
+    n_survivors : int
+        Candidates that are left after each generation, at most.
+    search_epochs : int
+        Epochs of the searches by gradients that propose candidates; 0 for no such candidates.
+    max_leak : float
+        Largest leak, in bits, of class-wise candidates; see `PolicySpec.capped`.
+    seed : int
+        Decides everything that is random.
+    """
+
+    n_blocks: Annotated[int, Field(ge=3)] = 4
+    n_decisive: Annotated[int, Field(ge=3)] = 9
+    n_survivors: Count = 8
+    search_epochs: Annotated[int, Field(ge=0)] = 15
+    max_leak: Annotated[float, Field(ge=0)] = MAX_LEAK
+    seed: int = 0

@@ -1,0 +1,99 @@
+"""Statistics of a race against closed forms and simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cadda.searchers.race.blocks import Block, RunScore
+from cadda.searchers.race.paired import accuracy_gain, is_worse, loss_gains, within_one_error
+
+
+def score(loss: float, *correct: tuple[int, ...]) -> RunScore:
+    return RunScore(loss, correct, 1.0)
+
+
+def test_gains_are_differences_of_log_losses() -> None:
+    plain, better = [score(0.8), score(0.5)], [score(0.4), score(0.5), score(0.1)]
+    assert loss_gains(better, plain).tolist() == pytest.approx([math.log(2), 0])
+
+
+def test_accuracy_gain_of_one_class_per_window_is_a_paired_t_interval() -> None:
+    # Every subject validates once with the same number of windows: the usual t over subjects.
+    rng = np.random.default_rng(1)
+    n_windows = {f"s{i}": np.array([10, 10]) for i in range(6)}
+    blocks = [Block(i, (f"s{2 * i}", f"s{2 * i + 1}"), 0) for i in range(3)]
+    first, second = rng.integers(0, 11, size=(2, 3, 2, 2))
+    runs, plains = (
+        [score(1.0, *map(tuple, table.tolist())) for table in tables] for tables in (first, second)
+    )
+    gain = accuracy_gain(runs, plains, blocks, n_windows)
+    by_subject = ((first - second) / 10).mean(-1).ravel()
+    # Four of six subjects train in each block.
+    error = stats.sem(by_subject) * math.sqrt(1 + 6 / 4)
+    low, high = stats.t.interval(0.9, 5, loc=by_subject.mean(), scale=error)
+    assert gain.value == pytest.approx(by_subject.mean())
+    assert gain.error == pytest.approx(error)
+    assert (gain.interval.low, gain.interval.high) == pytest.approx((low, high))
+    assert gain.n_subjects == 6
+
+
+def test_accuracy_gain_is_balanced_over_classes_and_skips_absent_ones() -> None:
+    n_windows = {"a": np.array([8, 2, 0]), "b": np.array([4, 4, 0])}
+    blocks = [Block(0, ("a",), 0), Block(1, ("b",), 0)]
+    runs = [score(1.0, (6, 2, 0)), score(1.0, (4, 1, 0))]
+    plains = [score(1.0, (5, 0, 0)), score(1.0, (3, 1, 0))]
+    gain = accuracy_gain(runs, plains, blocks, n_windows)
+    assert gain.value == pytest.approx((2 / 12 + 2 / 6) / 2)
+
+
+def test_no_interval_with_a_single_subject() -> None:
+    gain = accuracy_gain(
+        [score(1.0, (2, 2))],
+        [score(1.0, (1, 1))],
+        [Block(0, ("a",), 0)],
+        {"a": np.array([2, 2]), "b": np.array([2, 2])},
+    )
+    assert math.isnan(gain.error)
+    assert not gain.is_gain
+    assert not gain.interval.is_bounded
+
+
+@pytest.mark.parametrize("n_candidates", [5, 20])
+def test_equal_candidates_are_rarely_dropped(n_candidates: int) -> None:
+    rng = np.random.default_rng(0)
+    dropped = [is_worse(rng.normal(size=(n_candidates, 3))).mean() for _ in range(400)]
+    # The best one leads by luck, so that the others are dropped a little more often than in 5 %.
+    assert np.mean(dropped) < 0.08
+
+
+def test_clearly_worse_candidates_are_dropped_after_three_blocks() -> None:
+    rng = np.random.default_rng(0)
+    effect = np.array([0.5, 0.5, 0.0, 0.0, -0.5, -0.5])
+    hits = np.zeros(6)
+    for _ in range(200):
+        block = rng.normal(size=3)  # what all candidates of a block share
+        hits += is_worse(effect[:, None] + block + 0.08 * rng.normal(size=(6, 3)))
+    assert (hits[:2] < 20).all()
+    assert (hits[2:4] > 180).all()
+    assert (hits[4:] == 200).all()
+
+
+def test_failed_runs_are_worse_and_do_not_spoil_the_test() -> None:
+    gains = np.array([[0.1, 0.12, 0.11], [0.1, -np.inf, 0.1], [0.12, 0.1, 0.1]])
+    assert is_worse(gains).tolist() == [False, True, False]
+
+
+def test_a_single_candidate_is_never_worse() -> None:
+    assert is_worse(np.array([[0.0, 0.0, 0.0]])).tolist() == [False]
+
+
+def test_within_one_standard_error_of_the_best() -> None:
+    best = np.array([1.0, 1.2, 0.8, 1.0])
+    noise = np.array([0.1, -0.1, 0.1, -0.1])
+    error = noise.std(ddof=1) / 2
+    gains = np.stack([best, best - 0.99 * error + noise, best - 1.01 * error + noise])
+    assert within_one_error(gains).tolist() == [True, True, False]

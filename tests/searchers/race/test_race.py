@@ -1,0 +1,185 @@
+"""The course of a race, with scores drawn from known effects in place of training runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from cadda import PolicySpec
+from cadda.exceptions import TrainingError
+from cadda.searchers.race.blocks import Block, RunScore
+from cadda.searchers.race.candidates import DUPLICATES, NONE, Candidate, Level
+from cadda.searchers.race.race import Race
+from cadda.searchers.race.settings import RaceSettings
+from cadda.searchers.race.verdict import make_verdict
+
+SINGLE = PolicySpec.from_text("sign_flip p=0.5")
+CHAIN = PolicySpec.from_text("sign_flip p=0.5 > time_reverse p=0.5")
+N_SUBJECTS, N_WINDOWS = 9, 20
+
+
+def candidate(name: str, *, chain: bool = False) -> Candidate:
+    return Candidate(name, CHAIN if chain else SINGLE, Level.CHAIN if chain else Level.SINGLE)
+
+
+class Simulation:
+    """Draws scores: a block and each subject have effects, and so has a candidate."""
+
+    def __init__(self, effects: Mapping[str, float], seed: int = 0) -> None:
+        self.effects, self.rng = effects, np.random.default_rng(seed)
+        self.ability = self.rng.normal(0.7, 0.05, size=N_SUBJECTS)
+        self.trained: list[tuple[str, int]] = []
+
+    def score(self, item: Candidate, block: Block) -> RunScore:
+        self.trained.append((item.name, block.number))
+        effect = self.effects.get(item.name, 0.0)
+        difficulty = np.random.default_rng(block.seed).normal(0, 0.3)
+        loss = np.exp(difficulty - effect + 0.03 * self.rng.normal())
+        correct = tuple(
+            tuple(
+                self.rng.binomial(N_WINDOWS, np.clip(self.ability[int(s[1:])] + effect, 0, 1), 2)
+            )
+            for s in block.valid
+        )
+        return RunScore(float(loss), tuple(tuple(map(int, row)) for row in correct), 1.0)
+
+    def run(self, candidates: list[Candidate], settings: RaceSettings | None = None) -> Race:
+        subjects = {f"s{i}": np.array([N_WINDOWS, N_WINDOWS]) for i in range(N_SUBJECTS)}
+        race = Race(subjects, settings or RaceSettings(), candidates)
+        while runs := race.next_runs():
+            race.tell(runs, [self.score(entrant.candidate, block) for entrant, block in runs])
+        race.decide()
+        while runs := race.next_runs():
+            race.tell(runs, [self.score(entrant.candidate, block) for entrant, block in runs])
+        return race
+
+
+CANDIDATES = [
+    NONE,
+    DUPLICATES,
+    *(candidate(name) for name in "abcdef"),
+    candidate("g", chain=True),
+]
+
+
+def test_the_best_candidate_wins_and_its_gain_is_measured() -> None:
+    race = Simulation({"c": 0.12, "d": 0.04, "e": -0.2}).run(CANDIDATES)
+    verdict = make_verdict(race)
+    assert verdict is not None
+    assert verdict.candidate == "c"
+    assert verdict.is_gain
+    assert verdict.low is not None
+    assert verdict.high is not None
+    assert verdict.low < 0.12 < verdict.high
+    assert verdict.sentence.startswith("Use c: +0.")
+    assert "90% interval" in verdict.sentence
+
+
+def test_worse_candidates_are_dropped_with_the_reason() -> None:
+    race = Simulation({"c": 0.12, "e": -0.2}).run(CANDIDATES)
+    rows = {row.name: row for row in race.rows()}
+    assert rows["e"].status == "dropped"
+    assert rows["e"].reason == "worse than c after 3 blocks"
+    assert rows["e"].n_blocks == 3
+    assert rows["c"].status == "chosen"
+    assert rows["none"].status == "racing"
+    assert rows["none"].gain == 0
+
+
+def test_none_is_never_dropped_and_nothing_useless_is_recommended() -> None:
+    race = Simulation(dict.fromkeys("abcdefg", -0.1)).run(CANDIDATES)
+    verdict = make_verdict(race)
+    assert race.winner is None or race.winner.candidate is DUPLICATES
+    assert verdict is not None
+    assert not verdict.is_gain
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.1])
+def test_claims_are_as_rare_and_intervals_as_wide_as_they_say(effect: float) -> None:
+    n_races, claimed, covered = 120, 0, 0
+    for seed in range(n_races):
+        race = Simulation({"c": effect}, seed).run(CANDIDATES, RaceSettings(seed=seed))
+        verdict = make_verdict(race)
+        assert verdict is not None
+        claimed += verdict.is_gain
+        if race.winner is not None and verdict.low is not None and verdict.high is not None:
+            truth = effect if verdict.candidate == "c" else 0.0
+            covered += verdict.low <= truth <= verdict.high
+        else:
+            covered += effect == 0.0
+    if effect:
+        assert claimed > 0.9 * n_races
+    else:
+        assert claimed <= 0.05 * n_races
+    assert covered >= 0.9 * n_races
+
+
+def test_of_equally_good_candidates_the_simplest_is_chosen() -> None:
+    chosen = []
+    for seed in range(40):
+        race = Simulation({"c": 0.1, "g": 0.1}, seed).run([*CANDIDATES[:5], CANDIDATES[-1]])
+        assert race.winner is not None
+        chosen.append(race.winner.candidate.name)
+    # By more than one standard error, the chain leads by luck in about one race of five.
+    assert chosen.count("c") > 25
+
+
+def test_decisive_blocks_have_no_part_in_the_choice() -> None:
+    simulation = Simulation({"c": 0.12})
+    race = simulation.run(CANDIDATES)
+    choice = {block for _, block in simulation.trained if block < race.first_decisive}
+    decisive = [entry for entry in simulation.trained if entry[1] >= race.first_decisive]
+    assert choice == set(range(4))
+    assert len(decisive) == 2 * RaceSettings().n_decisive
+    assert {name for name, _ in decisive} == {"none", "c"}
+
+
+def test_those_who_join_later_catch_up_in_the_same_blocks() -> None:
+    simulation = Simulation({"c": 0.1, "late": 0.3})
+    race = Race(
+        {f"s{i}": np.array([N_WINDOWS, N_WINDOWS]) for i in range(N_SUBJECTS)},
+        RaceSettings(),
+        CANDIDATES,
+    )
+    while runs := race.next_runs():
+        race.tell(runs, [simulation.score(entrant.candidate, block) for entrant, block in runs])
+    race.join("combinations", [candidate("late"), candidate("c")])
+    assert [entrant.candidate.name for entrant in race.entrants].count("c") == 1
+    while runs := race.next_runs():
+        race.tell(runs, [simulation.score(entrant.candidate, block) for entrant, block in runs])
+    late = race.entrants[-1]
+    assert [block for name, block in simulation.trained if name == "late"] == list(range(6))
+    assert race.simplest() is late
+
+
+def test_a_limited_number_survives() -> None:
+    simulation = Simulation({})
+    race = Race(
+        {f"s{i}": np.array([N_WINDOWS, N_WINDOWS]) for i in range(N_SUBJECTS)},
+        RaceSettings(n_survivors=2),
+        CANDIDATES,
+    )
+    while runs := race.next_runs():
+        race.tell(runs, [simulation.score(entrant.candidate, block) for entrant, block in runs])
+    race.join("combinations", [])
+    assert len(race.alive) == 3
+    assert race.none in race.alive
+    assert {entrant.dropped for entrant in race.entrants} >= {"not among the best 2"}
+
+
+def test_failed_runs_drop_a_candidate_but_not_none() -> None:
+    race = Race({"a": np.array([2, 2]), "b": np.array([2, 2])}, RaceSettings(), CANDIDATES[:4])
+    runs = race.next_runs()
+    good, bad = RunScore(0.5, ((1, 1),), 1.0), RunScore(float("inf"), (), 1.0, "Error: no")
+    race.tell(runs, [good, good, bad, good])
+    assert [entrant.dropped for entrant in race.entrants] == [
+        "",
+        "",
+        "training failed: Error: no",
+        "",
+    ]
+    assert race.rows()[-1].reason == "training failed: Error: no"
+    with pytest.raises(TrainingError, match=r"without augmentation failed: Error: no\."):
+        race.tell(race.next_runs(), [bad, good, good])
