@@ -30,7 +30,11 @@ class Linear:
 
 
 @parametrize_with_checks(
-    [AugmentedClassifier(Linear(), max_epochs=30, random_state=0, standardise=False, lr=0.02)]
+    [
+        AugmentedClassifier(
+            Linear(), method=None, max_epochs=30, random_state=0, standardise=False, lr=0.02
+        )
+    ]
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_protocol(estimator, check) -> None:
@@ -126,8 +130,17 @@ def test_searches_for_a_policy_first() -> None:
     ).fit(x, y, groups=subject)
     assert clf.policy_.is_classwise
     assert clf.policy_.provenance.method == "cadda"
-    with pytest.raises(ValueError, match="pass `policy` or `method`, not both"):
-        clf.set_params(policy="policy.json").fit(x, y, groups=subject)
+    given = PolicySpec.from_text("sign_flip p=0.5")
+    assert clf.set_params(policy=given).fit(x, y, groups=subject).policy_ is given
+
+
+def test_races_policies_by_default() -> None:
+    rng = np.random.default_rng(0)
+    x, y, subject = rng.normal(size=(40, 2, 300)), np.arange(40) % 2, np.arange(40) // 4
+    clf = AugmentedClassifier(Linear(), search_budget=24, max_epochs=1, random_state=0)
+    clf.fit(x, y, groups=subject)
+    assert clf.policy_.is_none  # there is nothing to learn
+    assert clf.policy_.provenance.method == "auto"
 
 
 @pytest.mark.parametrize("method", ["random", "population"])
