@@ -33,11 +33,16 @@ def simulated_splits(montage: str, repeat: int = 0) -> Iterator[Split]:
         yield stratified_subset(train, N_TRAINING_WINDOWS / len(train), seed=seed), valid, test
 
 
-def recorded_splits(name: str, folder: Path, repeat: int = 0) -> Iterator[Split]:
+def read_recorded(name: str, folder: Path) -> Windows:
+    """Read a file of recordings; of sleep, the four stages that are not too rare."""
     stages = {"classes": ["W", "N1", "N2", "R"], "channels": ["Fpz-Cz", "Pz-Oz"]}
-    windows = cadda.read_windows(
+    return cadda.read_windows(
         folder / f"{name}-epo.fif.gz", subject="subject", **(stages if name == "sleep" else {})
     )
+
+
+def recorded_splits(name: str, folder: Path, repeat: int = 0) -> Iterator[Split]:
+    windows = read_recorded(name, folder)
     for fold, (rest, test) in enumerate(windows.folds(N_SPLITS, seed=repeat)):
         train, valid = split_subjects(rest, (0.2,), seed=N_SPLITS * repeat + fold)
         yield train, valid, test

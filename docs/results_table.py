@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path += [str(ROOT / "docs"), str(ROOT / "benchmarks")]
 
 from benefit import CONDITIONS, interval  # noqa: E402
 from equivariance import (  # noqa: E402
@@ -21,20 +21,20 @@ from equivariance import (  # noqa: E402
     NOT_MAPPED,
     SEARCH,
     SEARCH_ALL_PROBED,
-    SEARCHES,
     STUDIES,
     TWICE,
-    Gain,
     Study,
     compare,
     mean_by_size,
     scores,
 )
 from motor_imagery import AMONG_LOWEST, rejects_both  # noqa: E402
+from panel_results import auto_gains, coverage, gains_over_none, panel_overview  # noqa: E402
 from planted_truth import success  # noqa: E402
 from probe import TASKS  # noqa: E402
 from records import Records  # noqa: E402
 from search_budget import MARGIN  # noqa: E402
+from table_cells import describe_paired, markdown_table, rate  # noqa: E402
 
 from cadda._internal.statistics import holm  # noqa: E402
 from cadda.searchers.registry import METHODS  # noqa: E402
@@ -60,7 +60,6 @@ NAMES = {
 SPEED = "3.7 to 291 times as fast ([table](docs/results.md#speed))"
 """Copied from docs/results.md: the benchmark prints speeds and keeps none."""
 
-HEADLINE = ("none", TWICE, BEST_KEPT, "mapped", "mapped, time_mask", *SEARCHES)
 SHOWN = ("motor-imagery", "mnist")
 COMPARISONS = (
     (TWICE, "none"),
@@ -75,7 +74,6 @@ COMPARISONS = (
     (NOT_MAPPED, "none"),
 )
 """Differences of conditions in the tables of operations that change the class."""
-SIGNIFICANT = 0.05
 
 RACERS = ("cadda", "autoaugment", "random")
 Record = dict[str, Any]
@@ -104,13 +102,9 @@ def headline_table() -> str:
     n_operations = len(motor[0]["operations"])
     rows = [
         (
-            "operations planted for single classes: found by CADDA",
-            f"{planted['found']} seeds",
-            "`python benchmarks/planted_truth.py`",
-        ),
-        (
-            "the same: operations that destroy a class rejected",
-            f"{planted['rejected']} seeds",
+            "operations planted for single classes: found by CADDA, and those that destroy one "
+            "rejected",
+            f"{planted['found']} and {planted['rejected']} seeds",
             "`python benchmarks/planted_truth.py`",
         ),
         (
@@ -124,24 +118,25 @@ def headline_table() -> str:
             f"{rate(map(rejects_both, motor))} seeds",
             "`python benchmarks/motor_imagery.py --folder FOLDER`",
         ),
-        *(headline_gain(study) for study in DATA),
+        mirrored_fists(),
         ("speed of the operations, relative to braindecode 0.8.1", SPEED, "`make bench`"),
     ]
-    lines = ["| what | result | command |", "|---|---|---|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+    return markdown_table(("what", "result", "command"), rows)
 
 
-def headline_gain(study: str) -> tuple[str, str, str]:
-    """Return the row of ADDA's and CADDA's gain on unseen subjects."""
-    records = Records("benefit").all()
-    data, command = DATA[study]
-    plain = scores_by_fold(records, study, "none")
-    gains = ", ".join(
-        f"{NAMES[method]} {describe_gain(scores_by_fold(records, study, method), plain)}"
-        for method in ("adda", "cadda")
+def mirrored_fists() -> tuple[str, str, str]:
+    """Return the row of the operation that exchanges the classes."""
+    name, records = "motor-imagery", Records("equivariance").all()
+    plain, mapped = (
+        mean_by_size(scores(records, name, condition)) for condition in ("none", "mapped")
     )
-    title = f"gain in balanced accuracy on unseen subjects (75 % interval): {data}"
-    return f"{title}, {len(plain)} folds", gains, f"`{command}`"
+    sizes = [size for size in STUDIES[name].sizes if size in plain and size in mapped]
+    title = (
+        "imagined fists: balanced accuracy on unseen subjects without augmentation → mirrored, "
+        f"labels exchanged, with {', '.join(map(str, sizes))} training subjects"
+    )
+    result = ", ".join(f"{plain[size]:.3f} → {mapped[size]:.3f}" for size in sizes)
+    return title, result, "`python benchmarks/equivariance.py motor-imagery --folder FOLDER`"
 
 
 def benefit_table() -> str:
@@ -199,13 +194,6 @@ def size_header(study: Study, *titles: str) -> list[str]:
     """Return the first two lines of a table by size."""
     columns = (*titles, *map(str, study.sizes))
     return [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-
-
-def describe_paired(gain: Gain, p_value: float) -> str:
-    """Return such as ``"+0.119 (+0.071 to +0.167), 10 of 10"``, bold if significant."""
-    mean, mark = gain.test.difference, "**" if p_value < SIGNIFICANT else ""
-    words = f"{mean.value:+.3f} ({mean.low:+.3f} to {mean.high:+.3f})".replace("-", "−")
-    return f"{mark}{words}, {gain.n_better} of {gain.n_draws}{mark}"
 
 
 def probe_table() -> str:
@@ -266,12 +254,6 @@ def default_records(name: str, method: str) -> list[Record]:
     return [record for record in made if record["epochs"] == longest]
 
 
-def rate(verdicts: Iterable[bool]) -> str:
-    """Return such as ``"3 of 5"``."""
-    every = list(verdicts)
-    return f"{sum(every)} of {len(every)}"
-
-
 def race(method: str) -> list[Record]:
     """Return the class-wise searches of a method among all operations."""
     return [
@@ -303,10 +285,13 @@ def found_truth(point: Record) -> bool:
 
 BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
     ROOT / "README.md": {
-        "label maps": partial(accuracy_table, "motor-imagery", HEADLINE),
+        "panel": panel_overview,
         "results": headline_table,
     },
     ROOT / "docs" / "results.md": {
+        "panel gains": gains_over_none,
+        "panel auto": auto_gains,
+        "panel coverage": coverage,
         "results": benefit_table,
         "probe": probe_table,
         **{

@@ -4,12 +4,15 @@ import importlib
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import cadda
+from cadda.searchers.registry import METHODS
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -233,3 +236,251 @@ def test_a_draw_is_probed(tmp_path):
     assert probe.exchanged_fists({"channel_symmetry": "left_fist ↔ right_fist"})
     assert probe.turned_digits({"rotation_180": "6 ↔ 9, 8 kept"})
     assert not probe.turned_digits({"rotation_90": "6 ↔ 9"})
+
+
+needs_auto = pytest.mark.skipif("auto" not in METHODS, reason="needs `auto` and `guided`")
+
+
+def two_channels(seed):
+    x = np.random.default_rng(seed).standard_normal((64, 2, 200))
+    subjects = [f"s{number // 8}" for number in range(64)]
+    names = {"ch_names": ["C3", "C4"], "class_names": ["left_fist", "right_fist"]}
+    return cadda.Windows(x, np.arange(64) // 2 % 2, subject=subjects, sfreq=100.0, **names)
+
+
+@pytest.fixture
+def tiny(import_path, tmp_path, monkeypatch):
+    """A panel of one small set, in which every condition takes seconds."""
+    panel_sets = importlib.import_module("panel_sets")
+    records = importlib.import_module("records")
+    panel_plan = importlib.import_module("panel_plan")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    data = panel_sets.PanelSet(
+        number=9,
+        title="tiny",
+        read=lambda folder, draw: two_channels(draw),
+        sizes=(6,),
+        n_draws=2,
+        model="shallow",
+        training=cadda.training.TrainingSettings(max_epochs=2),
+    )
+    monkeypatch.setitem(panel_sets.SETS, "tiny", data)
+    monkeypatch.setitem(panel_plan.BUDGETS, "auto", 24)
+    return [panel_sets.Cell("tiny", 6, draw) for draw in range(2)]
+
+
+def run_tiny(cells, conditions, tmp_path):
+    """Run a part of the panel in this process, and return its records and what was printed."""
+    panel, records = importlib.import_module("panel"), importlib.import_module("records")
+    panel_plan = importlib.import_module("panel_plan")
+    output = StringIO()
+    assert panel.run_plan(
+        panel_plan.panel_plan(cells, conditions),
+        records.Records("panel"),
+        folder=tmp_path,
+        work=tmp_path / "work",
+        engine="serial",
+        console=Console(file=output, width=200),
+    ), output.getvalue()
+    return records.Records("panel").all(), output.getvalue()
+
+
+def test_usable_subjects_take_turns_and_all_others_are_tested(tiny, tmp_path):
+    cell = tiny[0]
+    parts = [cell.parts(tmp_path, rotation) for rotation in range(3)]
+    test = set(parts[0].test.subjects)
+    usable = [subject for part in parts for subject in part.valid.subjects]
+    assert len(test) == 2
+    assert sorted([*usable, *test]) == [f"s{number}" for number in range(8)]
+    for part in parts:
+        assert set(part.train.subjects) == set(usable) - set(part.valid.subjects)
+        assert set(part.test.subjects) == test
+    assert set(tiny[1].parts(tmp_path, 0).test.subjects) != test
+
+
+def test_small_draws_are_part_of_large_ones_and_fresh_subjects_are_the_same(
+    tiny, tmp_path, monkeypatch
+):
+    panel_sets = importlib.import_module("panel_sets")
+    data = replace(tiny[0].data, number=8, sizes=(3, 6), n_fresh=2)
+    monkeypatch.setitem(panel_sets.SETS, "nested", data)
+    small, large = (panel_sets.Cell("nested", size, 0).parts(tmp_path, 0) for size in data.sizes)
+    subjects = [{*parts.train.subjects, *parts.valid.subjects} for parts in (small, large)]
+    assert subjects[0] < subjects[1]
+    assert small.test.subjects == large.test.subjects
+
+
+def test_labels_are_permuted_within_subjects(tiny, tmp_path):
+    plain, permuted, again = (
+        replace(tiny[0], permuted=is_permuted).parts(tmp_path, 0).train
+        for is_permuted in (False, True, False)
+    )
+    assert not permuted.y.equal(plain.y)
+    assert permuted.x.equal(plain.x)
+    assert again.y.equal(plain.y)
+    for subject in plain.subjects:
+        counts = [part.of_subjects([subject]).class_counts() for part in (plain, permuted)]
+        assert counts[0].tolist() == counts[1].tolist()
+
+
+@needs_auto
+def test_the_panel_is_computed_once(tiny, tmp_path):
+    panel_table = importlib.import_module("panel_table")
+    panel_plan = importlib.import_module("panel_plan")
+    made, output = run_tiny(tiny, ["none", "guided"], tmp_path)
+    kinds = [record["job"] for record in made]
+    # Training with a guided policy that is none would repeat training without augmentation.
+    n_guided = sum(not record["is_none"] for record in made if record["job"] == "search")
+    assert kinds.count("search") == 2
+    assert kinds.count("training") == 3 * (2 + n_guided)
+    assert f"{len(made)} of {len(made)}, 0 s left" in output.splitlines()[-1]
+    again, output = run_tiny(tiny, ["none", "guided"], tmp_path)
+    assert (again, output) == (made, "")
+    (row,) = panel_table.panel_rows(panel_plan.Kept(made))
+    trained = [record for record in made if record.get("condition") == "none"]
+    for draw in range(2):
+        accuracies = [r["balanced_accuracy"] for r in trained if r["draw"] == draw]
+        assert row.scores["none"][draw] == pytest.approx(np.mean(accuracies))
+
+
+@needs_auto
+def test_auto_is_compared_with_its_promise(tiny, tmp_path):
+    panel_table = importlib.import_module("panel_table")
+    panel_plan = importlib.import_module("panel_plan")
+    made, _ = run_tiny(tiny, ["none", "duplicates", "auto"], tmp_path)
+    kept = panel_plan.Kept(made)
+    searches = [record for record in made if "race" in record]
+    assert len(searches) == 2
+    assert all(record["race"]["n_runs"] <= 24 for record in searches)
+    assert panel_table.answers(kept, "tiny", 6) == [not record["is_none"] for record in searches]
+    bounded = [record for record in searches if record["race"].get("low") is not None]
+    found = panel_table.promises(kept)
+    assert [promise.low for promise in found] == [record["race"]["low"] for record in bounded]
+
+
+def searched(cell, condition, **values):
+    key = {"job": "search", "set": cell.set, "n_usable": cell.n_usable, "draw": cell.draw}
+    times = {"seconds": 10.0, "processor_seconds": 9.0}
+    return key | {"condition": condition, "is_none": False} | times | values
+
+
+def trained_in(cell, condition, *accuracies):
+    return [
+        searched(cell, condition, job="training", rotation=number, balanced_accuracy=accuracy)
+        for number, accuracy in enumerate(accuracies)
+    ]
+
+
+def test_trials_get_as_many_runs_as_auto(tiny, monkeypatch):
+    panel_sets = importlib.import_module("panel_sets")
+    panel_plan = importlib.import_module("panel_plan")
+    cell, plan = tiny[0], panel_plan.panel_plan(tiny[:1], ["random"])
+    assert plan.all_jobs(panel_plan.Kept([])) == []
+    monkeypatch.setitem(panel_sets.SETS, "tiny", replace(cell.data, has_trials=True))
+    ready = list(plan.ready(panel_plan.Kept([])))
+    assert [job.title for job in ready] == ["search tiny 6 0 guided"]
+    probed = searched(cell, "guided")
+    raced = searched(cell, "auto", race={"n_runs": 17})
+    (job,) = plan.ready(panel_plan.Kept([probed, raced]))
+    assert (job.condition, job.budget) == ("random", 17)
+
+
+def test_cheap_conditions_come_first_in_all_draws(tiny):
+    panel_plan = importlib.import_module("panel_plan")
+    plan = panel_plan.panel_plan(tiny[::-1], ["adda", "auto", "none", "uniform"])
+    ready = plan.ready(panel_plan.Kept([]))
+    order = list(dict.fromkeys((job.condition, job.cell.draw) for job in ready))
+    first = [("none", 0), ("uniform", 0), ("none", 1), ("uniform", 1)]
+    assert order == [*first, ("guided", 0), ("guided", 1), ("adda", 0), ("adda", 1)]
+
+
+def test_an_answer_of_none_is_not_trained_but_its_candidate_is(tiny):
+    panel_plan = importlib.import_module("panel_plan")
+    panel_table = importlib.import_module("panel_table")
+    cell = tiny[0]
+    race = {"true_condition": "auto, candidate", "candidate_policy": "sign_flip p=0.5"}
+    raced = searched(cell, "auto", is_none=True, race=race | {"low": 0.05, "high": 0.15})
+    raced["race"]["is_held_out"] = True
+    records = [searched(cell, "guided"), raced]
+    kept = panel_plan.Kept(records)
+    ready = list(panel_plan.panel_plan([cell], ["auto"]).ready(kept))
+    assert [job.condition for job in ready] == ["auto, candidate"] * 3
+    assert {job.policy for job in ready} == {"sign_flip p=0.5"}
+    records += trained_in(cell, "none", 0.5, 0.6, 0.7)
+    records += trained_in(cell, "auto, candidate", 0.6, 0.7, 0.83)
+    kept = panel_plan.Kept(records)
+    (row,) = panel_table.panel_rows(kept)
+    assert row.scores["auto"] == row.scores["none"] == {0: pytest.approx(0.6)}
+    (promise,) = panel_table.promises(kept)
+    assert promise.gain == pytest.approx(0.11)
+    assert promise.is_kept
+    assert panel_table.answers(kept, "tiny", 6) == [False]
+
+
+def test_scores_of_a_draw_need_all_rotations(tiny):
+    panel_plan = importlib.import_module("panel_plan")
+    panel_table = importlib.import_module("panel_table")
+    records = trained_in(tiny[0], "none", 0.5, 0.6, 0.7) + trained_in(tiny[1], "none", 0.5, 0.6)
+    (row,) = panel_table.panel_rows(panel_plan.Kept(records))
+    assert row.scores["none"] == {0: pytest.approx(0.6)}
+
+
+def test_differences_of_draws_are_tested_as_by_scipy():
+    from scipy.stats import ttest_rel
+
+    panel_table = importlib.import_module("panel_table")
+    rng = np.random.default_rng(0)
+    made, plain = rng.random((2, 6))
+    gain = panel_table.compare(dict(enumerate(made)), dict(enumerate(plain)) | {9: 0.5})
+    expected = ttest_rel(made, plain)
+    assert gain.test.p_value == pytest.approx(expected.pvalue)
+    assert (gain.test.difference.low, gain.test.difference.high) == pytest.approx(
+        tuple(expected.confidence_interval(0.95))
+    )
+    same = panel_table.compare(dict(enumerate(plain)), dict(enumerate(plain)))
+    assert (same.test.p_value, same.test.difference.high) == (1, 0)
+    assert panel_table.compare({0: 0.5}, {0: 0.4}) is None
+
+
+def test_a_job_that_fails_is_not_repeated_and_does_not_stop_the_others():
+    parallel = importlib.import_module("parallel")
+    finished = {}
+
+    def run(job):
+        if job == "bad":
+            raise ValueError(job)
+        return {"value": job}
+
+    def missing():
+        yield from (job for job in ("bad", "good", "good") if job not in finished)
+
+    for job, made in parallel.run_jobs(missing, run, engine="serial"):
+        if isinstance(made, dict):
+            finished[job] = made
+        else:
+            assert str(made) == "bad"
+    assert finished == {"good": {"value": "good"}}
+
+
+def test_claims_on_permuted_labels_are_counted():
+    permuted = importlib.import_module("permuted")
+    panel_plan = importlib.import_module("panel_plan")
+    cells = permuted.permuted_cells()
+    assert len(cells) == 40
+    assert all(cell.permuted for cell in cells)
+    kept = panel_plan.Kept([searched(cells[0], "auto", is_none=True), searched(cells[1], "auto")])
+    claimed = permuted.claims(kept, cells)
+    assert claimed == [False, True]
+    assert "1 of 2" in permuted.describe_claims(claimed)
+
+
+def test_time_is_estimated_from_similar_jobs(tiny):
+    panel, panel_plan = importlib.import_module("panel"), importlib.import_module("panel_plan")
+    records = [*trained_in(tiny[0], "none", 0.5, 0.5, 0.5), searched(tiny[0], "uniform")]
+    records[1]["seconds"] = 40.0
+    kept = panel_plan.Kept(records)
+    plan = panel_plan.panel_plan(tiny, ["none", "uniform", "adda"])
+    # Of 22 jobs, 15 training runs of 20 s on average and a search of 10 s, in two processes.
+    expected = "4 of 22, 3 min and 2 jobs of unknown duration left"
+    assert panel.progress(plan, kept, n_workers=2) == expected
+    assert panel.status(plan, kept, 2).caption == expected

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[1]
+DOCS = [path.stem for path in (ROOT / "docs").glob("*.py")]
 BENCHMARKS = [path.stem for path in (ROOT / "benchmarks").glob("*.py")]
 
 
@@ -19,7 +20,7 @@ def table(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     yield importlib.import_module("results_table")
-    for name in ("results_table", *BENCHMARKS):
+    for name in (*DOCS, *BENCHMARKS):
         sys.modules.pop(name, None)
 
 
@@ -119,3 +120,61 @@ def test_gains_by_label_maps_are_bold_if_significant_after_holm(
         "**+0.101 (+0.097 to +0.105), 3 of 3**",
         f"+0.000 (−{half:.3f} to +{half:.3f}), 1 of 3",
     ]
+
+
+def panel_record(condition: str, draw: int, rotation: int, accuracy: float, **values) -> dict:
+    key = {"job": "training", "set": "motor-imagery", "n_usable": 6, "draw": draw}
+    times = {"seconds": 1.0, "processor_seconds": 1.0}
+    made = {"condition": condition, "rotation": rotation, "balanced_accuracy": accuracy}
+    return key | made | times | values
+
+
+def test_the_panel_shows_what_there_is(table: ModuleType, results: Path) -> None:
+    panel = sys.modules["panel_results"]
+    empty = [panel.panel_overview(), panel.gains_over_none(), panel.auto_gains(), panel.coverage()]
+    assert empty == [panel.NO_RESULTS] * 4
+    accuracies = {"none": 0.5, "guided": 0.6, "auto": 0.61}
+    records = [
+        panel_record(condition, draw, rotation, accuracy + 0.01 * draw * (condition == "auto"))
+        for condition, accuracy in accuracies.items()
+        for draw in range(3)
+        for rotation in range(3)
+    ]
+    race = {"low": 0.05, "high": 0.115, "is_held_out": True, "true_condition": "auto"}
+    records += [
+        panel_record("auto", draw, 0, 0, job="search", is_none=False, race=race)
+        | {"rotation": None}
+        for draw in range(3)
+    ]
+    write(results, "panel", records)
+    overview = panel.panel_overview().splitlines()
+    assert overview[2:] == [
+        "| data | subjects | none | guided | auto |",
+        "|---|---|---|---|---|",
+        "| imagined fists | 6 | 0.500 | **+0.100** | **+0.120** |",
+    ]
+    # Three draws: t = 4.303 with two degrees of freedom, error² = s² / 3.
+    half = 4.3027 * 0.01 / 3**0.5
+    (auto,) = panel.auto_gains().splitlines()[2:]
+    assert auto.split(" | ")[1:] == [
+        "0 of 3",
+        f"**+0.120 (+{0.12 - half:.3f} to +{0.12 + half:.3f}), 3 of 3**",
+        f"+0.020 (−{half - 0.02:.3f} to +{0.02 + half:.3f}), 3 of 3 |",
+    ]
+    coverage = panel.coverage().splitlines()[2:]
+    # Of gains of 0.11, 0.12 and 0.13, the intervals hold the first.
+    assert [line.split(" | ")[1] for line in coverage] == ["1 of 3", "1 of 3"]
+
+
+def test_the_picture_of_the_panel_has_a_band_for_each_row(table: ModuleType) -> None:
+    picture, panel_table = importlib.import_module("panel_picture"), sys.modules["panel_table"]
+    scores = {condition: {} for condition in panel_table.TITLES}
+    scores |= {"none": {0: 0.5, 1: 0.6}, "auto": {0: 0.6, 1: 0.8}, "adda": {1: 0.9}}
+    rows = [panel_table.Row("sleep", 18, scores), panel_table.Row("arithmetic", 12, scores)]
+    (axes,) = picture.plot_panel(rows).axes
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == [
+        "DREAM sleep, 18 subjects\nnone: 0.550, 2 draws",
+        "mental arithmetic or rest, 12 subjects\nnone: 0.550, 2 draws",
+    ]
+    means = [container.lines[0].get_xdata()[0] for container in axes.containers]
+    assert means == pytest.approx([0.15, 0.15])  # ADDA has a single draw

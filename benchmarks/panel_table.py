@@ -1,0 +1,210 @@
+"""Results of the panel: scores, paired differences, and whether the race keeps its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from equivariance import Gain
+from panel_jobs import AUTO, DUPLICATES, GUIDED, NONE, Job
+from panel_plan import CONDITIONS, Kept, panel_cells
+from panel_sets import N_ROTATIONS, SETS, Cell
+from rich.console import Group
+from rich.table import Table
+
+from cadda._internal.statistics import Estimate, PairedTest
+from cadda.tracking.displays import format_duration
+
+__all__ = [
+    "TITLES",
+    "Promise",
+    "Row",
+    "answers",
+    "compare",
+    "panel_rows",
+    "promises",
+    "summary_tables",
+]
+
+TITLES = {
+    NONE: "none",
+    DUPLICATES: "every window twice",
+    "uniform": "uniform",
+    GUIDED: "guided",
+    AUTO: "auto",
+    "randaugment": "RandAugment",
+    "adda": "ADDA",
+    "cadda": "CADDA",
+    "autoaugment": "AutoAugment",
+    "random": "random search",
+}
+"""What tables and figures call the conditions."""
+
+Scores = Mapping[int, float]
+"""Balanced accuracy on test subjects, mean over rotations, by draw."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Scores of all conditions with one set of data and one number of usable subjects."""
+
+    set: str
+    n_usable: int
+    scores: Mapping[str, Scores]
+
+    @property
+    def title(self) -> str:
+        return f"{SETS[self.set].title}, {self.n_usable} subjects"
+
+
+class Promise(NamedTuple):
+    """What a race says that its candidate gains, and what it gains on test subjects."""
+
+    low: float
+    high: float
+    gain: float
+    is_held_out: bool
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the interval holds the gain."""
+        return self.low <= self.gain <= self.high
+
+
+def panel_rows(kept: Kept) -> list[Row]:
+    """Return all rows with results."""
+    rows = [
+        Row(
+            name,
+            size,
+            {condition: scores(kept, name, size, condition) for condition in CONDITIONS},
+        )
+        for name, data in SETS.items()
+        for size in data.sizes
+    ]
+    return [row for row in rows if row.scores[NONE]]
+
+
+def scores(kept: Kept, name: str, size: int, condition: str) -> Scores:
+    """Collect the scores of the draws that are finished."""
+    draws = {
+        draw: cell_score(kept, Cell(name, size, draw), condition)
+        for draw in range(SETS[name].n_draws)
+    }
+    return {draw: score for draw, score in draws.items() if score is not None}
+
+
+def cell_score(kept: Kept, cell: Cell, condition: str) -> float | None:
+    """Return the mean over rotations; None if one of them is not finished."""
+    found = kept.search(cell, condition)
+    trained = NONE if found is not None and found["is_none"] else condition
+    runs = [kept.find(Job("training", cell, trained, number)) for number in range(N_ROTATIONS)]
+    values = [run["balanced_accuracy"] for run in runs if run is not None]
+    return fmean(values) if len(values) == N_ROTATIONS else None
+
+
+def compare(made: Scores, reference: Scores) -> Gain | None:
+    """Test the gain in the draws that both have, paired by draw; None for fewer than two."""
+    gains = [made[draw] - reference[draw] for draw in made if draw in reference]
+    if len(gains) < 2:
+        return None
+    return Gain(t_test(gains), sum(gain > 0 for gain in gains), len(gains))
+
+
+def t_test(gains: Sequence[float]) -> PairedTest:
+    """Test the mean by Student's t, with its 95 % interval."""
+    from scipy.stats import ttest_1samp
+
+    mean = fmean(gains)
+    if np.ptp(gains) == 0:
+        return PairedTest(Estimate(mean, mean, mean), float(mean == 0))
+    result = ttest_1samp(gains, 0.0)
+    low, high = result.confidence_interval(0.95)
+    return PairedTest(Estimate(mean, float(low), float(high)), float(result.pvalue))
+
+
+def promises(kept: Kept) -> list[Promise]:
+    """Return all intervals of `auto`, with the true gains."""
+    made = []
+    for cell in panel_cells():
+        race = (kept.search(cell, AUTO) or {}).get("race", {})
+        if race.get("low") is None:
+            continue
+        plain, reached = (
+            cell_score(kept, cell, condition) for condition in (NONE, race["true_condition"])
+        )
+        if plain is not None and reached is not None:
+            made.append(Promise(race["low"], race["high"], reached - plain, race["is_held_out"]))
+    return made
+
+
+def answers(kept: Kept, name: str, size: int) -> list[bool]:
+    """Return for each draw whether `auto` found an augmentation."""
+    found = (kept.search(Cell(name, size, draw), AUTO) for draw in range(SETS[name].n_draws))
+    return [not record["is_none"] for record in found if record is not None]
+
+
+def summary_tables(kept: Kept) -> Group:
+    """Return all results for the terminal."""
+    tables = [row_table(row, kept) for row in panel_rows(kept)]
+    return Group(*tables, *describe_promises(promises(kept)))
+
+
+def row_table(row: Row, kept: Kept) -> Table:
+    found = answers(kept, row.set, row.n_usable)
+    n_none = found.count(False)
+    caption = f"auto: no augmentation in {n_none} of {len(found)} draws" if found else None
+    table = Table(title=row.title, caption=caption, title_justify="left", caption_justify="left")
+    for column in ("condition", "draws", "mean", "− none (95 %), p", "− auto (95 %), p", "search"):
+        table.add_column(column)
+    for condition, made in row.scores.items():
+        if made:
+            gains = [
+                "" if condition == reference else describe(compare(made, row.scores[reference]))
+                for reference in (NONE, AUTO)
+            ]
+            mean = fmean(made.values())
+            time = fmean(
+                search_seconds(kept, Cell(row.set, row.n_usable, draw), condition) for draw in made
+            )
+            table.add_row(
+                TITLES[condition], str(len(made)), f"{mean:.3f}", *gains, format_duration(time)
+            )
+    return table
+
+
+def search_seconds(kept: Kept, cell: Cell, condition: str) -> float:
+    """Return the processor time of a search, with that of the probe that it begins with."""
+    jobs = [Job("search", cell, condition)]
+    if condition == AUTO:
+        jobs.append(Job("search", cell, GUIDED))
+    found = map(kept.find, jobs)
+    return sum(record["processor_seconds"] for record in found if record is not None)
+
+
+def describe(gain: Gain | None) -> str:
+    """Return such as ``"+0.050 (+0.020 to +0.080), 0.002"``."""
+    if gain is None:
+        return ""
+    mean = gain.test.difference
+    return f"{mean.value:+.3f} ({mean.low:+.3f} to {mean.high:+.3f}), {gain.test.p_value:.2g}"
+
+
+def describe_promises(made: Sequence[Promise]) -> list[str]:
+    """Return how many intervals of `auto` hold the true gain."""
+    kinds: dict[str, Callable[[Promise], bool]] = {
+        "all": lambda promise: True,
+        "from blocks without part in the choice": lambda promise: promise.is_held_out,
+    }
+    lines = []
+    for title, is_of_kind in kinds.items():
+        chosen = [promise.is_kept for promise in made if is_of_kind(promise)]
+        if chosen:
+            lines.append(
+                f"90 % intervals of auto that hold the gain on test subjects ({title}): "
+                f"{sum(chosen)} of {len(chosen)} ({np.mean(chosen):.0%})"
+            )
+    return lines
