@@ -167,6 +167,7 @@ def test_run_folder_holds_everything(tmp_path: Path) -> None:
         "figures/operations.png",
         "model.safetensors",
         "policy.json",
+        "policy.txt",
     }
     assert cadda.PolicySpec.load(tmp_path / "run" / "policy.json") == result.policy
     lines = (tmp_path / "run" / "events.jsonl").read_text().splitlines()

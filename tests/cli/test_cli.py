@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from commands import CADDA, run
 
+from cadda import PolicySchedule, PolicySpec, Segment
 from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
+from cadda.policies.schedule import load_policy, policies_of
 from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.records import ProbeMatrix, ProbeRow
 
@@ -100,6 +102,37 @@ def test_policy_of_no_augmentation(tmp_path: Path) -> None:
     assert "W: no augmentation" in text
     assert "50% sign_flip" in text
     assert "N2: total variation distance 0.500" in run("policy", "diff", file, other).stdout
+
+
+def test_policy_simplify(tmp_path: Path) -> None:
+    soft, out, text = tmp_path / "soft.txt", tmp_path / "out.json", tmp_path / "out.txt"
+    soft.write_text(
+        "sign_flip p=0.5 > time_mask p=0.8 m=0.3 w=9 | time_reverse p=0.3\n"
+        "sign_flip p=0.7 > time_mask p=0.8 m=0.3 w=9 | time_reverse p=0.3\n"
+    )
+    said = run("policy", "simplify", soft, "-o", out).stdout
+    crisp = "sign_flip p=0.6 > time_mask p=0.75 m=0.3\n"
+    assert said == f"{crisp}6 entries became 2, at a total variation distance of 0.030.\n"
+    assert run("policy", "simplify", soft, "--json", "-o", text).stdout == out.read_text()
+    assert text.read_text() == crisp
+    saved = json.loads(out.read_text())
+    assert saved["provenance"]["simplified"] == pytest.approx(0.03)
+    again = run("policy", "simplify", out, "--max-loss", "0.01").stdout
+    assert "No simpler policy within a distance of 0.01: it is unchanged." in again
+    said = run("policy", "simplify", out, "--max-loss", "2", code=2).stderr
+    assert "`--max-loss` must be in [0, 1]" in said
+
+
+def test_schedule_simplify(tmp_path: Path) -> None:
+    file, out = tmp_path / "schedule.json", tmp_path / "out.json"
+    rows = ("sign_flip p=0.5\nsign_flip p=0.7", "sign_flip p=0.5")
+    segments = (Segment(2, PolicySpec.from_text(row)) for row in rows)
+    PolicySchedule(tuple(segments)).save(file)
+    said = run("policy", "simplify", file, "-o", out).stdout
+    assert said.startswith("sign_flip p=0.6\n2 entries became 1")
+    assert [len(policy.entries) for policy in policies_of(load_policy(out))] == [1, 1]
+    said = run("policy", "simplify", file, "-o", tmp_path / "out.txt", code=2).stderr
+    assert "`--out` must be a JSON file for a schedule" in said
 
 
 def test_policy_with_label_maps(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from cadda._internal.files import make_folder, replace_atomically
+from cadda._internal.files import make_folder, replace_atomically, write_text_atomically
 from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec, Provenance
+from cadda.policies.spec.simplify import crisp_policy, largest_distance
 from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.evolution import plot_evolution
 from cadda.reporting.figures.heatmap import plot_operation_use
@@ -115,6 +116,7 @@ def _scores(best: RetrainedModel | None, plain: RetrainedModel | None) -> dict[s
 def write_result(folder: RunFolder, result: SearchResult) -> None:
     """Write policy, model and figures of a finished search."""
     result.policy.save(folder.policy)
+    write_text_atomically(folder.policy_text, _text_of(result.policy))
     if result.schedule is not None:
         result.schedule.save(folder.schedule)
     if result.race is not None:
@@ -126,6 +128,14 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
     if result.curves is not None:
         figure = plot_evolution(result.curves, result.operations, result.policy)
         _save_figure(figure, folder.evolution_figure)
+
+
+def _text_of(policy: PolicySpec) -> str:
+    """Return a policy in few lines, after a comment that says what this costs."""
+    crisp = crisp_policy(policy)
+    loss = largest_distance(policy, crisp)
+    how = f"simplified, at a total variation distance of {loss:.3f}" if loss else "as it is"
+    return f"# policy.json {how}\n{crisp.to_text()}"
 
 
 def _save_figure(figure: Figure, path: Path) -> None:

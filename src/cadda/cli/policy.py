@@ -1,4 +1,4 @@
-"""`cadda policy`: show, compare, cap and export policy files."""
+"""`cadda policy`: show, compare, cap, simplify and export policy files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typer import Argument, Option
 
 from cadda.cli.commands import command_group
 from cadda.cli.options import AsJson, parse_names
+from cadda.cli.simplify import simplify
 
 if TYPE_CHECKING:
     from cadda.policies.schedule import PolicySchedule
@@ -255,9 +256,10 @@ def _print_difference(difference: PolicyDifference) -> None:
 
 
 app = command_group(
-    "Show, compare, cap and export policy files.",
+    "Show, compare, cap, simplify and export policy files.",
     "cadda policy show policy.json · cadda policy diff old.json new.json · "
     "cadda policy cap policy.json -o capped.json · "
+    "cadda policy simplify policy.json -o policy.txt · "
     "cadda policy export policy.json --format braindecode",
-    *(show, diff, cap, export),
+    *(show, diff, cap, simplify, export),
 )

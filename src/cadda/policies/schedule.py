@@ -20,7 +20,14 @@ from cadda.policies.spec.entries import check_not_empty
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import check_known, readable_json, unique_keys
 
-__all__ = ["PolicySchedule", "ScheduledPolicy", "Segment", "build_policy", "load_policy"]
+__all__ = [
+    "PolicySchedule",
+    "ScheduledPolicy",
+    "Segment",
+    "build_policy",
+    "load_policy",
+    "policies_of",
+]
 
 FORMAT: Literal["cadda-schedule"] = "cadda-schedule"
 
@@ -185,6 +192,13 @@ def build_policy(
     if isinstance(policy, PolicySchedule):
         return ScheduledPolicy(policy, pool)
     return Policy(policy, pool)
+
+
+def policies_of(policy: PolicySpec | PolicySchedule) -> tuple[PolicySpec, ...]:
+    """Return a policy, or all policies of a schedule."""
+    if isinstance(policy, PolicySchedule):
+        return tuple(segment.policy for segment in policy.segments)
+    return (policy,)
 
 
 def load_policy(

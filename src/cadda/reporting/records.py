@@ -250,6 +250,7 @@ class RunRecord:
     probe: ProbeFacts | None = None
     leaks: tuple[LeakReading, ...] = ()
     race: RaceFacts | None = None
+    policy_text: str | None = None  # the policy that a search found, in few lines
 
     @property
     def is_augmented(self) -> bool:

@@ -117,6 +117,7 @@ class RunFolder:
         self.config = folder / "config.json"  # a `RunConfig`
         self.data = folder / "data.json"  # `DataFacts`
         self.policy = folder / "policy.json"  # of the run, or the last one of its schedule
+        self.policy_text = folder / "policy.txt"  # of a search, in few lines
         self.schedule = folder / "schedule.json"  # that a search has found
         self.model = folder / "model.safetensors"
         self.leaks = folder / "leaks.json"  # `LeakReadings` of the model

@@ -131,6 +131,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         if is_augmented
         else replace(predictions, without_augmentation=None),
         policy=policy,
+        policy_text=run.policy_text.read_text("utf-8") if run.policy_text.exists() else None,
         schedule=schedule,
         learning=_learning_curves(events, has_policy=is_augmented),
         seconds=_seconds(events),

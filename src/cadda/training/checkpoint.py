@@ -16,6 +16,7 @@ from cadda._internal.files import replace_atomically
 from cadda.exceptions import TrainingError
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import ScheduledPolicy
+from cadda.policies.spec.model import Provenance
 from cadda.training.augmenter import Augmentation
 
 __all__ = [
@@ -98,7 +99,7 @@ def policy_digest(policy: Augmentation | None) -> str | None:
     if policy is None:
         return None
     if isinstance(policy, Policy):
-        spec = policy.spec.model_copy(update={"provenance": None})
+        spec = policy.spec.model_copy(update={"provenance": Provenance()})
         content = policy.granularity + spec.to_json() + policy.pool.digest
     elif isinstance(policy, ScheduledPolicy):
         content = policy.schedule.to_json() + policy.pool.digest

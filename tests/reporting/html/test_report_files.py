@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import io
 import json
 import re
@@ -19,6 +20,7 @@ from sklearn.metrics import balanced_accuracy_score
 from cadda import LeakReading, PolicySpec, ProbeResult, Windows, load_model
 from cadda._internal.statistics import Estimate, resample_counts
 from cadda.exceptions import RunError
+from cadda.policies.spec.compare import compare_policies
 from cadda.policies.spec.leakage import trace_operations
 from cadda.policies.spec.summary import class_revealing_operations
 from cadda.probing.probe import Condition
@@ -422,3 +424,21 @@ def test_no_augmentation(
         assert page.count("<dt>Without augmentation</dt>") == 1
         assert "<dt>Difference</dt>" not in page
         assert [curve.name for curve in read_record(folder).learning] == ["without augmentation"]
+
+
+def test_the_policy_of_a_search_in_few_lines(report_of: Callable[[str], Path]) -> None:
+    path = report_of("class-wise")
+    text = (path.parent / "policy.txt").read_text()
+    (shown,) = re.findall(r'<pre id="policy-text"[^>]*><code>(.*?)</code>', path.read_text(), re.S)
+    assert html.unescape(shown) == text
+    comment, *lines = text.splitlines()
+    assert len(lines) < 100
+    words = "# policy.json simplified, at a total variation distance of "
+    loss = float(comment.removeprefix(words))
+    found = PolicySpec.load(path.parent / "policy.json")
+    distance = compare_policies(found, PolicySpec.load(path.parent / "policy.txt")).distance
+    assert max(distance.values()) == pytest.approx(loss, abs=6e-4)
+    assert 0 < loss <= 0.1
+    crisp = (report_of("trials").parent / "policy.txt").read_text()
+    assert crisp.startswith("# policy.json as it is\n")
+    assert 'id="policy-text"' not in report_of("training").read_text()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cadda.policies.spec.entries import ALL_CLASSES, Subpolicy
 from cadda.policies.spec.label_flow import class_after
-from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import OperationUse, describe_magnitude, mean_uses
 
-__all__ = ["OperationChange", "PolicyDifference", "compare_policies"]
+if TYPE_CHECKING:
+    from cadda.policies.spec.model import PolicySpec
+
+__all__ = ["OperationChange", "PolicyDifference", "compare_policies", "total_variation"]
 
 MAX_SEQUENCES = 100_000
 
@@ -121,7 +123,7 @@ def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
                     (old.magnitudes, new.magnitudes),
                 )
             )
-        distance[row] = _total_variation(before, after, row)
+        distance[row] = total_variation(before, after, row)
     changes.sort(key=lambda change: -abs(change.probability[1] - change.probability[0]))
     return PolicyDifference(tuple(changes), distance)
 
@@ -130,10 +132,15 @@ def _subpolicies(spec: PolicySpec, row: str) -> tuple[Subpolicy, ...]:
     return spec.policy[row if spec.is_classwise else ALL_CLASSES]
 
 
-def _total_variation(
-    first: tuple[Subpolicy, ...], second: tuple[Subpolicy, ...], row: str
+def total_variation(
+    first: tuple[Subpolicy, ...], second: tuple[Subpolicy, ...], class_name: str
 ) -> float | None:
-    before, after = _sequences(first, row), _sequences(second, row)
+    """Compute the total variation distance of the sequences of operations on windows of a class.
+
+    For all classes, operations with label maps are for every window; None if there are too many
+    sequences.
+    """
+    before, after = _sequences(first, class_name), _sequences(second, class_name)
     if before is None or after is None:
         return None
     # Not a set of keys, whose order changes from run to run, and the rounding with it.

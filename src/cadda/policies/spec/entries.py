@@ -31,6 +31,7 @@ __all__ = [
     "Subpolicy",
     "check_not_empty",
     "make_entry",
+    "without_none",
 ]
 
 ALL_CLASSES = "*"
@@ -94,6 +95,11 @@ class PlainData(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+def without_none(data: dict[str, JsonValue], *names: str) -> dict[str, JsonValue]:
+    """Leave out fields that are None, so that files without them are as they always were."""
+    return {name: value for name, value in data.items() if name not in names or value is not None}
+
+
 class StageEntry(PlainData):
     """One operation that a stage may choose.
 
@@ -126,11 +132,7 @@ class StageEntry(PlainData):
     def _without_rare_fields(
         self, serialize: SerializerFunctionWrapHandler
     ) -> dict[str, JsonValue]:
-        data: dict[str, JsonValue] = serialize(self)
-        for name in ("min_magnitude", "label_map"):
-            if getattr(self, name) is None:
-                data.pop(name, None)
-        return data
+        return without_none(serialize(self), "min_magnitude", "label_map")
 
     @property
     def choice(self) -> str:

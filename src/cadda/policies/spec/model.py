@@ -9,7 +9,14 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.text import did_you_mean
@@ -23,9 +30,11 @@ from cadda.policies.spec.entries import (
     PlainData,
     StageEntry,
     Subpolicies,
+    without_none,
 )
 from cadda.policies.spec.formatting import format_text
 from cadda.policies.spec.leakage import MAX_LEAK, HasClasses, trace_operations
+from cadda.policies.spec.simplify import simplify
 from cadda.policies.spec.summary import probability_table
 from cadda.policies.spec.text import load_spec, parse_json, parse_text, readable_json
 
@@ -53,6 +62,9 @@ class Provenance(PlainData):
         Version of cadda that found it.
     leak : float | None
         Largest leak of an operation in bits, see `PolicySpec.leak`; None if it was not computed.
+    simplified : float | None
+        Total variation distance to the policy that it was made from, see `PolicySpec.simplified`;
+        None if it was not simplified.
     """
 
     method: str | None = None
@@ -61,6 +73,13 @@ class Provenance(PlainData):
     scores: dict[str, float] = Field(default_factory=dict)
     package_version: str | None = None
     leak: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    simplified: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_rare_fields(
+        self, serialize: SerializerFunctionWrapHandler
+    ) -> dict[str, JsonValue]:
+        return without_none(serialize(self), "simplified")
 
 
 class PolicySpec(PlainData):
@@ -277,6 +296,38 @@ class PolicySpec(PlainData):
                [0.09]])
         """
         return cap_leak(self, max_leak, keeps)
+
+    def simplified(self, max_loss: float = 0.1) -> Self:
+        r"""Return a policy of fewer subpolicies and entries that does nearly the same.
+
+        Similar subpolicies are merged and rare operations dropped, until no more of this is
+        possible. Magnitudes are averaged where operations are merged; they do not count as a loss.
+
+        Parameters
+        ----------
+        max_loss : float
+            Largest total variation distance, in any class, between the distributions of the
+            sequence of operations that transforms a window, with their label maps: at most this
+            share of the windows is treated differently. 0 only changes how the policy is written.
+
+        Returns
+        -------
+        PolicySpec
+            The simpler policy, with the distance in its provenance, and without the scores that
+            were measured before; itself, if there is no simpler one. Simplified again, it stays
+            the same. The policy of a class with too many sequences to enumerate is not changed.
+
+        Examples
+        --------
+        >>> soft = "sign_flip p=0.5 > time_mask p=0.8 m=0.3 w=9 | time_reverse p=0.3"
+        >>> spec = PolicySpec.from_text(f"{soft}\n{soft.replace('p=0.5', 'p=0.7')}")
+        >>> simple = spec.simplified()
+        >>> print(simple.to_text(), end="")
+        sign_flip p=0.6 > time_mask p=0.75 m=0.3
+        >>> round(simple.provenance.simplified, 3)
+        0.03
+        """
+        return simplify(self, max_loss)
 
     @classmethod
     def from_dict(

@@ -139,6 +139,7 @@ def _policy(record: RunRecord) -> Content:
         "policy": view_policy(policy, record.schedule, record.data.class_names),
         "policy_file": policy_file(record),
         "policy_note": _policy_note(record),
+        "policy_text": record.policy_text,
         "snippet": snippet(record),
         "leaks": record.leaks,
         "probe_note": None if search is None else search.probe_note,
