@@ -16,6 +16,7 @@ from cadda.api.prepare import Device, join_windows, make_problem
 from cadda.api.probe import probe as run_probe
 from cadda.api.result import SearchResult, result_of, write_result
 from cadda.compute import check_engine, open_engine
+from cadda.compute.processes import n_cores
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.models.registry import ModelSource
@@ -44,6 +45,9 @@ __all__ = [
     "search_problem",
 ]
 
+MIN_SAMPLES = 50_000_000
+"""Samples of all training windows of all training runs above which processes pay."""
+
 ProbeLike: TypeAlias = bool | ProbeResult | str | os.PathLike[str] | None
 ProbeSource: TypeAlias = ProbeResult | Callable[[], ProbeResult] | None
 
@@ -65,7 +69,7 @@ def search(
     preset: Literal["paper"] | None = None,
     seed: int = 0,
     device: Device = "auto",
-    engine: str = "serial",
+    engine: str = "auto",
     run_dir: str | os.PathLike[str] | None = None,
     resume: bool = False,
     data: str | None = None,
@@ -119,8 +123,8 @@ def search(
         Where to compute.
     engine : str
         Where trials and training runs run: ``"serial"``, ``"processes:N"``, ``"dask:ADDRESS"`` or
-        ``"dask:local:N"``, with the same result. Methods by gradients are sequential and need
-        ``"serial"``.
+        ``"dask:local:N"``, with the same result. ``"auto"`` uses all cores if the search is long
+        enough. Methods by gradients are sequential and need ``"serial"`` or ``"auto"``.
     run_dir : path-like | None
         Folder for configuration, policy, events, checkpoints and figures.
     resume : bool
@@ -224,7 +228,7 @@ def search_problem(
     training: TrainingSettings | None = None,
     preset: Literal["paper"] | None = None,
     seed: int = 0,
-    engine: str = "serial",
+    engine: str = "auto",
     run_dir: str | os.PathLike[str] | None = None,
     resume: bool = False,
     data: str | None = None,
@@ -241,7 +245,7 @@ def search_problem(
     # Before the search, so that no argument can spoil its result.
     seed, data = int(seed), None if data is None else str(data)
     provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
-    _check_engine(engine, chosen.max_parallel_trials(own), method)
+    engine = _pick_engine(engine, chosen.max_parallel_trials(own), method, problem, budget)
     check_problem(problem)
     chosen.check(problem, own)
     limits = SearchBudget(
@@ -336,12 +340,23 @@ def _is_classwise(asked: bool | None, chosen: SearchMethod[Any], method: str) ->
     return chosen.classwise if asked is None else asked
 
 
-def _check_engine(engine: str, max_parallel_trials: int | None, method: str) -> None:
-    if check_engine(engine) != "serial" and max_parallel_trials is None:
-        raise ValueError(
-            f"`engine` must be 'serial' for {method}, which is sequential, got {engine!r}; "
-            "methods by trials, such as autoaugment, can use other engines."
-        )
+def _pick_engine(
+    engine: str, max_parallel_trials: int | None, method: str, problem: Problem, budget: int
+) -> str:
+    """Return the engine of a search; ``"auto"`` uses processes where they pay."""
+    if engine != "auto":
+        if check_engine(engine) != "serial" and max_parallel_trials is None:
+            raise ValueError(
+                f"`engine` must be 'serial' for {method}, which is sequential, got {engine!r}; "
+                "methods by trials, such as autoaugment, can use other engines."
+            )
+        return engine
+    n_workers = min(n_cores(), max_parallel_trials or 1)
+    # A GPU is busy with one training run; processes take seconds to start.
+    is_long = problem.train.x.numel() * budget > MIN_SAMPLES
+    if n_workers == 1 or problem.device.type != "cpu" or not is_long:
+        return "serial"
+    return f"processes:{n_workers}"
 
 
 def _retrain_at(budget: int, every: int | None, *, baseline: bool) -> tuple[int, ...]:

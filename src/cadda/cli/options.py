@@ -56,7 +56,8 @@ LearningRate = Annotated[float, Option(help="Learning rate of Adam.")]
 Seed = Annotated[int, Option(help="Random seed; the same seed gives the same result.")]
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], Option(help="Device to compute on.")]
 Engine = Annotated[
-    str, Option(help="Where to run jobs: serial, processes:N, dask:ADDRESS or dask:local:N.")
+    str,
+    Option(help="Where to run jobs: serial, processes:N, dask:ADDRESS or dask:local:N."),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 

@@ -86,7 +86,13 @@ def search(
     ] = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
-    engine: options.Engine = "serial",
+    engine: Annotated[
+        str,
+        Option(
+            help="Where to train: auto (all cores if the search is long), serial, processes:N, "
+            "dask:ADDRESS or dask:local:N."
+        ),
+    ] = "auto",
     resume: Annotated[bool, Option("--resume", help="Resume an interrupted search.")] = False,
     as_json: options.AsJson = False,
 ) -> None:

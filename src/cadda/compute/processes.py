@@ -22,7 +22,7 @@ import cloudpickle
 from cadda.compute.base import Engine
 from cadda.exceptions import WorkerError
 
-__all__ = ["ATTEMPTS", "ProcessEngine", "main", "run_alone", "threads_per_worker"]
+__all__ = ["ATTEMPTS", "ProcessEngine", "main", "n_cores", "run_alone", "threads_per_worker"]
 
 ATTEMPTS = 3
 """Attempts at a task whose workers die."""
@@ -37,12 +37,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def n_cores() -> int:
+    """Return the number of cores that this process may use."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
 def threads_per_worker(n_workers: int) -> int:
     """Return the number of threads of each worker."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    n_threads = min(n_cores, int(limit)) if limit.isdigit() else n_cores
+    n_threads = min(n_cores(), int(limit)) if limit.isdigit() else n_cores()
     return max(1, n_threads // n_workers)
 
 

@@ -15,7 +15,14 @@ from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.probing.probe import ProbeProgress
 from cadda.reporting.records import SearchCurves
-from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchEvent, TrialEnd
+from cadda.searchers.events import (
+    HISTORY_EVENTS,
+    Retrained,
+    SearchEnd,
+    SearchEpoch,
+    SearchEvent,
+    TrialEnd,
+)
 from cadda.training.progress import EpochEnd, TrainingEnd, TrainingEvent
 
 __all__ = ["EventLog", "RunEvent", "search_curves"]
@@ -24,7 +31,7 @@ RunEvent: TypeAlias = ProbeProgress | SearchEvent | TrainingEvent
 
 READERS: dict[str, TypeAdapter[RunEvent]] = {
     kind.__name__: TypeAdapter(kind)
-    for kind in (SearchEpoch, TrialEnd, Retrained, SearchEnd, EpochEnd, TrainingEnd)
+    for kind in (*HISTORY_EVENTS.values(), SearchEnd, EpochEnd, TrainingEnd)
 }
 
 

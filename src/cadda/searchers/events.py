@@ -9,6 +9,7 @@ __all__ = [
     "HISTORY_EVENTS",
     "HistoryEvent",
     "PolicyProposed",
+    "RaceProgress",
     "RaceRound",
     "Retrained",
     "SearchEnd",
@@ -162,6 +163,14 @@ class PolicyProposed:
 
 
 @dataclass(frozen=True)
+class RaceProgress:
+    """A training run of a race has ended."""
+
+    n_runs: int
+    max_runs: int
+
+
+@dataclass(frozen=True)
 class RaceRound:
     """Candidates of a race were trained in a block.
 
@@ -255,4 +264,4 @@ HISTORY_EVENTS: dict[str, type[HistoryEvent]] = {
     kind.__name__: kind for kind in (SearchEpoch, TrialEnd, PolicyProposed, RaceRound, Retrained)
 }
 
-SearchEvent: TypeAlias = SearchStart | HistoryEvent | SearchEnd
+SearchEvent: TypeAlias = SearchStart | RaceProgress | HistoryEvent | SearchEnd

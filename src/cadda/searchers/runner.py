@@ -20,6 +20,7 @@ from cadda.probing.probe_result import ProbeResult
 from cadda.searchers.events import (
     HISTORY_EVENTS,
     HistoryEvent,
+    RaceProgress,
     SearchEnd,
     SearchEpoch,
     SearchEvent,
@@ -66,7 +67,7 @@ class SearchContext:
     files: SearchFiles | None = None  # for checkpoints; None keeps none
     resume: bool = False  # whether to continue what an earlier process began in these files
     on_event: Callable[[SearchEvent], None] = _ignore
-    on_training: Callable[[TrainingEvent], None] = _ignore
+    on_training: Callable[[TrainingEvent | RaceProgress], None] = _ignore  # not in the history
     probe: ProbeResult | None = None  # what operations do to classes
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -16,9 +16,11 @@ import torch
 from torch import nn
 
 from cadda.api.prepare import operation_pool
+from cadda.api.probe import probe
 from cadda.api.search import SearchResult, search
 from cadda.policies.policy import Policy
 from cadda.probing.probe import ProbeProgress
+from cadda.probing.probe_result import ProbeResult
 from cadda.searchers.events import (
     PolicyProposed,
     RaceRound,
@@ -113,6 +115,8 @@ class SearcherContract(ABC):
             **self.settings,
             **changes,
         }
+        if find_method(self.method).needs_probe:
+            arguments.setdefault("probe", _quick_probe(self.operations))
         return search(train, valid, **arguments)
 
     def test_is_registered(self) -> None:
@@ -242,6 +246,13 @@ class SearcherContract(ABC):
                     raise
                 _CLASSWISE[key] = None
         return _CLASSWISE[key]
+
+
+@cache
+def _quick_probe(operations: tuple[str, ...]) -> ProbeResult:
+    """Probe the operations, once for all tests."""
+    windows = planted_windows(48, varied=True)
+    return probe(windows, model=_network, operations=operations, n_folds=2, n_epochs=2)
 
 
 def _number(event: object) -> int | None:

@@ -15,7 +15,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from cadda.searchers.events import RaceRound
+from cadda.searchers.events import RaceProgress, RaceRound
 from cadda.tracking.displays import format_duration
 
 __all__ = ["RaceView"]
@@ -62,6 +62,10 @@ class RaceView:
         for name, status, reason in zip(event.names, event.statuses, event.reasons, strict=True):
             if status == "dropped":
                 self._dropped.setdefault(name, reason)
+
+    def advance(self, event: RaceProgress) -> None:
+        """Show that another training run has ended."""
+        self._bar.update(self._task, completed=event.n_runs)
 
     def parts(self) -> list[RenderableType]:
         """Return what is drawn in a terminal."""

@@ -21,6 +21,7 @@ from cadda._internal.text import warning_key
 from cadda.probing.probe import ProbeProgress
 from cadda.searchers.events import (
     PolicyProposed,
+    RaceProgress,
     RaceRound,
     Retrained,
     SearchEnd,
@@ -94,6 +95,8 @@ class SearchDisplay(Display):
                 self._print_trial(event)
             case PolicyProposed():
                 self._print(f"policy:\n{event.policy}")
+            case RaceProgress():
+                self._show_progress(event)
             case RaceRound():
                 self._show_round(event)
             case EpochEnd():
@@ -121,6 +124,12 @@ class SearchDisplay(Display):
             self._remove_bar("probing")
         if not self.console.is_terminal and event.epoch == 1:
             self._print(f"probing the operations, model {event.fold} of {event.n_folds}")
+
+    def _show_progress(self, event: RaceProgress) -> None:
+        if self._race is None:
+            self._advance("searching", event.n_runs, event.max_runs)
+        else:
+            self._race.advance(event)
 
     def _show_round(self, event: RaceRound) -> None:
         if self._race is None:

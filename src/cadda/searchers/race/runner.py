@@ -17,7 +17,7 @@ from cadda.exceptions import WorkerError
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.passing import RETAINED, Passing, passing_operations
 from cadda.reporting.race import RaceFacts
-from cadda.searchers.events import RaceRound
+from cadda.searchers.events import RaceProgress, RaceRound
 from cadda.searchers.race.blocks import Block, RunScore, run_candidate
 from cadda.searchers.race.candidates import Candidate, Level
 from cadda.searchers.race.generations import (
@@ -69,6 +69,7 @@ class RaceRunner(SearchRunner):
     def __init__(self, problem: Problem, settings: RaceSettings, context: SearchContext) -> None:
         super().__init__(problem, context)
         self.settings, self.engine = settings, context.engine
+        self._on_progress = context.on_training
         self.passing, self.lenient = (
             _passing(context, problem, retained) for retained in (RETAINED, LENIENT)
         )
@@ -190,6 +191,7 @@ class RaceRunner(SearchRunner):
                 score = RunScore(math.inf, (), 0.0, str(error))
             if self._log is not None:
                 self._log.append({"candidate": key[0], "block": key[1], **asdict(score)})
+            self._on_progress(RaceProgress(self.epoch + index + 1, self.n_epochs))
             yield score
 
     def _saved(self) -> dict[tuple[str, int], RunScore]:

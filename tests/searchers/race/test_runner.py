@@ -1,0 +1,124 @@
+"""Races with real training runs: engines, interruptions, budgets."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mirrored import mirrored_windows
+
+import cadda
+from cadda import SearchResult, TrainingSettings
+from cadda.searchers.events import RaceProgress, RaceRound, SearchEnd
+from cadda.testing.planted import planted_network, planted_windows
+
+QUICK: dict[str, Any] = {
+    "model": planted_network,
+    "operations": ["sign_flip", "time_reverse", "time_mask"],
+    "training": TrainingSettings(max_epochs=2, lr=3e-3),
+    "n_blocks": 3,
+    "n_decisive": 3,
+    "n_survivors": 3,
+    "search_epochs": 0,
+    "budget": 30,
+    "device": "cpu",
+}
+
+
+TRAIN, VALID = (planted_windows(48, varied=varied) for varied in (False, True))
+
+
+@cache
+def probe() -> cadda.ProbeResult:
+    operations = QUICK["operations"]
+    return cadda.probe(VALID, model=planted_network, operations=operations, n_folds=2, n_epochs=4)
+
+
+def race(**changes: Any) -> SearchResult:
+    return cadda.search(TRAIN, VALID, **QUICK | {"probe": probe()} | changes)
+
+
+class KilledError(Exception):
+    """Stands for the end of a process."""
+
+
+def test_every_engine_gives_the_same_race() -> None:
+    alone, together = race(engine="serial"), race(engine="processes:2")
+    assert alone.race is not None
+    assert together.race is not None
+    assert alone.race.candidates == together.race.candidates
+    assert alone.race.verdict == together.race.verdict
+    assert alone.policy == together.policy
+
+
+@pytest.mark.parametrize("after", [1, 8, 14])
+def test_a_killed_race_repeats_no_finished_run(tmp_path: Path, after: int) -> None:
+    def kill(event: object) -> None:
+        if isinstance(event, RaceProgress) and event.n_runs == after:
+            raise KilledError
+
+    whole = race(run_dir=tmp_path / "whole")
+    with pytest.raises(KilledError):
+        race(run_dir=tmp_path / "killed", on_event=kill)
+    events: list[object] = []
+    resumed = race(run_dir=tmp_path / "killed", resume=True, on_event=events.append)
+    assert resumed.policy == whole.policy
+    assert resumed.race is not None
+    assert whole.race is not None
+    assert resumed.race.candidates == whole.race.candidates
+    n_lines = [
+        len((tmp_path / name / "runs.jsonl").read_text().splitlines())
+        for name in ("whole", "killed")
+    ]
+    assert n_lines[0] == n_lines[1] == whole.race.n_runs
+    written = [(tmp_path / name / "policy.json").read_bytes() for name in ("whole", "killed")]
+    assert written[0] == written[1]
+
+
+def test_the_budget_is_kept() -> None:
+    for budget in (12, 17, 26):
+        events: list[Any] = []
+        result = race(budget=budget, on_event=events.append)
+        assert result.race is not None
+        assert 2 * 3 <= result.race.n_runs <= budget
+        rounds = [event for event in events if isinstance(event, RaceRound)]
+        assert rounds[-1].phase == "decision"
+        assert rounds[-1].n_runs == result.race.n_runs
+        assert isinstance(events[-1], SearchEnd)
+        assert result.verdict is not None
+
+
+def test_too_small_a_budget_is_refused() -> None:
+    with pytest.raises(ValueError, match="`budget` must be at least 12 training runs"):
+        race(budget=11)
+
+
+def test_out_of_time_the_race_decides() -> None:
+    result = race(max_seconds=1e-6)
+    assert result.race is not None
+    # One block of all candidates has begun before the time was over.
+    assert {row.n_blocks for row in result.race.candidates} == {1}
+    assert result.policy.is_none
+
+
+def test_races_the_exchange_of_mirrored_classes() -> None:
+    windows = mirrored_windows(64, n_subjects=4)
+    operations = ["channel_symmetry", "gaussian_noise"]
+    found = cadda.probe(
+        windows, model=planted_network, operations=operations, n_folds=2, n_epochs=5
+    )
+    parts = (windows.of_subjects(half) for half in (windows.subjects[:2], windows.subjects[2:]))
+    result = cadda.search(*parts, **QUICK | {"operations": operations, "probe": found})
+    assert result.race is not None
+    mapped = [row for row in result.race.candidates if "->" in row.policy]
+    assert mapped
+    assert "{left: right, right: left}" in mapped[0].policy
+
+
+def test_classes_and_probe_are_decided_by_the_method() -> None:
+    with pytest.raises(ValueError, match="`classwise` must be None for auto"):
+        race(classwise=True)
+    with pytest.raises(ValueError, match="`probe` must not be False for auto"):
+        race(probe=False)
