@@ -113,7 +113,7 @@ def test_copying(report_of: Callable[[str], Path], look: Callable[..., Page]) ->
     path = report_of("hostile")
     page = look(path)
     kept = PolicySpec.load(path.parent / "policy.json")
-    assert page.locator("button.copy").count() == 4
+    assert page.locator("button.copy").count() == 5
     for button in page.locator("button.copy").all():
         if not button.is_visible():
             button.locator("xpath=ancestor::details").evaluate(
@@ -127,6 +127,8 @@ def test_copying(report_of: Callable[[str], Path], look: Callable[..., Page]) ->
         if button.get_attribute("data-copy") == "policy-json":
             assert PolicySpec.from_dict(json.loads(copied)) == kept
             assert HOSTILE in copied
+        if button.get_attribute("data-copy") == "policy-text":
+            assert PolicySpec.from_text(copied).class_names == kept.class_names
     assert [heard for heard in page.heard if heard[0] != "request"] == []
 
 
