@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 import cadda
-from cadda.searchers.registry import METHODS
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -238,9 +237,6 @@ def test_a_draw_is_probed(tmp_path):
     assert not probe.turned_digits({"rotation_90": "6 ↔ 9"})
 
 
-needs_auto = pytest.mark.skipif("auto" not in METHODS, reason="needs `auto` and `guided`")
-
-
 def two_channels(seed):
     x = np.random.default_rng(seed).standard_normal((64, 2, 200))
     subjects = [f"s{number // 8}" for number in range(64)]
@@ -323,7 +319,6 @@ def test_labels_are_permuted_within_subjects(tiny, tmp_path):
         assert counts[0].tolist() == counts[1].tolist()
 
 
-@needs_auto
 def test_the_panel_is_computed_once(tiny, tmp_path):
     panel_table = importlib.import_module("panel_table")
     panel_plan = importlib.import_module("panel_plan")
@@ -343,7 +338,6 @@ def test_the_panel_is_computed_once(tiny, tmp_path):
         assert row.scores["none"][draw] == pytest.approx(np.mean(accuracies))
 
 
-@needs_auto
 def test_auto_is_compared_with_its_promise(tiny, tmp_path):
     panel_table = importlib.import_module("panel_table")
     panel_plan = importlib.import_module("panel_plan")
