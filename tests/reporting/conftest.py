@@ -116,6 +116,12 @@ def _race(folder: Path) -> Path:
     return write_report(folder).path
 
 
+def _short_race(folder: Path) -> Path:
+    windows = make_windows(6, ch_names=["C3", "C4"], class_names=["a", "b"], n_windows=10)
+    operations = ["sign_flip", "time_mask"]
+    return make_search(folder, windows, "auto", budget=30, search_epochs=0, operations=operations)
+
+
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "class-wise": lambda folder: make_search(folder, make_windows(20), "cadda"),
     "trials": lambda folder: make_search(folder, make_windows(4), "random", test=0.25),
@@ -125,6 +131,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "training": lambda folder: make_training(folder, make_windows(), PolicySpec.from_text(POLICY)),
     "plain training": lambda folder: make_training(folder, make_windows(), None),
     "race": _race,
+    "short race": _short_race,
     "hostile": _hostile,
     "many channels": _many_channels,
 }

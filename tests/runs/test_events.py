@@ -6,15 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from cadda import Windows, simulate_sleep
+from cadda import PolicyProposed, RaceRound, Windows, simulate_sleep
 from cadda.api.run import run_training
 from cadda.exceptions import RunError
-from cadda.runs.events import EventLog
+from cadda.runs.events import READERS, EventLog
 from cadda.runs.report import write_report
+from cadda.searchers.events import HISTORY_EVENTS
 from cadda.training import TrainingSettings
 from cadda.training.progress import EpochEnd, TrainingEnd
 
+ROUND = RaceRound(
+    n_runs=4,
+    max_runs=9,
+    phase="candidates",
+    names=("guided", "none"),
+    n_blocks=(2, 2),
+    gains=(0.25, 0.0),
+    errors=(None, 0.0),
+    accuracy_gains=(0.125, 0.0),
+    statuses=("racing", "racing"),
+    reasons=("", ""),
+    seconds=1.5,
+)
 EVENTS = [
+    PolicyProposed("sign_flip p=0.5"),
+    ROUND,
     EpochEnd(1, 2, 1.5, 1.25, float("nan"), is_best=True),
     TrainingEnd(2, 1, stopped_early=False),
 ]
@@ -35,8 +51,12 @@ def test_events_are_read_as_written(tmp_path: Path) -> None:
     for event in EVENTS:
         log(event)
     assert repr(log.read()) == repr(EVENTS)
-    log.rewrite(EVENTS[1:])
-    assert log.read() == EVENTS[1:]
+    log.rewrite(EVENTS[-1:])
+    assert log.read() == EVENTS[-1:]
+
+
+def test_all_events_of_a_search_can_be_read() -> None:
+    assert set(HISTORY_EVENTS) <= set(READERS)
 
 
 @pytest.mark.parametrize(

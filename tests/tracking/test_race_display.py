@@ -8,7 +8,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from cadda.searchers.events import PolicyProposed, RaceRound, SearchEnd, SearchEvent, SearchStart
+from cadda.searchers.events import (
+    PolicyProposed,
+    RaceRound,
+    Retrained,
+    SearchEnd,
+    SearchEvent,
+    SearchStart,
+)
 from cadda.tracking import SearchDisplay
 
 START = SearchStart(
@@ -92,6 +99,26 @@ def test_the_end_is_told_even_if_the_budget_is_not_used_up() -> None:
         text = shown(round_after(20), chosen, SearchEnd(50, 50, 100.0), terminal=terminal)
         last = text.split("50 of 200 training runs")[1].replace("\n", " ")
         assert "measuring the gain of the best candidate: time_mask m=0.5 is chosen" in last
+
+
+def test_retraining_is_as_the_race_recommends() -> None:
+    plain = Retrained(
+        0,
+        1.25,
+        0.5,
+        is_best=False,
+        search_seconds=0.0,
+        seconds=3.0,
+        train_losses=(1.0,),
+        valid_losses=(1.25,),
+    )
+    last = replace(plain, epoch=50, is_best=True)
+    first, second = race_lines(plain, last)
+    assert first.startswith("trained from scratch without augmentation: validation loss 1.250")
+    assert second == (
+        "trained from scratch as recommended after 50 training runs: validation loss 1.250, "
+        "balanced accuracy 0.500 (3 s)"
+    )
 
 
 def test_nothing_is_better_than_no_augmentation() -> None:

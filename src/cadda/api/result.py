@@ -14,6 +14,7 @@ from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.policies.spec.simplify import crisp_policy, largest_distance
 from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.evolution import plot_evolution
+from cadda.reporting.figures.candidates import plot_race
 from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.reporting.race import RaceFacts
 from cadda.reporting.records import SearchCurves
@@ -128,6 +129,8 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
     if result.curves is not None:
         figure = plot_evolution(result.curves, result.operations, result.policy)
         _save_figure(figure, folder.evolution_figure)
+    if result.race is not None:
+        _save_figure(plot_race(result.race), folder.race_figure)
 
 
 def _text_of(policy: PolicySpec) -> str:

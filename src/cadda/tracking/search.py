@@ -239,11 +239,14 @@ class SearchDisplay(Display):
 
 
 def _describe_retraining(event: Retrained, unit: str) -> str:
-    policy = f"best policy of {event.epoch} {unit}s"
-    if unit == "epoch":
-        policy = f"policy of epoch {event.epoch}"
-    what = f"with the {policy}" if event.epoch else "without augmentation"
-    best = ", the best policy so far" if event.is_best and event.epoch else ""
+    what = {
+        "epoch": f"with the policy of epoch {event.epoch}",
+        "trial": f"with the best policy of {event.epoch} trials",
+        "training run": f"as recommended after {event.epoch} training runs",
+    }[unit]
+    best = ", the best policy so far" if event.is_best and unit != "training run" else ""
+    if not event.epoch:
+        what, best = "without augmentation", ""
     return (
         f"trained from scratch {what}: validation loss {event.valid_loss:.3f}, balanced accuracy "
         f"{event.valid_balanced_accuracy:.3f}{best} ({event.seconds:.0f} s)"

@@ -20,6 +20,7 @@ def test_lines_say_what_the_record_says() -> None:
     assert line.error == f"± {row.error:.3f}"
     assert (line.accuracy.value, line.accuracy.low) == (row.accuracy_gain, row.accuracy_low)
     assert line.status == "chosen"
+    assert view_race(made_up_race(is_gain=False)).survivors[1].status == "measured again"
     assert [each.reason for each in view.dropped] == [each.reason for each in facts.dropped]
     assert len(view.survivors) + len(view.dropped) == len(facts.candidates)
     assert view.effort == "200 training runs in 6 min 40 s, 30 per minute."

@@ -28,6 +28,7 @@ from cadda.probing.probe_tables import make_result
 from cadda.reporting.html import render_report
 from cadda.reporting.html.formatting import number, with_interval
 from cadda.reporting.html.provenance import bibtex
+from cadda.reporting.race import RaceFacts
 from cadda.reporting.records import EventWarning, LeakReadings
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.runs.report import read_record, write_report
@@ -328,6 +329,17 @@ def test_an_operation_that_reveals_a_class_is_named_once(report_of: Callable[[st
     assert page.count("recognise the operation instead of the class") == 2
     assert f"<li>{final}</li>" in page
     assert f"<li>{other.text} (epoch 1)</li>" in page
+
+
+def test_headline_and_figure_are_those_of_the_race(report_of: Callable[[str], Path]) -> None:
+    path = report_of("short race")
+    run = RunFolder(path.parent)
+    race, policy = RaceFacts.load(run.race), PolicySpec.load(run.policy)
+    assert race.verdict is not None
+    assert race.verdict.is_gain != policy.is_none
+    (headline,) = re.findall(r"<h1>(.*)</h1>", path.read_text())
+    assert headline.startswith("No augmentation" if policy.is_none else "Augmentation recommended")
+    assert run.race_figure.read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_the_model_reads(report_of: Callable[[str], Path], tmp_path: Path) -> None:

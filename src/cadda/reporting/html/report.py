@@ -95,7 +95,6 @@ def _top(record: RunRecord, scores: TestScores, verdict: Verdict) -> Content:
     name, is_search = PurePath(record.source).name, record.search is not None
     return {
         "title": f"Augmentation for {name}" if is_search else f"Training on {name}",
-        "is_search": is_search,
         "verdict": verdict,
         "accuracy": scores.accuracy,
         "model_name": "With the policy" if record.is_augmented else "Without augmentation",
@@ -137,6 +136,7 @@ def _policy(record: RunRecord) -> Content:
     curves = None if search is None else search.curves
     return {
         "policy": view_policy(policy, record.schedule, record.data.class_names),
+        "use_title": _use_title(record),
         "policy_file": policy_file(record),
         "policy_note": _policy_note(record),
         "policy_text": record.policy_text,
@@ -148,6 +148,13 @@ def _policy(record: RunRecord) -> Content:
         "panels": examples and panels_of(examples, record.data.sfreq),
         "examples_note": examples and _examples_note(examples, record.data.ch_names),
     }
+
+
+def _use_title(record: RunRecord) -> str:
+    """Return the heading of how a policy was found and uses operations; empty for neither."""
+    if record.search is not None and record.race is None:
+        return "Search"
+    return "Use of the operations" if record.is_augmented else ""
 
 
 def _policy_note(record: RunRecord) -> str:
