@@ -145,6 +145,7 @@ class RunFolder:
             folds=self.folder / "folds.pt",
             population=self.folder / "population.pt",
             runs=self.folder / "runs.jsonl",
+            race=self.race,
         )
 
     def begin(self, config: RunConfig) -> None:

@@ -84,6 +84,7 @@ class SearchFiles:
     folds: Path  # models that policies are evaluated with
     population: Path
     runs: Path  # training runs of a race
+    race: Path  # the race so far
 
 
 class Retrainer:

@@ -72,4 +72,4 @@ def _search(
         n_steps = settings.search_epochs * searcher.steps_per_epoch
         for _ in islice(searcher.run(), n_steps):
             pass
-    return searcher.to_spec().capped(settings.max_leak)
+    return searcher.to_spec().capped(settings.max_leak).simplified()
