@@ -205,6 +205,7 @@ def test_long_lines_are_broken() -> None:
     first, *more = text.splitlines()
     assert first.startswith("w=2.0: ")
     assert all(line.startswith(("  | ", "  > ")) for line in more)
+    assert text.count(">") == text.count("\n  > ") == 1
     assert 70 < max(map(len, [first, *more])) <= 100
     assert PolicySpec.from_text(text) == PolicySpec.from_text(f"w=2: {stage} > {stage}")
 

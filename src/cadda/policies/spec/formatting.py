@@ -69,10 +69,11 @@ def _format_subpolicy(subpolicy: Subpolicy, row: str, short: Collection[str]) ->
 
 
 def _broken(parts: list[str]) -> Iterator[str]:
-    """Yield the parts of a line, as many on each as fit."""
+    """Yield the parts of a line; if it is too long, each stage on lines of its own."""
+    fits = len(" ".join(parts)) <= MAX_LENGTH
     line = parts[0]
     for part in parts[1:]:
-        if len(line) + 1 + len(part) <= MAX_LENGTH:
+        if fits or (part.startswith("|") and len(line) + 1 + len(part) <= MAX_LENGTH):
             line = f"{line} {part}"
         else:
             yield line
