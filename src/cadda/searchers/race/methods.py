@@ -127,6 +127,6 @@ class TrivialMethod(SearchMethod[TrivialSettings]):
         return _ProposalRunner(problem, trivial_policy(problem.pool), context)
 
 
-AUTO = RaceMethod("race of policies judged by full training runs; may answer `none`")
+AUTO = RaceMethod("race of policies by full training runs; the answer may be no augmentation")
 GUIDED = GuidedMethod("no search: operations in a row, at random, of those that a probe lets pass")
 TRIVIAL = TrivialMethod("no search: one operation of all, at random magnitude (TrivialAugment)")

@@ -73,6 +73,7 @@ class RaceRunner(SearchRunner):
         self.passing, self.lenient = (
             _passing(context, problem, retained) for retained in (RETAINED, LENIENT)
         )
+        self._facts_file = None if context.files is None else context.files.race
         self._log = (
             None if context.files is None else JsonLines(context.files.runs, allow_nan=True)
         )
@@ -121,6 +122,8 @@ class RaceRunner(SearchRunner):
         self.epoch += len(runs)
         self.seconds += perf_counter() - start
         self._end_phase()
+        if self._facts_file is not None:
+            self.facts().save(self._facts_file)
         return self._round()
 
     def _ends(self) -> bool:
