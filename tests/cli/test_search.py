@@ -10,11 +10,17 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from commands import CADDA, run
 from mirrored import SWAP, mirrored_windows
 
-from cadda import read_windows, simulate_sleep
+from cadda import PolicySpec, SearchResult, read_windows, simulate_sleep
+from cadda.api.run import SearchRun
+from cadda.cli.search import print_outcome
+from cadda.runs.records import RunScores
+from cadda.training import score
 
 QUICK = [
     *("--method", "cadda"),
@@ -115,6 +121,25 @@ def test_help_names_the_default_of_classwise() -> None:
     assert "default: no-classwise" not in shown
 
 
+@pytest.mark.parametrize(("text", "is_compared"), [("none", False), ("sign_flip p=1", True)])
+def test_a_model_is_not_compared_with_itself(
+    text: str, is_compared: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = SearchResult(
+        policy=PolicySpec.from_text(text),
+        operations=("sign_flip",),
+        schedule=None,
+        history=[],
+        seconds=1.0,
+        fitted=None,
+        baseline=None,
+    )
+    scores = score(torch.tensor([0, 1]), np.array([0, 1]), ("a", "b"))
+    print_outcome(SearchRun(result, RunScores(("s1",), scores, scores)), Path("run"))
+    header = next(line for line in capsys.readouterr().out.splitlines() if "augmentation" in line)
+    assert ("with the policy" in header) == is_compared
+
+
 def test_rare_classes_can_be_left_out(data: Path, tmp_path: Path) -> None:
     """What is left out, and how windows are scaled, is part of what can be resumed."""
     windows = read_windows(data)
@@ -146,11 +171,17 @@ def test_rare_classes_can_be_left_out(data: Path, tmp_path: Path) -> None:
         (["--set", "patience=3"], "'patience' is not a setting of the method; use `--patience`."),
         (["--set", "on_event=3"], "'on_event' is not a setting of the method."),
         (["--set", "budgt=3"], "did you mean `budget`?"),
-        (["--set", "estimater=relax"], "did you mean `estimator`?"),
+        (["--method", "adda", "--set", "estimater=relax"], "did you mean `estimator`?"),
         (["--preset", "cvpr"], "`--preset` must be 'paper' or None, got 'cvpr'"),
         (["--method", "cadda", "--no-classwise"], "for cadda, which has a policy for each class"),
-        (["--set", "batch_size=abc"], "`batch_size` must be a valid integer, got 'abc'."),
-        (["--set", "betas=0.9"], "`betas` must be two numbers with a comma between, got 0.9."),
+        (
+            ["--method", "adda", "--set", "batch_size=abc"],
+            "`batch_size` must be a valid integer, got 'abc'.",
+        ),
+        (
+            ["--method", "adda", "--set", "betas=0.9"],
+            "`betas` must be two numbers with a comma between, got 0.9.",
+        ),
     ],
 )
 def test_mistakes(data: Path, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -31,6 +31,18 @@ START = SearchStart(
 )
 
 
+RETRAINED = Retrained(
+    0,
+    1.25,
+    0.5,
+    is_best=False,
+    search_seconds=0.0,
+    seconds=3.0,
+    train_losses=(1.0,),
+    valid_losses=(1.25,),
+)
+
+
 def round_after(
     n_runs: int,
     *,
@@ -102,18 +114,8 @@ def test_the_end_is_told_even_if_the_budget_is_not_used_up() -> None:
 
 
 def test_retraining_is_as_the_race_recommends() -> None:
-    plain = Retrained(
-        0,
-        1.25,
-        0.5,
-        is_best=False,
-        search_seconds=0.0,
-        seconds=3.0,
-        train_losses=(1.0,),
-        valid_losses=(1.25,),
-    )
-    last = replace(plain, epoch=50, is_best=True)
-    first, second = race_lines(plain, last)
+    last = replace(RETRAINED, epoch=50, is_best=True)
+    first, second = race_lines(RETRAINED, last)
     assert first.startswith("trained from scratch without augmentation: validation loss 1.250")
     assert second == (
         "trained from scratch as recommended after 50 training runs: validation loss 1.250, "
@@ -175,5 +177,12 @@ def test_names_are_not_taken_for_markup() -> None:
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_policy_that_needs_no_race(terminal: bool) -> None:
-    text = shown(PolicyProposed("sign_flip p=0.5 [/x]"), terminal=terminal)
-    assert "policy:\nsign_flip p=0.5 [/x]" in text
+    start = replace(START, method="guided", n_epochs=1, unit="epoch")
+    proposed = PolicyProposed("sign_flip p=0.5 [/x]\n")
+    text = shown(
+        proposed, replace(RETRAINED, epoch=1, is_best=True), terminal=terminal, start=start
+    )
+    assert "policy:\nsign_flip p=0.5 [/x]\n" in text
+    assert "\n\n" not in text
+    assert "trained from scratch with this policy: validation loss" in text
+    assert "so far" not in text

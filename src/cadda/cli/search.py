@@ -153,6 +153,7 @@ def search(
             "policy": outcome.result.policy.model_dump(mode="json"),
             "scores": outcome.scores.scores.to_dict(),
             "without_augmentation": baseline_scores and baseline_scores.to_dict(),
+            "verdict": outcome.result.verdict,
             "search_seconds": outcome.result.seconds,
             "report": str(report.path),
         }
@@ -245,8 +246,9 @@ def print_outcome(outcome: SearchRun, out: Path) -> None:
     from cadda.cli.display import count_test_subjects, print_comparison
 
     scores = outcome.scores
-    columns = {"with the policy": scores.scores}
-    if scores.without_augmentation is not None:
+    is_augmented = outcome.result.schedule is not None or not outcome.result.policy.is_none
+    columns = {"with the policy" if is_augmented else "no augmentation": scores.scores}
+    if is_augmented and scores.without_augmentation is not None:
         columns = {"no augmentation": scores.without_augmentation, **columns}
     print_comparison(columns, count_test_subjects(len(scores.test_subjects)))
     typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and figures: {out}")

@@ -71,6 +71,7 @@ class SearchDisplay(Display):
         self._epochs: list[SearchEpoch] = []
         self._trials: list[TrialEnd] = []
         self._race: RaceView | None = None
+        self._is_proposed = False
         self._shown: set[str] = set()
 
     def __call__(self, event: ProbeProgress | SearchEvent | TrainingEvent) -> None:
@@ -94,7 +95,8 @@ class SearchDisplay(Display):
                 self._advance("searching", event.number, event.n_trials)
                 self._print_trial(event)
             case PolicyProposed():
-                self._print(f"policy:\n{event.policy}")
+                self._is_proposed = True
+                self._print(f"policy:\n{event.policy.rstrip()}")
             case RaceProgress():
                 self._show_progress(event)
             case RaceRound():
@@ -103,11 +105,7 @@ class SearchDisplay(Display):
                 self._advance("retraining", event.epoch, event.max_epochs)
             case Retrained():
                 self._remove_bar("retraining")
-                self._print(
-                    _describe_retraining(
-                        event, "epoch" if self._start is None else self._start.unit
-                    )
-                )
+                self._print(f"trained from scratch {self._describe_retraining(event)}")
             case SearchEnd():
                 self._remove_bar("searching")
                 if self._race is not None:
@@ -205,6 +203,24 @@ class SearchDisplay(Display):
             f"about {left:.0f} s left"
         )
 
+    def _describe_retraining(self, event: Retrained) -> str:
+        unit = "epoch" if self._start is None else self._start.unit
+        is_choice = not self._is_proposed and unit != "training run"
+        what = {
+            "epoch": f"with the policy of epoch {event.epoch}",
+            "trial": f"with the best policy of {event.epoch} trials",
+            "training run": f"as recommended after {event.epoch} training runs",
+        }[unit]
+        if not event.epoch:
+            what = "without augmentation"
+        elif self._is_proposed:
+            what = "with this policy"
+        best = ", the best policy so far" if event.epoch and is_choice and event.is_best else ""
+        return (
+            f"{what}: validation loss {event.valid_loss:.3f}, balanced accuracy "
+            f"{event.valid_balanced_accuracy:.3f}{best} ({event.seconds:.0f} s)"
+        )
+
     def _describe_best(self) -> str:
         best = [trial for trial in self._trials if trial.is_best]
         if not best:
@@ -236,18 +252,3 @@ class SearchDisplay(Display):
                 ),
             ]
         return Group(*parts)
-
-
-def _describe_retraining(event: Retrained, unit: str) -> str:
-    what = {
-        "epoch": f"with the policy of epoch {event.epoch}",
-        "trial": f"with the best policy of {event.epoch} trials",
-        "training run": f"as recommended after {event.epoch} training runs",
-    }[unit]
-    best = ", the best policy so far" if event.is_best and unit != "training run" else ""
-    if not event.epoch:
-        what, best = "without augmentation", ""
-    return (
-        f"trained from scratch {what}: validation loss {event.valid_loss:.3f}, balanced accuracy "
-        f"{event.valid_balanced_accuracy:.3f}{best} ({event.seconds:.0f} s)"
-    )
