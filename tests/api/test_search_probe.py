@@ -22,6 +22,7 @@ def run(**changes: Any) -> SearchResult:
     arguments: dict[str, Any] = {
         "model": planted_network,
         "operations": OPERATIONS,
+        "method": "adda",
         "budget": 3,
         "warmup_epochs": 1,
         **changes,
