@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from cadda._internal.files import write_text_atomically
 from cadda.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ def simplify(
 
 
 def _save(policy: PolicySpec | PolicySchedule, out: Path) -> None:
+    from cadda._internal.files import write_text_atomically
     from cadda.policies.schedule import PolicySchedule
 
     if out.suffix != ".txt":
