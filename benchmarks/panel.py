@@ -21,7 +21,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from panel_jobs import CANDIDATE, Job, run
+from panel_jobs import Job, run
 from panel_plan import CONDITIONS, Kept, Plan, panel_cells, panel_plan
 from panel_sets import SETS, Cell
 from panel_table import summary_tables
@@ -66,7 +66,7 @@ def time_left(jobs: list[Job], kept: Kept, n_workers: int) -> str:
     seconds = [kept.expected_seconds(job) for job in jobs]
     known = sum(value for value in seconds if value is not None)
     n_unknown = seconds.count(None)
-    more = f" and {n_unknown} jobs of unknown duration" if n_unknown else ""
+    more = f" and {n_unknown} jobs without an estimate" if n_unknown else ""
     return f"{format_duration(known / n_workers)}{more}"
 
 
@@ -82,19 +82,15 @@ def status(plan: Plan, kept: Kept, n_workers: int) -> Table:
     groups: dict[tuple[str, int], list[Job]] = {}
     for job in plan.all_jobs(kept):
         groups.setdefault((job.cell.set, job.cell.n_usable), []).append(job)
-    columns = (*CONDITIONS, CANDIDATE)
-    table = Table(title="finished jobs", caption=progress(plan, kept, n_workers))
-    for column in ("data", "subjects", *columns, "time left"):
+    table = Table(title="jobs of the panel", caption=progress(plan, kept, n_workers))
+    for column in ("data", "subjects", "finished", "missing", "time left"):
         table.add_column(column)
     for (name, size), jobs in groups.items():
-        total = Counter(job.condition for job in jobs)
         missing = [job for job in jobs if job not in kept]
         left = Counter(job.condition for job in missing)
-        cells = (
-            f"{total[column] - left[column]}/{total[column]}" if column in total else ""
-            for column in columns
-        )
-        table.add_row(name, str(size), *cells, time_left(missing, kept, n_workers))
+        finished = f"{len(jobs) - len(missing)} of {len(jobs)}"
+        words = ", ".join(f"{condition} {count}" for condition, count in left.items())
+        table.add_row(name, str(size), finished, words, time_left(missing, kept, n_workers))
     return table
 
 

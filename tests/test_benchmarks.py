@@ -475,6 +475,6 @@ def test_time_is_estimated_from_similar_jobs(tiny):
     kept = panel_plan.Kept(records)
     plan = panel_plan.panel_plan(tiny, ["none", "uniform", "adda"])
     # Of 22 jobs, 15 training runs of 20 s on average and a search of 10 s, in two processes.
-    expected = "4 of 22, 3 min and 2 jobs of unknown duration left"
+    expected = "4 of 22, 3 min and 2 jobs without an estimate left"
     assert panel.progress(plan, kept, n_workers=2) == expected
     assert panel.status(plan, kept, 2).caption == expected
