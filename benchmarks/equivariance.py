@@ -183,8 +183,8 @@ TITLES = {
     BEST_KEPT: "best operation that keeps the label",
 }
 SEARCH_TITLES = {
-    SEARCH: "policy that ADDA finds after a probe of the training subjects",
-    SEARCH_ALL_PROBED: "the same after a probe of training and validation subjects",
+    SEARCH: "policy that ADDA finds after a probe of training subjects",
+    SEARCH_ALL_PROBED: "policy that ADDA finds after a probe of all usable subjects",
 }
 FISTS = Study(
     title="motor imagery, left or right fist",
