@@ -73,13 +73,14 @@ def verdict_on(name: str, *, is_gain: bool) -> RaceVerdict:
     """Return the decision on a candidate."""
     gain, low, high = (0.062, 0.021, 0.103) if is_gain else (0.012, -0.021, 0.045)
     measured = (
-        f"{gain:+.3f} (90% interval {low:+.3f} to {high:+.3f}) balanced accuracy on new subjects, "
-        "measured in 9 blocks of 12 subjects that had no part in the choice"
+        f"{gain:+.3f} (90 % interval {low:+.3f} to {high:+.3f}) balanced accuracy on new "
+        "subjects, measured in 9 blocks of 12 subjects that had no part in the choice"
     )
     sentence = f"Use {name}: {measured}."
     if not is_gain:
         sentence = (
-            f"The best candidate, {name}, is not distinguishable from no augmentation: {measured}."
+            f"Train without augmentation: the best, {name}, is not distinguishable from it: "
+            f"{measured}."
         )
     return RaceVerdict(name, gain, low, high, 9, 12, is_gain, sentence)
 

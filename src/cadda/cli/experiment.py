@@ -177,32 +177,45 @@ def compare(
     methods: Annotated[
         str,
         Option(
-            help=f"Methods, separated by commas: {', '.join(METHODS)}; `none` is no "
-            "augmentation, `classwise:` before a name searches one policy per class."
+            help="What to compare, separated by commas: policy files (.json, .txt) and methods, "
+            f"{', '.join(METHODS)}; `none` is no augmentation, `duplicates` every window twice; "
+            "`classwise:` before a method searches one policy per class."
         ),
-    ] = "none,adda,cadda",
+    ] = "none,guided,auto",
     n_folds: Annotated[
         int, Option("--folds", help="Folds of the cross-validation over subjects.", min=2)
     ] = 5,
-    seconds: Annotated[float, Option(help="Computing time of each search.", min=0.001)] = 120.0,
+    n_seeds: Annotated[
+        int, Option("--seeds", help="Training runs in each fold; scores are averaged.", min=1)
+    ] = 1,
+    seconds: Annotated[float, Option(help="Time of each search.", min=0.001)] = 120.0,
+    budget: Annotated[
+        Literal["seconds", "default"],
+        Option(help="What ends searches: the same time for all, or each method's default budget."),
+    ] = "seconds",
     model: options.Model = "chambon2018",
     operations: options.Operations = None,
     seed: options.Seed = 0,
     engine: options.Engine = "serial",
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare methods by cross-validation over subjects, and recommend one.
+    """Compare methods and policies by cross-validation over subjects, and recommend one.
 
-    All searches get the same computing time. For each fold a model is trained with the policy and
-    tested on subjects not used by the search or the training. An interrupted comparison is resumed
+    In each fold, all models start from the same weights and are tested on subjects that neither
+    search nor training has used. Recommended is the simplest method or policy within one standard
+    error of the best, if its gain is distinguishable from 0. An interrupted comparison is resumed
     by the same command.
 
-    Example: cadda compare night-epo.fif.gz --methods none,adda,cadda,autoaugment --folds 5
+    Example: cadda compare night-epo.fif.gz --methods none,guided,auto,policy.txt --seeds 2
     """
+    names = options.parse_names(methods) or []
+    if "none" not in names:
+        typer.echo("Added `none`, which gains are measured against.", err=True)
     settings = {
-        "methods": methods,
+        "methods": names,
         "n_folds": n_folds,
-        "stops": [seconds],
+        "n_seeds": n_seeds,
+        "seconds": seconds if budget == "seconds" else None,
         "model": model,
         "operations": options.parse_names(operations),
         "max_epochs": training.max_epochs,

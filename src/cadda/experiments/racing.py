@@ -34,6 +34,7 @@ from cadda.searchers.runner import SearchContext, SearchRunner
 __all__ = [
     "METRICS",
     "NO_SEARCH",
+    "UNLIMITED",
     "Checkpoints",
     "MethodVariant",
     "RaceJob",
@@ -114,6 +115,11 @@ def parse_variant(name: str) -> MethodVariant:
     """Parse a name such as ``"cadda"`` or ``"classwise:autoaugment"``."""
     plain = name.removeprefix(CLASSWISE)
     method = find_method(plain)
+    if plain != name and method.decides_classes:
+        raise ValueError(
+            f"`{CLASSWISE}` must not be before {plain!r}, a method that itself decides whether "
+            "classes get policies of their own."
+        )
     return MethodVariant(plain, method.classwise or plain != name)
 
 

@@ -14,7 +14,7 @@ from cadda.data.windows import Windows
 from cadda.experiments.study import JobResult, PlanOnly, StudyConfig, StudyJob
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
-from cadda.training import TrainingSettings
+from cadda.training import Fitted, TrainingSettings
 
 __all__ = [
     "Fold",
@@ -22,7 +22,9 @@ __all__ = [
     "TrainingConfig",
     "TrainingScores",
     "check_training",
+    "fit_fold",
     "make_fold",
+    "score_fitted",
     "train_and_score",
     "training_seconds",
     "training_settings",
@@ -123,8 +125,23 @@ def train_and_score(
     copies: int | None = None,
 ) -> TrainingScores:
     """Train a model with a policy and score it; ``copies`` as in `cadda.fit`."""
+    return score_fitted(fit_fold(config, fold, policy, copies=copies), fold)
+
+
+def fit_fold(
+    config: TrainingConfig,
+    fold: Fold,
+    policy: PolicySpec | PolicySchedule | None,
+    *,
+    copies: int | None = None,
+) -> Fitted:
+    """Train a model with a policy; ``copies`` as in `cadda.fit`."""
     settings = asdict(training_settings(config, fold)) | {"copies": copies}
-    fitted = fit(fold.train, fold.valid, model=config.model, policy=policy, **settings)
+    return fit(fold.train, fold.valid, model=config.model, policy=policy, **settings)
+
+
+def score_fitted(fitted: Fitted, fold: Fold) -> TrainingScores:
+    """Score a model on the test windows."""
     scores = evaluate(fitted, fold.test)
     best = fitted.history[fitted.best_epoch - 1]
     return TrainingScores(

@@ -9,7 +9,14 @@ import pytest
 from scipy import stats
 
 from cadda.searchers.race.blocks import Block, RunScore
-from cadda.searchers.race.paired import accuracy_gain, is_worse, loss_gains, within_one_error
+from cadda.searchers.race.paired import (
+    accuracy_gain,
+    clustered_gain,
+    is_worse,
+    loss_gains,
+    subject_gains,
+    within_one_error,
+)
 
 
 def score(loss: float, *correct: tuple[int, ...]) -> RunScore:
@@ -48,6 +55,15 @@ def test_accuracy_gain_is_balanced_over_classes_and_skips_absent_ones() -> None:
     plains = [score(1.0, (5, 0, 0)), score(1.0, (3, 1, 0))]
     gain = accuracy_gain(runs, plains, blocks, n_windows)
     assert gain.value == pytest.approx((2 / 12 + 2 / 6) / 2)
+
+
+def test_the_mean_over_subjects_is_the_gain_whatever_windows_they_have() -> None:
+    rng = np.random.default_rng(0)
+    total = rng.integers(0, 9, size=(7, 3)).astype(float)
+    total[:, 2] = 0
+    gained = rng.integers(-9, 9, size=(2, 7, 3)) * (total > 0)
+    values = [clustered_gain(table, total, n_train=5).value for table in gained.astype(float)]
+    assert subject_gains(gained.astype(float), total).mean(-1) == pytest.approx(values)
 
 
 def test_no_interval_with_a_single_subject() -> None:

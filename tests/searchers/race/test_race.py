@@ -74,7 +74,7 @@ def test_the_best_candidate_wins_and_its_gain_is_measured() -> None:
     assert verdict.high is not None
     assert verdict.low < 0.12 < verdict.high
     assert verdict.sentence.startswith("Use c: +0.")
-    assert "90% interval" in verdict.sentence
+    assert "90 % interval" in verdict.sentence
 
 
 def test_worse_candidates_are_dropped_with_the_reason() -> None:

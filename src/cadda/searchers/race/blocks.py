@@ -33,6 +33,7 @@ __all__ = [
     "Block",
     "RunScore",
     "block_problem",
+    "count_windows",
     "cross_fitted",
     "make_block",
     "n_rotation",
@@ -146,13 +147,24 @@ def cross_fitted(logits: Tensor, valid: Samples) -> NDArray[np.int64]:
     n_epochs, _, n_classes = logits.shape
     labels = valid.y.expand(n_epochs, -1)
     loss = cross_entropy(logits.movedim(-1, 1), labels, reduction="none").double()
-    is_of_subject = torch.from_numpy(np.unique(valid.subject)[:, None] == valid.subject).double()
-    by_subject = loss @ is_of_subject.T
+    by_subject = loss @ _is_of_subject(valid).T
     others = by_subject.sum(1, keepdim=True) - by_subject
     # A single subject has no others.
     best = (others if by_subject.shape[1] > 1 else by_subject).argmin(0)
-    is_correct = (logits.argmax(-1) == valid.y)[best].double()
-    is_of_class = torch.nn.functional.one_hot(valid.y, n_classes).double()
-    correct = (is_correct * is_of_subject) @ is_of_class
-    counts: NDArray[np.int64] = correct.long().numpy()
-    return counts
+    return count_windows((logits.argmax(-1) == valid.y)[best], valid, n_classes)
+
+
+def count_windows(is_counted: Tensor, samples: Samples, n_classes: int) -> NDArray[np.int64]:
+    """Count windows by subject, in alphabetical order, and class.
+
+    ``is_counted`` has the shape (n_windows,), or (n_subjects, n_windows) if subjects differ in it.
+    """
+    is_of_class = torch.nn.functional.one_hot(samples.y, n_classes).double()
+    counts = (is_counted * _is_of_subject(samples)) @ is_of_class
+    whole: NDArray[np.int64] = counts.long().numpy()
+    return whole
+
+
+def _is_of_subject(samples: Samples) -> Tensor:
+    """Return 1 where a window, a column, is of a subject, a row; subjects are sorted."""
+    return torch.from_numpy(np.unique(samples.subject)[:, None] == samples.subject).double()

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["DUPLICATES", "NONE", "Candidate", "Level"]
+__all__ = ["DUPLICATES", "NONE", "Candidate", "Level", "level_of"]
 
 
 class Level(IntEnum):
@@ -18,6 +18,15 @@ class Level(IntEnum):
     SINGLE = 2
     CHAIN = 3
     CLASSWISE = 4
+
+
+def level_of(policy: PolicySpec) -> Level:
+    """Return how complex a policy is."""
+    if policy.is_none:
+        return Level.NONE
+    if policy.is_classwise:
+        return Level.CLASSWISE
+    return Level.SINGLE if len(policy.entries) == 1 else Level.CHAIN
 
 
 @dataclass(frozen=True)

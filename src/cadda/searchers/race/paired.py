@@ -20,9 +20,19 @@ from cadda._internal.statistics import (
 from cadda.reporting.race import COVERAGE
 from cadda.searchers.race.blocks import Block, RunScore
 
-__all__ = ["AccuracyGain", "accuracy_gain", "is_worse", "loss_gains", "within_one_error"]
+__all__ = [
+    "LEVEL",
+    "AccuracyGain",
+    "accuracy_gain",
+    "clustered_gain",
+    "is_worse",
+    "loss_gains",
+    "subject_gains",
+    "within_one_error",
+]
 
 LEVEL = 0.05
+"""Level of all tests."""
 PRIOR_DEGREES = 6.0
 """Weight of the typical variance in that of each candidate, in degrees of freedom.
 
@@ -74,8 +84,8 @@ def is_worse(gains: Numbers) -> NDArray[np.bool_]:
 def within_one_error(gains: Numbers) -> NDArray[np.bool_]:
     """Return which candidates are at most one standard error worse than the best.
 
-    The error is that of the difference to the best, over the blocks of ``gains``, an array of
-    shape (n_candidates, n_blocks).
+    The error is that of the difference to the best, over the blocks or subjects of ``gains``, an
+    array of shape (n_candidates, n_blocks).
     """
     best = int(gains.mean(1).argmax())
     lead = gains[best] - gains
@@ -112,7 +122,23 @@ def accuracy_gain(
     blocks: Sequence[Block],
     n_windows: dict[str, NDArray[np.int64]],
 ) -> AccuracyGain:
-    r"""Compute the gain in balanced accuracy over a reference in the same blocks.
+    """Compute the gain in balanced accuracy over a reference in the same blocks.
+
+    ``n_windows`` has the windows of each class, by subject; see `clustered_gain`.
+    """
+    subjects = sorted(n_windows)
+    place = {name: i for i, name in enumerate(subjects)}
+    shape = (len(subjects), len(n_windows[subjects[0]]))
+    gained, total = np.zeros(shape), np.zeros(shape)
+    for run, plain, block in zip(scores, reference, blocks, strict=True):
+        rows = [place[name] for name in block.valid]
+        gained[rows] += np.subtract(run.correct, plain.correct)
+        total[rows] += [n_windows[name] for name in block.valid]
+    return clustered_gain(gained, total, n_train=len(subjects) - len(blocks[0].valid))
+
+
+def clustered_gain(gained: Numbers, total: Numbers, *, n_train: int) -> AccuracyGain:
+    r"""Compute a gain in balanced accuracy with its standard error over subjects.
 
     With u the contribution of a subject to the deviation of the mean (see
     `cluster_standard_error`), the variance over n subjects is
@@ -123,30 +149,31 @@ def accuracy_gain(
 
     Parameters
     ----------
-    scores, reference : sequence of RunScore
-        Scores of two candidates.
-    blocks : sequence of Block
-        Their blocks.
-    n_windows : dict of str to array of shape (n_classes,)
-        Windows of each class, by subject.
+    gained : array of shape (n_subjects, n_classes)
+        By how many windows more are recognised than by a reference.
+    total : array of shape (n_subjects, n_classes)
+        Number of windows.
+    n_train : int
+        Number of subjects that a model learns from.
 
     Returns
     -------
     AccuracyGain
-        The gain over all blocks.
+        The gain, over all subjects and the classes that they have.
     """
-    subjects = sorted(n_windows)
-    place = {name: i for i, name in enumerate(subjects)}
-    shape = (len(subjects), len(n_windows[subjects[0]]))
-    gained, total = np.zeros(shape), np.zeros(shape)
-    for run, plain, block in zip(scores, reference, blocks, strict=True):
-        rows = [place[name] for name in block.valid]
-        gained[rows] += np.subtract(run.correct, plain.correct)
-        total[rows] += [n_windows[name] for name in block.valid]
     known = total.sum(0) > 0
     by_class = gained.sum(0)[known] / total.sum(0)[known]
     terms = ((gained[:, known] - by_class * total[:, known]) / total.sum(0)[known]).mean(1)
     n_subjects = int((total.sum(1) > 0).sum())
-    n_train = len(subjects) - len(blocks[0].valid)
     error = float(cluster_standard_error(terms, n_subjects)) * math.sqrt(1 + n_subjects / n_train)
     return AccuracyGain(float(by_class.mean()), error, n_subjects)
+
+
+def subject_gains(gained: Numbers, total: Numbers) -> Numbers:
+    """Return what subjects contribute to a gain in balanced accuracy, which is their mean.
+
+    Arguments have the shape (…, n_subjects, n_classes), the result (…, n_subjects).
+    """
+    windows = total.sum(-2, keepdims=True)
+    shares = np.divide(gained, windows, out=np.zeros_like(gained), where=windows > 0)
+    return np.asarray(shares.sum(-1) * gained.shape[-2] / (windows > 0).sum(-1))

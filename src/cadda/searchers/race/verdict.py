@@ -1,4 +1,4 @@
-"""What a race concludes, in a sentence."""
+"""What a race or a comparison concludes, in a sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cadda.searchers.race.candidates import Level
 from cadda.searchers.race.paired import AccuracyGain
 from cadda.searchers.race.race import Entrant, Race
 
-__all__ = ["make_verdict"]
+__all__ = ["describe_choice", "describe_no_choice", "make_verdict", "with_interval"]
 
 
 def make_verdict(race: Race) -> RaceVerdict | None:
@@ -23,21 +23,12 @@ def make_verdict(race: Race) -> RaceVerdict | None:
     gain = race.accuracy_gain(winner, decisive=True)
     n_blocks = len(winner.decisive)
     measured = (
-        f"{_with_interval(gain.interval)} balanced accuracy on new subjects, measured in "
+        f"{with_interval(gain.interval)} balanced accuracy on new subjects, measured in "
         f"{n_blocks} blocks of {gain.n_subjects} subjects that had no part in the choice"
     )
-    name = winner.candidate.name
-    if winner.candidate.level == Level.DUPLICATES:
-        sentence = (
-            "No policy is better than more steps without augmentation: train without it, with "
-            f"more `patience` ({name}: {measured})."
-        )
-    elif gain.is_gain:
-        sentence = f"Use {name}: {measured}."
-    else:
-        sentence = (
-            f"The best candidate, {name}, is not distinguishable from no augmentation: {measured}."
-        )
+    sentence = describe_choice(
+        winner.candidate.name, winner.candidate.level, measured, is_gain=gain.is_gain
+    )
     is_gain = gain.is_gain and winner.candidate.level > Level.DUPLICATES
     return _verdict(winner, gain, n_blocks, sentence, is_gain=is_gain)
 
@@ -56,11 +47,11 @@ def _nothing_is_better(race: Race) -> RaceVerdict | None:
     if closest is None:
         return None
     gain = race.accuracy_gain(closest)
-    sentence = (
-        "Train without augmentation: no candidate is better by more than one standard error. The "
-        f"closest is {closest.candidate.name}: {_with_interval(gain.interval)} balanced accuracy "
-        f"in {closest.n_blocks} blocks of {gain.n_subjects} subjects."
+    measured = (
+        f"{with_interval(gain.interval)} balanced accuracy in {closest.n_blocks} blocks of "
+        f"{gain.n_subjects} subjects"
     )
+    sentence = describe_no_choice(closest.candidate.name, measured)
     return _verdict(closest, gain, closest.n_blocks, sentence, is_gain=False)
 
 
@@ -84,7 +75,32 @@ def _verdict(
     )
 
 
-def _with_interval(gain: Estimate) -> str:
+def describe_choice(name: str, level: Level, measured: str, *, is_gain: bool) -> str:
+    """Word the gain of the simplest candidate that is as good as the best."""
+    if level == Level.DUPLICATES:
+        return (
+            "No policy is better than more steps without augmentation: train without it, with "
+            f"more `patience` ({name}: {measured})."
+        )
+    if is_gain:
+        return f"Use {name}: {measured}."
+    return (
+        f"Train without augmentation: the best, {name}, is not distinguishable from it: "
+        f"{measured}."
+    )
+
+
+def describe_no_choice(closest: str, measured: str) -> str:
+    """Word that no augmentation is as good as the best."""
+    return (
+        "Train without augmentation: nothing is better by more than one standard error. The "
+        f"closest is {closest}: {measured}."
+    )
+
+
+def with_interval(gain: Estimate) -> str:
+    """Return such as ``"+0.031 (90 % interval +0.012 to +0.050)"``."""
     if not gain.is_bounded:
         return f"{gain.value:+.3f}"
-    return f"{gain.value:+.3f} ({COVERAGE:.0%} interval {gain.low:+.3f} to {gain.high:+.3f})"
+    interval = f"{gain.low:+.3f} to {gain.high:+.3f}"
+    return f"{gain.value:+.3f} ({100 * COVERAGE:g} % interval {interval})"

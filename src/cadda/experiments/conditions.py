@@ -1,0 +1,119 @@
+"""What a comparison compares: methods by name and policies by file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from cadda.api.prepare import join_windows, read_policy
+from cadda.api.search import search
+from cadda.experiments.racing import NO_SEARCH, UNLIMITED, MethodVariant, parse_variant
+from cadda.experiments.training import Fold, TrainingConfig, training_settings
+from cadda.policies.schedule import PolicySchedule
+from cadda.policies.spec.model import PolicySpec
+from cadda.searchers.race.candidates import Level, level_of
+
+__all__ = [
+    "DUPLICATES",
+    "Content",
+    "SearchLimits",
+    "Treatment",
+    "apply_condition",
+    "parse_policy",
+    "read_content",
+    "variant_of",
+]
+
+DUPLICATES = "duplicates"
+"""The condition of jobs that train with every window twice."""
+
+NOT_SEARCHED = (NO_SEARCH, DUPLICATES)
+POLICY_FILES = (".json", ".txt")
+
+Content: TypeAlias = dict[str, JsonValue]
+"""Content of a policy file: a job has it, so that results of an edited file are not mixed up."""
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """What searches choose from, and how long."""
+
+    operations: tuple[str, ...] | None
+    seconds: float | None  # None for the default budget of each method
+
+
+@dataclass(frozen=True, eq=False)
+class Treatment:
+    """How to train under a condition: data, policy, and what finding it has cost."""
+
+    fold: Fold
+    policy: PolicySpec | PolicySchedule | None
+    level: Level
+    n_entries: int
+    n_steps: int | None = None  # epochs, trials or training runs; None if there was no search
+    seconds: float = 0.0
+
+
+def read_content(name: str) -> Content | None:
+    """Return the content of a policy; None for what is not a policy but a method."""
+    if name.endswith(POLICY_FILES):
+        content: Content = json.loads(read_policy(name).to_json())
+        return content
+    variant_of(name)
+    return None
+
+
+def parse_policy(content: Mapping[str, JsonValue]) -> PolicySpec | PolicySchedule:
+    """Return the policy or schedule of a content."""
+    kind = PolicySchedule if "segments" in content else PolicySpec
+    return kind.from_dict(content)
+
+
+def variant_of(name: str) -> MethodVariant | None:
+    """Return the search method of a condition; None if nothing is searched."""
+    is_searched = name not in NOT_SEARCHED and not name.endswith(POLICY_FILES)
+    return parse_variant(name) if is_searched else None
+
+
+def apply_condition(
+    name: str, content: Content | None, config: TrainingConfig, fold: Fold, limits: SearchLimits
+) -> Treatment:
+    """Return how to train under a condition; a search sees training and validation subjects."""
+    if content is not None:
+        return _with_policy(fold, parse_policy(content))
+    if name == DUPLICATES:
+        twice = replace(fold, train=join_windows(fold.train, fold.train))
+        return Treatment(twice, None, Level.DUPLICATES, 0)
+    variant = variant_of(name)
+    if variant is None:
+        return Treatment(fold, None, Level.NONE, 0)
+    result = search(
+        fold.train,
+        fold.valid,
+        method=variant.method,
+        classwise=variant.classwise or None,
+        model=config.model,
+        operations=limits.operations,
+        budget=None if limits.seconds is None else UNLIMITED,
+        max_seconds=limits.seconds,
+        training=training_settings(config, fold),
+        seed=fold.seed,
+        engine="serial",
+    )
+    n_steps = len(result.history) if result.race is None else result.race.n_runs
+    treatment = _with_policy(fold, result.schedule or result.policy)
+    return replace(treatment, n_steps=n_steps, seconds=result.seconds)
+
+
+def _with_policy(fold: Fold, policy: PolicySpec | PolicySchedule) -> Treatment:
+    specs = (
+        [segment.policy for segment in policy.segments]
+        if isinstance(policy, PolicySchedule)
+        else [policy]
+    )
+    n_entries = max(len(spec.entries) for spec in specs)
+    return Treatment(fold, policy, max(map(level_of, specs)), n_entries)

@@ -1,0 +1,158 @@
+"""What a comparison recommends, and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from cadda.experiments.comparison import (
+    Comparison,
+    Records,
+    ScoresByBlock,
+    common_blocks,
+    compare_conditions,
+)
+from cadda.experiments.conditions import variant_of
+from cadda.experiments.racing import NO_SEARCH
+from cadda.experiments.study import Cell, ResultTable
+from cadda.reporting.race import COVERAGE
+from cadda.searchers.race.candidates import Level
+from cadda.searchers.race.verdict import describe_choice, describe_no_choice, with_interval
+
+__all__ = ["Recommendation", "comparison_table", "recommend"]
+
+LEVELS = {
+    Level.NONE: "none",
+    Level.DUPLICATES: "none, twice",
+    Level.SINGLE: "single",
+    Level.CHAIN: "several",
+    Level.CLASSWISE: "class-wise",
+}
+"""How complex policies are, in words."""
+
+COLUMNS = ("method", "accuracy", "gain", "low", "high", "p", "policy", "steps", "choice")
+N_DIGITS = 4
+"""Decimals of accuracies and gains."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The condition to train under, and why."""
+
+    name: str
+    sentence: str
+
+
+def recommend(comparisons: Sequence[Comparison], n_blocks: int) -> Recommendation:
+    """Recommend the simplest condition within one standard error of the best.
+
+    Its gain must be distinguishable from 0; otherwise no augmentation is recommended.
+    """
+    others = [item for item in comparisons if item.name != NO_SEARCH]
+    close = sorted((item for item in comparisons if item.is_close), key=lambda c: c.complexity)
+    best = max(others, key=lambda item: item.gain.value)
+    if close[0].name == NO_SEARCH:
+        measured = _measured(best, n_blocks, len(others))
+        return Recommendation(NO_SEARCH, describe_no_choice(best.name, measured))
+    chosen = close[0]
+    if chosen.level > Level.DUPLICATES:
+        chosen = next((item for item in close if item.is_gain), best)
+    sentence = describe_choice(
+        chosen.name,
+        chosen.level,
+        _measured(chosen, n_blocks, len(others)),
+        is_gain=chosen.is_gain,
+    )
+    is_policy = chosen.level > Level.DUPLICATES and chosen.is_gain
+    return Recommendation(chosen.name if is_policy else NO_SEARCH, sentence)
+
+
+def _measured(item: Comparison, n_blocks: int, n_compared: int) -> str:
+    adjusted = f", adjusted for {n_compared} comparisons" if n_compared > 1 else ""
+    return (
+        f"{with_interval(item.gain.interval)} balanced accuracy on new subjects, measured in "
+        f"{n_blocks} blocks of {item.gain.n_subjects} subjects, p = {item.p_value:.2g}{adjusted}"
+    )
+
+
+def comparison_table(title: str, records: Records) -> ResultTable:
+    """List accuracies and gains of all conditions, and recommend one."""
+    scores = common_blocks(records)
+    compared = {item.name: item for item in compare_conditions(scores)}
+    n_blocks = len(next(iter(scores.values())))
+    found = recommend(list(compared.values()), n_blocks) if len(compared) > 1 else None
+    rows = tuple(
+        _row(name, by_block, compared.get(name), found) for name, by_block in scores.items()
+    )
+    return ResultTable(title, COLUMNS, rows, " ".join(_notes(scores, compared, found)))
+
+
+def _row(
+    name: str, by_block: ScoresByBlock, item: Comparison | None, found: Recommendation | None
+) -> tuple[Cell, ...]:
+    if item is None:
+        return (name, *(None,) * (len(COLUMNS) - 1))
+    interval = item.gain.interval
+    cells: tuple[Cell, ...] = (None,) * 4
+    if name != NO_SEARCH:
+        ends = (interval.low, interval.high) if interval.is_bounded else (None, None)
+        cells = (*map(_rounded, (item.gain.value, *ends)), item.p_value)
+    choice = "close" if item.is_close else ""
+    if found is not None and found.name == name:
+        choice = "recommended"
+    steps = _median_steps(by_block)
+    return (name, _rounded(item.accuracy), *cells, LEVELS[item.level], steps, choice)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, N_DIGITS)
+
+
+def _median_steps(by_block: ScoresByBlock) -> int | None:
+    """Return the median number of epochs, trials or training runs; None without a search."""
+    steps = [block.n_steps for block in by_block.values() if block.n_steps is not None]
+    return int(median(steps)) if steps else None
+
+
+def _notes(
+    scores: Mapping[str, ScoresByBlock],
+    compared: Mapping[str, Comparison],
+    found: Recommendation | None,
+) -> Iterator[str]:
+    """Yield the recommendation, and what else affects the comparison."""
+    if not compared:
+        yield "No block is finished under all conditions yet."
+        return
+    if found is None:
+        yield f"Nothing was compared with `{NO_SEARCH}`."
+        return
+    yield found.sentence
+    n_subjects = compared[NO_SEARCH].gain.n_subjects
+    yield (
+        f"Low, high: {100 * COVERAGE:g} % interval of the gain over {n_subjects} subjects; steps: "
+        "median number of epochs, trials or training runs; close: at most one standard error "
+        "worse than the best."
+    )
+    for name, by_block in scores.items():
+        yield from _search_notes(name, by_block)
+    levels = {block.level for by_block in scores.values() for block in by_block.values()}
+    if Level.CLASSWISE in levels and levels & {Level.SINGLE, Level.CHAIN}:
+        yield (
+            "Training with a policy per class keeps every window beside an augmented copy; "
+            "training with one policy for all replaces it. That is part of the difference."
+        )
+
+
+def _search_notes(name: str, by_block: ScoresByBlock) -> Iterator[str]:
+    variant, n_steps = variant_of(name), _median_steps(by_block)
+    if variant is None or n_steps is None:
+        return
+    n_none = sum(block.level == Level.NONE for block in by_block.values())
+    if n_none:
+        yield f"{name} answered no augmentation in {n_none} of {len(by_block)} blocks."
+    if 0 < n_steps <= variant.warmup:
+        yield (
+            f"{name} ended within its warm-up of {variant.warmup} epochs, so its policy has not "
+            "changed yet: give it more time (`seconds`)."
+        )
