@@ -104,7 +104,7 @@ def search(
         that need it, ``"auto"`` and ``"guided"``, all windows.
     budget : int | None
         Number of epochs of the search, of trials, or of training runs for ``"auto"``; None for the
-        default of the method: 50 epochs or trials, 200 training runs.
+        default of the method: 50 epochs or trials, 100 training runs.
     max_seconds : float | None
         Time after which the search stops early, without the time for retraining.
     retrain_every : int | None

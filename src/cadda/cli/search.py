@@ -60,7 +60,7 @@ def search(
         int | None,
         Option(
             help="Training runs of auto, epochs of a search by gradients, or number of trials; "
-            "default: 200 training runs, 50 epochs or trials.",
+            "default: 100 training runs, 50 epochs or trials.",
             min=1,
         ),
     ] = None,

@@ -131,7 +131,7 @@ def test_decisive_blocks_have_no_part_in_the_choice() -> None:
     race = simulation.run(CANDIDATES)
     choice = {block for _, block in simulation.trained if block < race.first_decisive}
     decisive = [entry for entry in simulation.trained if entry[1] >= race.first_decisive]
-    assert choice == set(range(4))
+    assert choice == set(range(3))
     assert len(decisive) == 2 * RaceSettings().n_decisive
     assert {name for name, _ in decisive} == {"none", "c"}
 
@@ -150,7 +150,7 @@ def test_those_who_join_later_catch_up_in_the_same_blocks() -> None:
     while runs := race.next_runs():
         race.tell(runs, [simulation.score(entrant.candidate, block) for entrant, block in runs])
     late = race.entrants[-1]
-    assert [block for name, block in simulation.trained if name == "late"] == list(range(6))
+    assert [block for name, block in simulation.trained if name == "late"] == list(range(5))
     assert race.simplest() is late
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+import torch
+from torch import Generator, Tensor
+
+from cadda.operations.base import Operation
 from cadda.operations.label_maps import mapping_of
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
@@ -21,7 +25,7 @@ __all__ = [
     "unprobed",
 ]
 
-N_CHAINED = 4
+N_CHAINED = 3
 """Operations that are combined with each other."""
 
 Stages = tuple[tuple[StageEntry, ...], ...]
@@ -50,13 +54,22 @@ def unprobed(pool: OperationPool, magnitude: float = 0.5) -> tuple[Passing, ...]
 
 
 def first_generation(
-    passing: Sequence[Passing], lenient: Sequence[Passing], pool: OperationPool
+    passing: Sequence[Passing],
+    lenient: Sequence[Passing],
+    pool: OperationPool,
+    x: Tensor,
+    generator: Generator,
 ) -> list[Candidate]:
     """Return none and what should improve on it, the most promising first.
 
-    Operations are those that a probe lets pass, with a strict and with a lenient rule.
+    Operations are those that a probe lets pass, with a strict and with a lenient rule. Of single
+    operations, those with a label map come first, then those that change the windows ``x`` most:
+    what keeps the class and changes little teaches little.
     """
-    singles = sorted(lenient, key=lambda item: (item.label_map is None, -item.retained))
+    change = {
+        item.operation: _change(pool.plain(item.operation), item, x, generator) for item in lenient
+    }
+    singles = sorted(lenient, key=lambda item: (item.label_map is None, -change[item.operation]))
     return [
         NONE,
         *_guided("guided", passing, (2, 3, 1)),
@@ -66,6 +79,13 @@ def first_generation(
         Candidate("one of all operations", trivial_policy(pool), Level.CHAIN),
         *(_single(item, strong=False) for item in singles),
     ]
+
+
+def _change(operation: Operation, item: Passing, x: Tensor, generator: Generator) -> float:
+    """Compute how much an operation changes windows, relative to their power."""
+    magnitude = torch.full((len(x),), item.magnitude or 0.0, dtype=x.dtype)
+    changed = operation.transform(x, magnitude, operation.draw(x, generator=generator))
+    return float((changed - x).square().mean() / x.square().mean())
 
 
 def _guided(name: str, passing: Sequence[Passing], lengths: Sequence[int]) -> list[Candidate]:

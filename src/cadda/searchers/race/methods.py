@@ -26,7 +26,7 @@ class RaceMethod(SearchMethod[RaceSettings]):
 
     settings_class = RaceSettings
     unit = "training run"
-    default_budget = 200
+    default_budget = 100
     decides_classes = True
     needs_probe = True
 

@@ -13,6 +13,7 @@ import torch
 from pydantic import TypeAdapter
 
 from cadda._internal.jsonlines import JsonLines
+from cadda._internal.random import Seeds
 from cadda.exceptions import WorkerError
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.passing import RETAINED, Passing, passing_operations
@@ -37,11 +38,14 @@ from cadda.training.checkpoint import State
 
 __all__ = ["RaceRunner", "usable_problem"]
 
-SHARE_OF_FIRST = 0.6
+SHARE_OF_FIRST = 0.5
 """Share of the budget, the decision aside, for candidates before any is combined."""
 
 SHARE_OF_DECISION = 0.25
 """Share of the time for the decision."""
+
+N_EXAMPLES = 64
+"""Windows on which it is measured how much operations change."""
 
 N_STAGES = 2
 """Operations in a row of the guided policy that is the answer before there is a better one."""
@@ -133,7 +137,15 @@ class RaceRunner(SearchRunner):
 
     def _first_generation(self) -> list[Candidate]:
         pool = self.problem.pool
-        candidates = first_generation(self.passing, self.lenient or unprobed(pool), pool)
+        seeds, x = Seeds(self.settings.seed), self._usable.train.x
+        few = torch.randperm(len(x), generator=seeds.stream("examples"))[:N_EXAMPLES]
+        candidates = first_generation(
+            self.passing,
+            self.lenient or unprobed(pool),
+            pool,
+            x[few],
+            seeds.stream("change of examples"),
+        )
         n_affordable = int((self.n_epochs - self.n_reserved) * SHARE_OF_FIRST) // MIN_BLOCKS
         block = self.race.block(0)
         proposed = propose(self._usable, self.lenient, block, self.settings, self.engine)

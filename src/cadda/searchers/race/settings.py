@@ -34,9 +34,9 @@ class RaceSettings:
         Decides everything that is random.
     """
 
-    n_blocks: Annotated[int, Field(ge=3)] = 4
+    n_blocks: Annotated[int, Field(ge=3)] = 3
     n_decisive: Annotated[int, Field(ge=3)] = 9
-    n_survivors: Count = 8
+    n_survivors: Count = 6
     search_epochs: Annotated[int, Field(ge=0)] = 15
     max_leak: Annotated[float, Field(ge=0)] = MAX_LEAK
     seed: int = 0

@@ -1,0 +1,109 @@
+"""Which policies race."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from cadda import OperationPool, PolicySpec
+from cadda.probing.passing import Passing
+from cadda.searchers.race.candidates import Candidate, Level
+from cadda.searchers.race.generations import (
+    chains,
+    class_by_class,
+    first_generation,
+    guided_policy,
+    trivial_policy,
+    unprobed,
+)
+
+SWAP = {"left": "right", "right": "left"}
+FLIP = Passing("sign_flip", None, None, 0.9)
+MIRROR = Passing("channel_symmetry", None, SWAP, 0.8)
+MASK = Passing("time_mask", 0.5, None, 0.8, lost=("right",))
+NOISE = Passing("gaussian_noise", 1.0, None, 1.0)
+LENIENT = (NOISE, MASK, FLIP, MIRROR)
+
+
+def first(pool: OperationPool, generator: torch.Generator) -> list[Candidate]:
+    x = torch.randn(16, 6, 300, generator=generator)
+    return first_generation((MASK, MIRROR), LENIENT, pool, x, generator)
+
+
+def test_guided_draws_from_what_passes_with_maps_and_random_magnitudes() -> None:
+    policy = guided_policy((MASK, MIRROR), 2)
+    stage = "time_mask p=1 m=0..0.5 | channel_symmetry p=1 -> {left: right, right: left}"
+    assert policy.policy == PolicySpec.from_text(f"{stage} > {stage}").policy
+    assert guided_policy((), 2).is_none
+
+
+def test_trivial_takes_each_operation_once_and_no_label_map(pool: OperationPool) -> None:
+    policy = trivial_policy(pool)
+    (subpolicy,) = policy.policy["*"]
+    assert len(subpolicy.stages) == 1
+    assert [entry.operation for entry in policy.entries] == list(pool.names)
+    shares = policy.operation_probabilities()
+    assert shares.tolist() == [pytest.approx([1 / 13] * 13)]
+    for entry in policy.entries:
+        low, high = (0.0, 1.0) if pool[entry.operation].has_magnitude else (None, None)
+        assert (entry.min_magnitude, entry.magnitude) == (low, high)
+
+
+def test_the_most_promising_come_first(pool: OperationPool, generator: torch.Generator) -> None:
+    names = [candidate.name for candidate in first(pool, generator)]
+    assert names[:4] == ["none", *(f"guided, {n} in a row" for n in (2, 3, 1))]
+    assert names[4:6] == [f"guided, lenient, {n} in a row" for n in (2, 3)]
+    # The map first; a flipped sign changes a window by four times its power, noise by 4 %.
+    assert names[6:10] == [
+        "channel_symmetry -> p=0.5",
+        "sign_flip p=1",
+        "time_mask m=0.5",
+        "gaussian_noise m=1",
+    ]
+    assert names[10:12] == ["every window twice", "one of all operations"]
+    assert names[12:] == [
+        "channel_symmetry -> p=0.25",
+        "sign_flip p=0.5",
+        "time_mask m=0..0.5",
+        "gaussian_noise m=0..1",
+    ]
+
+
+def test_names_are_different(pool: OperationPool, generator: torch.Generator) -> None:
+    candidates = first(pool, generator)
+    found = [*candidates, *chains(candidates, LENIENT)]
+    assert len({candidate.name for candidate in found}) == len(found)
+
+
+def test_the_best_single_operations_are_chained_and_mixed(
+    pool: OperationPool, generator: torch.Generator
+) -> None:
+    strong = first(pool, generator)[6:9]
+    found = {candidate.name: candidate for candidate in chains(strong, LENIENT)}
+    pairs = [name for name in found if name.count(">") - name.count("->") == 1]
+    triples = [name for name in found if name.count(">") - name.count("->") == 2]
+    assert len(pairs) == 3
+    assert triples == ["channel_symmetry -> p=0.5 > sign_flip p=1 > time_mask m=0.5"]
+    chained = found[triples[0]].policy
+    assert [len(stage) for stage in chained.policy["*"][0].stages] == [1, 1, 1]
+    mixed = found["guided, survivors, 2 in a row"].policy
+    assert set(mixed.operations_used) == {"channel_symmetry", "sign_flip", "time_mask"}
+    assert all(candidate.level == Level.CHAIN for candidate in found.values())
+
+
+def test_class_by_class_leaves_out_what_a_class_loses() -> None:
+    policy = PolicySpec.from_text("time_mask p=0.2 m=0.5 > sign_flip p=0.2")
+    best = Candidate("best", policy, Level.CHAIN)
+    (found,) = class_by_class(best, LENIENT, ("left", "right"), max_leak=0.5)
+    assert found.name == "best, right without time_mask"
+    assert found.level == Level.CLASSWISE
+    uses = found.policy.operation_probabilities()
+    assert uses.ravel().tolist() == pytest.approx([0.2, 0.2, 0.0, 0.2])
+    (capped,) = class_by_class(best, LENIENT, ("left", "right"), max_leak=0.01)
+    assert max(capped.policy.leak().values()) == pytest.approx(0.01)
+
+
+def test_without_a_probe_all_operations_race_at_half_strength(pool: OperationPool) -> None:
+    everything = unprobed(pool)
+    assert [item.operation for item in everything] == list(pool.names)
+    assert {item.magnitude for item in everything} == {None, 0.5}
