@@ -196,7 +196,8 @@ def probe_source(
     on_event: Callable[[RunEvent], None] | None,
 ) -> ProbeSource:
     """Return the probe of a search, or what runs it; None for a search without one."""
-    needed = find_method(method).needs_probe
+    chosen = find_method(method)
+    needed = chosen.needs_probe
     if probe is False and needed:
         raise ValueError(f"`probe` must not be False for {method}, which begins with a probe.")
     if not probe and not needed:
@@ -205,7 +206,7 @@ def probe_source(
         return partial(
             run_probe,
             # Where subjects take turns, all of them may be probed.
-            join_windows(train, valid) if needed else train,
+            join_windows(train, valid) if chosen.takes_turns else train,
             model=model,
             operations=operations,
             seed=int(seed),
@@ -246,7 +247,8 @@ def search_problem(
     seed, data = int(seed), None if data is None else str(data)
     provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
     engine = _pick_engine(engine, chosen.max_parallel_trials(own), method, problem, budget)
-    check_problem(problem)
+    check_problem(problem, takes_turns=chosen.takes_turns)
+    check_pool(problem)
     chosen.check(problem, own)
     limits = SearchBudget(
         n_epochs=chosen.check_budget(budget, own),

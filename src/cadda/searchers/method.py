@@ -43,6 +43,9 @@ class SearchMethod(ABC, Generic[Settings]):
     decides_classes: ClassVar[bool] = False
     """Whether the method itself decides if classes get policies of their own."""
 
+    takes_turns: ClassVar[bool] = False
+    """Whether training and validation subjects change places during the search."""
+
     needs_probe: ClassVar[bool] = False
     """Whether the method always begins with a probe of the operations."""
 

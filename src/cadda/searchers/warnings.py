@@ -40,9 +40,12 @@ ROUNDING_ERROR = 1e-7
 """Smaller rewards, with losses of about 1, are rounding errors."""
 
 
-def check_problem(problem: Problem) -> None:
-    """Raise if no method can search on a problem."""
-    for name, y in (("train", problem.train.y), ("valid", problem.valid.y)):
+def check_problem(problem: Problem, *, takes_turns: bool = False) -> None:
+    """Raise if a method cannot search on a problem; its subjects may take turns to validate."""
+    labels = {"train": problem.train.y, "valid": problem.valid.y}
+    if takes_turns:
+        labels = {"train` and `valid": torch.cat(list(labels.values()))}
+    for name, y in labels.items():
         counts = torch.bincount(y, minlength=problem.n_classes).tolist()
         for class_name, count in zip(problem.class_names, counts, strict=True):
             if not count:

@@ -122,3 +122,16 @@ def test_classes_and_probe_are_decided_by_the_method() -> None:
         race(classwise=True)
     with pytest.raises(ValueError, match="`probe` must not be False for auto"):
         race(probe=False)
+
+
+def test_a_class_may_be_missing_in_one_of_the_parts() -> None:
+    present = VALID[VALID.y.numpy() != 0]
+    result = cadda.search(TRAIN, present, **QUICK | {"probe": probe()})
+    assert result.race is not None
+    with pytest.raises(ValueError, match="`train` and `valid` must have windows of every class"):
+        cadda.search(TRAIN[TRAIN.y.numpy() != 0], present, **QUICK | {"probe": probe()})
+
+
+def test_a_single_operation_is_refused_before_the_probe() -> None:
+    with pytest.raises(ValueError, match="at least two operations to choose from"):
+        race(operations=["sign_flip"], probe=None)

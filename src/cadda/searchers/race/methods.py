@@ -28,6 +28,7 @@ class RaceMethod(SearchMethod[RaceSettings]):
     unit = "training run"
     default_budget = 100
     decides_classes = True
+    takes_turns = True
     needs_probe = True
 
     def make_runner(
@@ -103,6 +104,7 @@ class GuidedMethod(SearchMethod[GuidedSettings]):
     settings_class = GuidedSettings
     default_budget = 1
     decides_classes = True
+    takes_turns = True
     needs_probe = True
 
     def make_runner(

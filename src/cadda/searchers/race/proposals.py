@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from cadda.compute import Engine
+from cadda.exceptions import CaddaError
 from cadda.operations.label_maps import LabelMap
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec
@@ -40,13 +41,11 @@ def propose(
         name: engine.submit(_search, shared, block, settings, classwise=classwise)
         for name, classwise in METHODS.items()
     }
+    policies = {name: task.result() for name, task in tasks.items()}
     return [
-        Candidate(
-            f"found by {name}",
-            task.result(),
-            Level.CLASSWISE if METHODS[name] else Level.CHAIN,
-        )
-        for name, task in tasks.items()
+        Candidate(f"found by {name}", policy, Level.CLASSWISE if METHODS[name] else Level.CHAIN)
+        for name, policy in policies.items()
+        if policy is not None
     ]
 
 
@@ -61,15 +60,19 @@ def _passing_pool(pool: OperationPool, passing: Sequence[Passing]) -> OperationP
 
 def _search(
     usable: Problem, block: Block, settings: RaceSettings, *, classwise: bool
-) -> PolicySpec:
+) -> PolicySpec | None:
+    """Return the policy of a short search; None for one that diverges."""
     problem = block_problem(usable, block)
     batch_size = min(BilevelSettings().batch_size, len(problem.train))
     own = BilevelSettings(
         seed=block.seed, batch_size=batch_size, warmup_epochs=settings.search_epochs // 3
     )
-    with one_thread():
-        searcher = BilevelSearcher(problem, own, classwise=classwise)
-        n_steps = settings.search_epochs * searcher.steps_per_epoch
-        for _ in islice(searcher.run(), n_steps):
-            pass
+    try:
+        with one_thread():
+            searcher = BilevelSearcher(problem, own, classwise=classwise)
+            n_steps = settings.search_epochs * searcher.steps_per_epoch
+            for _ in islice(searcher.run(), n_steps):
+                pass
+    except CaddaError:
+        return None
     return searcher.to_spec().capped(settings.max_leak).simplified()
