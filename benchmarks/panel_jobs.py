@@ -84,6 +84,7 @@ def run_search(job: Job, folder: Path, work: Path) -> Record:
         budget=job.budget,
         training=replace(data.training, seed=job.cell.draw),
         seed=job.cell.draw,
+        engine="serial",
         run_dir=job.folder(work),
         resume=True,
     )

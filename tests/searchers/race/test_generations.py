@@ -78,16 +78,20 @@ def test_names_are_different(pool: OperationPool, generator: torch.Generator) ->
 def test_the_best_single_operations_are_chained_and_mixed(
     pool: OperationPool, generator: torch.Generator
 ) -> None:
-    strong = first(pool, generator)[6:9]
-    found = {candidate.name: candidate for candidate in chains(strong, LENIENT)}
+    candidates = first(pool, generator)
+    strong, mixed = candidates[6:9], candidates[1]
+    found = {candidate.name: candidate for candidate in chains([*strong, mixed], LENIENT)}
+    longer = found.pop("channel_symmetry -> p=0.5 > guided, 2 in a row").policy
+    assert [len(stage) for stage in longer.policy["*"][0].stages] == [1, 2, 2]
+    assert found.pop("sign_flip p=1 > guided, 2 in a row")
     pairs = [name for name in found if name.count(">") - name.count("->") == 1]
     triples = [name for name in found if name.count(">") - name.count("->") == 2]
     assert len(pairs) == 3
     assert triples == ["channel_symmetry -> p=0.5 > sign_flip p=1 > time_mask m=0.5"]
     chained = found[triples[0]].policy
     assert [len(stage) for stage in chained.policy["*"][0].stages] == [1, 1, 1]
-    mixed = found["guided, survivors, 2 in a row"].policy
-    assert set(mixed.operations_used) == {"channel_symmetry", "sign_flip", "time_mask"}
+    survivors = found["guided, survivors, 2 in a row"].policy
+    assert set(survivors.operations_used) == {"channel_symmetry", "sign_flip", "time_mask"}
     assert all(candidate.level == Level.CHAIN for candidate in found.values())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import torch
@@ -27,6 +27,9 @@ __all__ = [
 
 N_CHAINED = 3
 """Operations that are combined with each other."""
+
+GUIDED = "guided"
+"""Beginning of the names of policies that draw from what a probe lets pass."""
 
 Stages = tuple[tuple[StageEntry, ...], ...]
 
@@ -72,8 +75,8 @@ def first_generation(
     singles = sorted(lenient, key=lambda item: (item.label_map is None, -change[item.operation]))
     return [
         NONE,
-        *_guided("guided", passing, (2, 3, 1)),
-        *(_guided("guided, lenient", lenient, (2, 3)) if lenient != passing else ()),
+        *_guided(GUIDED, passing, (2, 3, 1)),
+        *(_guided(f"{GUIDED}, lenient", lenient, (2, 3)) if lenient != passing else ()),
         *(_single(item, strong=True) for item in singles),
         DUPLICATES,
         Candidate("one of all operations", trivial_policy(pool), Level.CHAIN),
@@ -115,28 +118,35 @@ def _name(entry: StageEntry) -> str:
 
 
 def chains(ranked: Sequence[Candidate], passing: Sequence[Passing]) -> list[Candidate]:
-    """Return combinations of the best single operations; ``ranked`` has the best first."""
-    singles: dict[str, StageEntry] = {}
+    """Return combinations of the best candidates; ``ranked`` has the best first.
+
+    Single operations are chained with each other and with the best guided policy, and those that
+    have not been dropped make a guided policy of their own.
+    """
+    singles: dict[str, Candidate] = {}
     for candidate in ranked:
         if candidate.level == Level.SINGLE:
-            entry = candidate.policy.entries[0]
-            singles.setdefault(entry.choice, entry)
+            singles.setdefault(candidate.policy.entries[0].choice, candidate)
     best = list(singles.values())[:N_CHAINED]
     found = [
-        Candidate(" > ".join(map(_name, row)), _chain(row), Level.CHAIN)
+        _chain(row)
         for n in range(2, len(best) + 1)
         for row in combinations(best, n)
         # All pairs, but of longer chains only those of the very best.
         if n == 2 or row == tuple(best[:n])
     ]
+    guided = [candidate for candidate in ranked if candidate.name.startswith(GUIDED)][:1]
+    found += [_chain((single, mixed)) for mixed in guided for single in best[:2]]
     kept = [item for item in passing if item.entry(1.0).choice in singles]
     if 1 < len(kept) < len(passing):
-        found += _guided("guided, survivors", kept, (2, 3))
+        found += _guided(f"{GUIDED}, survivors", kept, (2, 3))
     return found
 
 
-def _chain(row: Iterable[StageEntry]) -> PolicySpec:
-    return _policy(tuple((entry,) for entry in row))
+def _chain(row: Sequence[Candidate]) -> Candidate:
+    """Return candidates one after the other."""
+    stages = tuple(stage for item in row for stage in item.policy.policy[ALL_CLASSES][0].stages)
+    return Candidate(" > ".join(item.name for item in row), _policy(stages), Level.CHAIN)
 
 
 def class_by_class(
