@@ -66,7 +66,7 @@ def test_a_schedule_by_file_is_as_complex_as_its_most_complex_policy(tmp_path):
     )
     schedule = PolicySchedule((Segment(2, chain), Segment(1, single)))
     schedule.save(tmp_path / "schedule.json")
-    content = read_content(str(tmp_path / "schedule.json"))
+    content = read_content(str(tmp_path / "schedule.json"), ())
     assert parse_policy(content) == schedule
     assert conditions._with_policy(None, schedule).level == Level.CHAIN
 
@@ -96,9 +96,9 @@ def test_a_search_by_time_goes_on_until_it_is_over(windows):
 
 def test_names_that_are_nothing(tmp_path):
     with pytest.raises(ValueError, match="did you mean `cadda`"):
-        read_content("caddda")
+        read_content("caddda", ())
     with pytest.raises(ValueError, match="`classwise:` must not be before 'auto'"):
-        read_content("classwise:auto")
+        read_content("classwise:auto", ())
     with pytest.raises(cadda.PolicyFileError, match=r"nothing\.txt"):
-        read_content(str(tmp_path / "nothing.txt"))
-    assert read_content("classwise:random") is None
+        read_content(str(tmp_path / "nothing.txt"), ())
+    assert read_content("classwise:random", ()) is None

@@ -52,8 +52,8 @@ def fit(
         ``"chambon2018"``, ``"shallow"``, ``"lenet1"``, ``"braindecode:NAME"``, a module (a copy of
         it is trained), or a function ``make_model(n_channels, n_times, n_classes)``.
     policy : PolicySpec | PolicySchedule | Policy | path-like | callable | None
-        Augmentation: a spec, a schedule of them, a file with either, or anything that maps (x, y)
-        to augmented (x, y).
+        Augmentation: a spec, a schedule of them, a file with either, ``"zoo:NAME"`` for a policy
+        of the zoo (see ``cadda policy zoo``), or anything that maps (x, y) to augmented (x, y).
     pool : OperationPool | None
         Operations of the policy, where some are your own; None takes those of cadda.
     max_epochs : int

@@ -240,7 +240,11 @@ def prepare_training(
     device: Device = "auto",
 ) -> Trainer:
     """Make a training run, ready to start; whatever is wrong with the arguments raises here."""
-    spec = read_policy(policy, pool) if isinstance(policy, str | os.PathLike) else policy
+    spec = (
+        read_policy(policy, pool, train.class_names)
+        if isinstance(policy, str | os.PathLike)
+        else policy
+    )
     _check_policy(spec)
     last = spec.last if isinstance(spec, PolicySchedule) else spec
     if (
@@ -273,11 +277,17 @@ def _classes_of(policy: PolicyLike) -> Iterator[tuple[str, ...]]:
 
 
 def read_policy(
-    path: str | os.PathLike[str], pool: OperationPool | None = None
+    path: str | os.PathLike[str],
+    pool: OperationPool | None = None,
+    class_names: Sequence[str] | None = None,
 ) -> PolicySpec | PolicySchedule:
-    """Read a policy file to train with; `pool` has the operations that are not of cadda."""
+    """Read a policy file to train with, or take a policy of the zoo.
+
+    `pool` has the operations that are not of cadda, `class_names` are the classes of the windows.
+    """
+    known = () if pool is None else pool.names
     try:
-        return load_policy(path, known=() if pool is None else pool.names)
+        return load_policy(path, known=known, class_names=class_names)
     except PolicyFileError as error:
         way_out = "; for operations of your own, call `cadda.fit` in Python with their `pool`"
         raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error

@@ -177,9 +177,9 @@ def compare(
     methods: Annotated[
         str,
         Option(
-            help="What to compare, separated by commas: policy files (.json, .txt) and methods, "
-            f"{', '.join(METHODS)}; `none` is no augmentation, `duplicates` every window twice; "
-            "`classwise:` before a method searches one policy per class."
+            help="What to compare, separated by commas: policies (.json, .txt or zoo:NAME) and "
+            f"methods, {', '.join(METHODS)}; `none` is no augmentation, `duplicates` every "
+            "window twice; `classwise:` before a method searches one policy per class."
         ),
     ] = "none,guided,auto",
     n_folds: Annotated[

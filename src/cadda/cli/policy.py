@@ -1,4 +1,4 @@
-"""`cadda policy`: show, compare, cap, simplify and export policy files."""
+"""`cadda policy`: show, compare, cap, simplify and export policy files; list the zoo."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typer import Argument, Option
 from cadda.cli.commands import command_group
 from cadda.cli.options import AsJson, parse_names
 from cadda.cli.simplify import simplify
+from cadda.cli.zoo import zoo
 
 if TYPE_CHECKING:
     from cadda.policies.schedule import PolicySchedule
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-File = Annotated[Path, Argument(help="Policy file: JSON or the short text form (.txt).")]
+File = Annotated[
+    Path, Argument(help="Policy file: JSON or the short text form (.txt); or zoo:NAME.")
+]
 
 
 def show(file: File, as_json: AsJson = False) -> None:
@@ -256,10 +259,10 @@ def _print_difference(difference: PolicyDifference) -> None:
 
 
 app = command_group(
-    "Show, compare, cap, simplify and export policy files.",
-    "cadda policy show policy.json · cadda policy diff old.json new.json · "
+    "Show, compare, cap, simplify and export policy files; list those of the zoo.",
+    "cadda policy zoo · cadda policy show policy.json · cadda policy diff old.json new.json · "
     "cadda policy cap policy.json -o capped.json · "
     "cadda policy simplify policy.json -o policy.txt · "
     "cadda policy export policy.json --format braindecode",
-    *(show, diff, cap, simplify, export),
+    *(show, diff, cap, simplify, export, zoo),
 )

@@ -18,7 +18,9 @@ __all__ = ["simplify"]
 
 
 def simplify(
-    file: Annotated[Path, Argument(help="Policy file: JSON or the short text form (.txt).")],
+    file: Annotated[
+        Path, Argument(help="Policy file: JSON or the short text form (.txt); or zoo:NAME.")
+    ],
     *,
     max_loss: Annotated[
         float,

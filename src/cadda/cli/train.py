@@ -23,7 +23,11 @@ def train(
     *,
     out: Annotated[Path, Option(help="Folder for the model and its scores.")],
     policy: Annotated[
-        Path | None, Option(help="Policy or schedule file; default: no augmentation.")
+        Path | None,
+        Option(
+            help="Policy or schedule file, or zoo:NAME (see `cadda policy zoo`); default: no "
+            "augmentation."
+        ),
     ] = None,
     model: options.Model = "chambon2018",
     batch_size: options.BatchSize = 16,
@@ -60,10 +64,13 @@ def train(
     from cadda.tracking import TrainingDisplay
     from cadda.training import TrainingSettings
 
+    # Before recordings are read, which may take long.
     spec = None if policy is None else read_policy(policy)
     hint = "Every finished epoch is saved: resume with the same command."
     with hint_on_interrupt(hint), recorded_session(out, command_line()):
         windows = read_options.read(data)
+        if policy is not None:
+            spec = read_policy(policy, class_names=windows.class_names)
         if not as_json:
             typer.echo(repr(windows))
         with TrainingDisplay(training.patience) as display:

@@ -1,9 +1,9 @@
-"""What a comparison compares: methods by name and policies by file."""
+"""What a comparison compares: methods by name, policies by file and those of the zoo."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -13,8 +13,9 @@ from cadda.api.prepare import join_windows, read_policy
 from cadda.api.search import search
 from cadda.experiments.racing import NO_SEARCH, UNLIMITED, MethodVariant, parse_variant
 from cadda.experiments.training import Fold, TrainingConfig, training_settings
-from cadda.policies.schedule import PolicySchedule
+from cadda.policies.schedule import PolicySchedule, policies_of
 from cadda.policies.spec.model import PolicySpec
+from cadda.policies.zoo import is_zoo_name
 from cadda.searchers.race.candidates import Level, level_of
 
 __all__ = [
@@ -58,10 +59,11 @@ class Treatment:
     seconds: float = 0.0
 
 
-def read_content(name: str) -> Content | None:
+def read_content(name: str, class_names: Sequence[str]) -> Content | None:
     """Return the content of a policy; None for what is not a policy but a method."""
-    if name.endswith(POLICY_FILES):
-        content: Content = json.loads(read_policy(name).to_json())
+    if _is_policy(name):
+        policy = read_policy(name, class_names=class_names)
+        content: Content = json.loads(policy.to_json())
         return content
     variant_of(name)
     return None
@@ -75,8 +77,12 @@ def parse_policy(content: Mapping[str, JsonValue]) -> PolicySpec | PolicySchedul
 
 def variant_of(name: str) -> MethodVariant | None:
     """Return the search method of a condition; None if nothing is searched."""
-    is_searched = name not in NOT_SEARCHED and not name.endswith(POLICY_FILES)
+    is_searched = name not in NOT_SEARCHED and not _is_policy(name)
     return parse_variant(name) if is_searched else None
+
+
+def _is_policy(name: str) -> bool:
+    return name.endswith(POLICY_FILES) or is_zoo_name(name)
 
 
 def apply_condition(
@@ -110,10 +116,6 @@ def apply_condition(
 
 
 def _with_policy(fold: Fold, policy: PolicySpec | PolicySchedule) -> Treatment:
-    specs = (
-        [segment.policy for segment in policy.segments]
-        if isinstance(policy, PolicySchedule)
-        else [policy]
-    )
+    specs = policies_of(policy)
     n_entries = max(len(spec.entries) for spec in specs)
     return Treatment(fold, policy, max(map(level_of, specs)), n_entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +19,7 @@ from cadda.policies.policy import Policy
 from cadda.policies.spec.entries import check_not_empty
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import check_known, readable_json, unique_keys
+from cadda.policies.zoo import find_zoo_policy, is_zoo_name
 
 __all__ = [
     "PolicySchedule",
@@ -202,9 +203,17 @@ def policies_of(policy: PolicySpec | PolicySchedule) -> tuple[PolicySpec, ...]:
 
 
 def load_policy(
-    path: str | os.PathLike[str], *, known: Collection[str] | None = ()
+    path: str | os.PathLike[str],
+    *,
+    known: Collection[str] | None = (),
+    class_names: Sequence[str] | None = None,
 ) -> PolicySpec | PolicySchedule:
-    """Read a file that has a policy, in JSON or as short form in ``.txt``, or a schedule."""
+    """Read a file that has a policy, in JSON or as short form in ``.txt``, or a schedule.
+
+    ``"zoo:NAME"`` is a policy of the zoo, for the classes ``class_names``.
+    """
+    if is_zoo_name(path):
+        return find_zoo_policy(path).spec(class_names)
     try:
         text = Path(path).read_text(encoding="utf-8")
         data = json.loads(text)

@@ -60,13 +60,37 @@ def test_the_most_promising_come_first(pool: OperationPool, generator: torch.Gen
         "time_mask m=0.5",
         "gaussian_noise m=1",
     ]
-    assert names[10:12] == ["every window twice", "one of all operations"]
-    assert names[12:] == [
+    assert names[10:13] == ["every window twice", "one of all operations", "zoo:gentle"]
+    assert names[13:] == [
         "channel_symmetry -> p=0.25",
         "sign_flip p=0.5",
         "time_mask m=0..0.5",
         "gaussian_noise m=0..1",
     ]
+
+
+def test_policies_of_the_zoo_race_where_they_are_made_for_the_classes(
+    pool: OperationPool, generator: torch.Generator
+) -> None:
+    def zoo(classes: tuple[str, ...], names: tuple[str, ...] = pool.names) -> dict[str, Level]:
+        candidates = first(pool.select(names).for_classes(classes), generator)
+        return {item.name: item.level for item in candidates if item.name.startswith("zoo:")}
+
+    # Left and right exchanged alone is a candidate already.
+    assert zoo(("left", "right")) == {
+        "zoo:left-right-strong": Level.CHAIN,
+        "zoo:gentle": Level.CHAIN,
+    }
+    fists = {"zoo:left-right": Level.SINGLE, "zoo:left-right-strong": Level.CHAIN}
+    assert zoo(("left_fist", "right_fist", "left", "right")) == fists | {"zoo:gentle": Level.CHAIN}
+    assert list(zoo(("W", "N2", "left", "right"))) == [
+        "zoo:left-right",
+        "zoo:left-right-strong",
+        "zoo:sleep",
+        "zoo:gentle",
+    ]
+    few = ("gaussian_noise", "time_mask", "sign_flip", "channel_symmetry")
+    assert zoo(("left", "right"), few) == {}
 
 
 def test_names_are_different(pool: OperationPool, generator: torch.Generator) -> None:

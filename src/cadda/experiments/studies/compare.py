@@ -60,7 +60,7 @@ class CompareConfig(TrainingConfig):
     """Settings of a comparison."""
 
     methods: PlanOnly[Names] = Field((NO_SEARCH, "guided", "auto"), min_length=1)
-    """Methods by name, policies by file (.json, .txt), `duplicates`; `none` is always there."""
+    """Methods by name, policies by file or zoo:NAME, `duplicates`; `none` is always there."""
     n_folds: int = Field(5, ge=2)
     """Number of folds by subject; each subject is tested in one of them."""
     n_seeds: PlanOnly[int] = Field(1, ge=1)
@@ -98,7 +98,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
     }
 
     def jobs(self, config: CompareConfig, windows: Windows) -> list[CompareJob]:
-        contents = {name: read_content(name) for name in config.methods}
+        contents = {name: read_content(name, windows.class_names) for name in config.methods}
         chosen_operations(windows, config.operations)
         # All seeds of a fold last, so that an interrupted comparison has tested each subject.
         jobs = [

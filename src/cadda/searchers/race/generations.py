@@ -13,8 +13,9 @@ from cadda.operations.label_maps import mapping_of
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
 from cadda.policies.spec.model import PolicySpec
+from cadda.policies.zoo import ZOO
 from cadda.probing.passing import Passing
-from cadda.searchers.race.candidates import DUPLICATES, NONE, Candidate, Level
+from cadda.searchers.race.candidates import DUPLICATES, NONE, Candidate, Level, level_of
 
 __all__ = [
     "chains",
@@ -67,21 +68,33 @@ def first_generation(
 
     Operations are those that a probe lets pass, with a strict and with a lenient rule. Of single
     operations, those with a label map come first, then those that change the windows ``x`` most:
-    what keeps the class and changes little teaches little.
+    what keeps the class and changes little teaches little. Policies of the zoo race where they
+    are made for the operations and classes of the pool.
     """
     change = {
         item.operation: _change(pool.plain(item.operation), item, x, generator) for item in lenient
     }
     singles = sorted(lenient, key=lambda item: (item.label_map is None, -change[item.operation]))
+    strong = [_single(item, strong=True) for item in singles]
+    known = [candidate.policy.policy for candidate in strong]
     return [
         NONE,
         *_guided(GUIDED, passing, (2, 3, 1)),
         *(_guided(f"{GUIDED}, lenient", lenient, (2, 3)) if lenient != passing else ()),
-        *(_single(item, strong=True) for item in singles),
+        *(item for item in _zoo(pool, general=False) if item.policy.policy not in known),
+        *strong,
         DUPLICATES,
         Candidate("one of all operations", trivial_policy(pool), Level.CHAIN),
+        *_zoo(pool, general=True),
         *(_single(item, strong=False) for item in singles),
     ]
+
+
+def _zoo(pool: OperationPool, *, general: bool) -> list[Candidate]:
+    """Return the policies of the zoo for any task, or those for the task of a pool."""
+    found = (item for item in ZOO.values() if item.is_general == general and item.suits(pool))
+    policies = {item.full_name: item.spec(pool.class_names) for item in found}
+    return [Candidate(name, policy, level_of(policy)) for name, policy in policies.items()]
 
 
 def _change(operation: Operation, item: Passing, x: Tensor, generator: Generator) -> float:
