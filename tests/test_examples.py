@@ -21,6 +21,7 @@ SCRIPTS = [
 PRINTED = {
     "plot_epochs_to_model": "240 epochs of 3 channels",
     "plot_operations": "channel_symmetry: no channel has a partner",
+    "plot_race": "balanced accuracy",
     "plot_search": "decay: mostly sign_flip",
     "plot_training_loop": "with the policy",
 }

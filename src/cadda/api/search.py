@@ -248,7 +248,8 @@ def search_problem(
     provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
     engine = _pick_engine(engine, chosen.max_parallel_trials(own), method, problem, budget)
     check_problem(problem, takes_turns=chosen.takes_turns)
-    check_pool(problem)
+    if chosen.needs_probe:
+        check_pool(problem)
     chosen.check(problem, own)
     limits = SearchBudget(
         n_epochs=chosen.check_budget(budget, own),

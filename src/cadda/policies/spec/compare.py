@@ -92,6 +92,7 @@ def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
 
     Examples
     --------
+    >>> from cadda import PolicySpec
     >>> before = PolicySpec.from_text("sign_flip p=0.5")
     >>> after = PolicySpec.from_text("sign_flip p=0.8 > time_mask p=0.2 m=0.5")
     >>> difference = compare_policies(before, after)
