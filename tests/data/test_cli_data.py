@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,13 +154,31 @@ def test_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Non
         return [[str(tmp_path / "data" / "a-PSG.edf"), str(tmp_path / "data" / "a-Hyp.edf")]]
 
     monkeypatch.setattr(mne.datasets.sleep_physionet.age, "fetch_data", fetch_data)
-    options = ("--subjects", "0-1, 7", "--recordings", "1,2", "--folder", str(tmp_path))
+    options = ("--subjects", "0-1, 7", "--recordings", "1,2", "--out", str(tmp_path))
     out, _ = run("fetch", "sleep-physionet", *options)
     assert asked == [(0, 1), (0, 2), (1, 1), (1, 2), (7, 1), (7, 2)]
     assert f"6 nights are in {tmp_path / 'data'}" in out
     assert "Next: cadda data info" in out
     out, _ = run("fetch", "sleep-physionet", *options, "--json")
     assert json.loads(out) == {"folder": str(tmp_path / "data"), "nights": 6}
+
+
+def test_fetch_imagined_fists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    asked: list[int] = []
+
+    def load_data(subjects: list[int], runs: list[int], **arguments: object) -> list[Path]:
+        asked.extend(subjects)
+        return [Path(str(arguments["path"]), f"S{subjects[0]:03d}R{run:02d}.edf") for run in runs]
+
+    monkeypatch.setattr(mne.datasets.eegbci, "load_data", load_data)
+    options = ("--subjects", "1-2,5", "--out", str(tmp_path))
+    out, _ = run("fetch", "eegbci", *options)
+    assert asked == [1, 2, 5]
+    mapping = tmp_path / "imagined-fists.toml"
+    assert f'Next: cadda search "{mapping}" --model shallow --out run' in out
+    assert tomllib.loads(mapping.read_text())["files"][:2] == ["S001R04.edf", "S001R08.edf"]
+    out, _ = run("fetch", "eegbci", *options, "--json")
+    assert json.loads(out) == {"mapping": str(mapping), "subjects": 3}
 
 
 def test_fetch_without_network(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
@@ -175,7 +194,11 @@ def test_fetch_without_network(monkeypatch: pytest.MonkeyPatch, run: Run) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mass"], "`DATASET` must be sleep-physionet, got 'mass'"),
+        (["mass"], "No such command 'mass'"),
+        (
+            ["eegbci", "--out", "new", "--subjects", "0-3"],
+            "`--subjects` must be numbers from 1 to",
+        ),
         (["sleep-physionet", "--subjects", "a-b"], "`--subjects` must be numbers such as 0-4,7"),
         (["sleep-physionet", "--subjects", "4-0"], "`--subjects` must be numbers such as 0-4,7"),
         (["sleep-physionet", "--subjects", "90"], "`--subjects` must be numbers from 0 to 82"),

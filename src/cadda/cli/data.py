@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from typer import Argument, Option
+from typer import Option
 
 from cadda.cli.commands import command_group
 from cadda.cli.display import progress_bar
+from cadda.cli.fetch import app as fetch_app
 from cadda.cli.options import AsJson, Data, Engine, SelectionOptions, parse_names
 from cadda.cli.simulate import app as simulate_app
 
@@ -61,36 +61,6 @@ def info(
         _print_summary(windows, summary, drop_bad=select.drop_bad)
 
 
-def fetch(
-    dataset: Annotated[str, Argument(help="Name of the data set: sleep-physionet.")],
-    subjects: Annotated[str, Option(help="Numbers of the subjects, such as 0-4,7.")] = "0-4",
-    recordings: Annotated[str, Option(help="Nights per subject, such as 1,2.")] = "1,2",
-    folder: Annotated[
-        Path | None, Option(help="Folder to download to; default: MNE's data folder.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Download public recordings, about 50 MB per night; existing files are kept.
-
-    Example: cadda data fetch sleep-physionet --subjects 0-4 --recordings 1,2
-    """
-    from cadda.data.datasets.sleep_physionet import fetch_sleep_physionet
-
-    if dataset != "sleep-physionet":
-        raise ValueError(f"`dataset` must be sleep-physionet, got {dataset!r}.")
-    numbers = _numbers("subjects", subjects)
-    with progress_bar("Fetching") as on_progress:
-        pairs = fetch_sleep_physionet(
-            numbers, _numbers("recordings", recordings), folder=folder, on_progress=on_progress
-        )
-    where = pairs[0][0].parent
-    if as_json:
-        typer.echo(json.dumps({"folder": str(where), "nights": len(pairs)}, indent=1))
-        return
-    typer.echo(f"{len(pairs)} nights are in {where}")
-    typer.echo(f'Next: cadda data info "{where}"')
-
-
 def cache(
     clear: Annotated[bool, Option("--clear", help="Delete all entries.")] = False,
     verify: Annotated[
@@ -134,17 +104,6 @@ def cache(
     if entries:
         _print_entries(entries)
         typer.echo("Delete them with: cadda data cache --clear")
-
-
-def _numbers(argument: str, text: str) -> list[int]:
-    """Return the numbers in a text such as ``0-4,7``."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and (not last.isdigit() or int(last) < int(first))):
-            raise ValueError(f"`{argument}` must be numbers such as 0-4,7, got {text!r}.")
-        numbers.extend(range(int(first), int(last or first) + 1))
-    return numbers
 
 
 @dataclass(frozen=True)
@@ -266,7 +225,8 @@ def _size(n_bytes: int) -> str:
 app = command_group(
     "Describe, fetch or simulate data.",
     "cadda data info night-epo.fif.gz · cadda data simulate sleep sleep.npz · "
-    "cadda data fetch sleep-physionet --subjects 0-4",
-    *(info, fetch, cache),
+    "cadda data fetch eegbci --subjects 1-10 --out eegbci",
+    *(info, cache),
 )
+app.add_typer(fetch_app, name="fetch")
 app.add_typer(simulate_app, name="simulate")

@@ -66,7 +66,7 @@ def test_progress_and_pairs(tmp_path: Path, fetcher: Fetcher) -> None:
     pairs = fetch_sleep_physionet([0, 1], [1], on_progress=lambda *step: seen.append(step))
     assert [psg.name for psg, _ in pairs] == ["SC4001E0-PSG.edf", "SC4011E0-PSG.edf"]
     assert pairs[0][1].name == "SC4001EC-Hypnogram.edf"
-    assert seen == [(0, 2, "subject 0, night 1"), (1, 2, "subject 1, night 1"), (2, 2, "")]
+    assert seen == [(0, 2, "night 1 of subject 0"), (1, 2, "night 1 of subject 1"), (2, 2, "")]
 
 
 class ConnectionError(Exception):

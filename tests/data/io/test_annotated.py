@@ -110,6 +110,16 @@ def test_files_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory)
     assert read_windows(elsewhere).subjects == ["S001"]
 
 
+def test_a_list_of_files(folder: Path) -> None:
+    rewrite(folder, "seconds", "files = ['S001R0*.edf', 'S001R04.edf', 'S002R08.edf']\nseconds")
+    windows = read_windows(folder)
+    assert dict.fromkeys(windows.recording).keys() == {"S001R04", "S001R08", "S002R08"}
+    assert len(windows) == 9
+    rewrite(folder, "'S001R04.edf'", "'S003*.edf'")
+    with pytest.raises(DataError, match=r"key `files` must match a file, got 'S003\*\.edf'\."):
+        read_windows(folder)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

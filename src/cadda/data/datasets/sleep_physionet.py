@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from cadda._internal.text import short_reason
-from cadda.exceptions import DataError
+from cadda.data.datasets.download import download_each
 
 __all__ = ["available_nights", "fetch_sleep_physionet"]
 
@@ -52,55 +49,20 @@ def fetch_sleep_physionet(
 ) -> list[tuple[Path, Path]]:
     """Download nights of Sleep Physionet, about 50 MB each, with MNE's fetcher.
 
-    Files that are present are not downloaded again, and a file appears only once it is complete
-    and its checksum is correct, so calling this again resumes after a failure, which raises
-    `DataError`. Return pairs of recording and hypnogram.
+    Return pairs of recording and hypnogram. Calling this again resumes after a failure.
     """
     from mne.datasets.sleep_physionet import age
 
-    nights = available_nights(subjects, recordings)
-    report = on_progress or (lambda _done, _total, _name: None)
-    pairs: list[tuple[Path, Path]] = []
-    for done, (subject, night) in enumerate(nights):
-        report(done, len(nights), f"subject {subject}, night {night}")
-        try:
-            with _quiet():
-                files = age.fetch_data(
-                    subjects=[subject],
-                    recording=[night],
-                    path=None if folder is None else str(folder),
-                    on_missing="ignore",
-                    verbose="error",
-                )
-        # The network, the disk and checksums raise many kinds of errors.
-        except Exception as error:
-            raise DataError(
-                f"cannot download night {night} of subject {subject} ({_reason(error)}); "
-                f"{done} of {len(nights)} nights are complete. Call this again to resume, or "
-                f"download the files from {_ADDRESS} and pass their folder."
-            ) from error
-        pairs.extend((Path(psg), Path(hypnogram)) for psg, hypnogram in files)
-    report(len(nights), len(nights), "")
-    return pairs
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence MNE's downloader, and nothing else."""
-    # It has its own logger and handler, whatever the program has configured.
-    downloader = import_module("pooch").get_logger()
-    was_disabled, downloader.disabled = downloader.disabled, True
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        downloader.disabled = was_disabled
-
-
-def _reason(error: Exception) -> str:
-    """Return a short reason; those of network libraries are long."""
-    if type(error).__name__ in ("ConnectionError", "ConnectTimeout", "ReadTimeout"):
-        return "no connection to physionet.org"
-    known = isinstance(error, OSError) and error.strerror
-    return short_reason(error) if known else f"{type(error).__name__}: {short_reason(error)[:200]}"
+    nights = {
+        f"night {night} of subject {subject}": partial(
+            age.fetch_data,
+            subjects=[subject],
+            recording=[night],
+            path=None if folder is None else str(folder),
+            on_missing="ignore",
+            verbose="error",
+        )
+        for subject, night in available_nights(subjects, recordings)
+    }
+    files = download_each(nights, unit="nights", address=_ADDRESS, on_progress=on_progress)
+    return [(Path(psg), Path(hypnogram)) for pairs in files for psg, hypnogram in pairs]

@@ -49,7 +49,7 @@ class EdfMapping(BaseModel):
     seconds: Annotated[float, Field(gt=0)]
     offset: float = 0.0  # of a window after its annotation, in seconds
     repeat: bool = False  # fill an annotation with windows, instead of one at its onset
-    files: str = "**/*.[eE][dD][fF]"
+    files: str | Annotated[list[str], Field(min_length=1)] = "**/*.[eE][dD][fF]"
     channels: list[str] | None = None  # None: all that have a 10-20 name
     lowpass: Annotated[float | Literal[False], BeforeValidator(_check_lowpass)] = 30.0
     transition: Annotated[float, Field(gt=0)] = 7.0
@@ -116,12 +116,17 @@ def _key(path: Path, name: str) -> str:
 
 
 def _files(path: Path, mapping: EdfMapping) -> list[Path]:
-    pattern = Path(mapping.files)
+    patterns = [mapping.files] if isinstance(mapping.files, str) else mapping.files
+    return sorted({file for pattern in patterns for file in _matches(path, pattern)})
+
+
+def _matches(path: Path, text: str) -> list[Path]:
+    pattern = Path(text)
     root = Path(pattern.anchor) if pattern.is_absolute() else path.parent
-    inside = str(pattern.relative_to(pattern.anchor)) if pattern.is_absolute() else mapping.files
-    files = sorted(file for file in root.glob(inside) if file.is_file())
+    inside = str(pattern.relative_to(pattern.anchor)) if pattern.is_absolute() else text
+    files = [file for file in root.glob(inside) if file.is_file()]
     if not files:
-        raise DataError(f"{_key(path, 'files')} must match a file, got {mapping.files!r}.")
+        raise DataError(f"{_key(path, 'files')} must match a file, got {text!r}.")
     return files
 
 
