@@ -80,7 +80,7 @@ def make_letter() -> Tensor:
 
 
 def draw_contact_sheet() -> None:
-    """Draw all EEG operations on one sheet, the one that `cadda demo` draws."""
+    """Draw all EEG operations on one sheet, as `cadda operations --picture` does."""
     path = save_operations_picture(IMAGES / "operations.png")
     with Image.open(path) as picture:
         save_small(picture, path)

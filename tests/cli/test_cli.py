@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commands import CADDA, run
 
-from cadda import PolicySchedule, PolicySpec, Segment
+from cadda import PolicySchedule, PolicySpec, Segment, TrainingSettings
+from cadda.api.demo import DEMOS
 from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
 from cadda.policies.schedule import load_policy, policies_of
@@ -44,20 +46,28 @@ def test_operations_picture(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_demo(tmp_path: Path) -> None:
-    """In small: two epochs on five subjects. What it measures is what it has written down."""
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In small. What it prints is what it has written down."""
+    training = TrainingSettings(batch_size=64, max_epochs=1)
+    small = replace(DEMOS["motor-imagery"], n_windows=2, training=training, budget=18)
+    monkeypatch.setitem(DEMOS, "motor-imagery", small)
     out = tmp_path / "demo"
-    small = ("--subjects", "5", "--epochs", "2", "--training-epochs", "1")
-    text = run("demo", "--out", str(out), *small).stdout
-    for file in (out / "operations.png", out / "run" / "report.html"):
-        assert str(file) in text
-        assert file.stat().st_size > 10_000
+    text = run("demo", "--out", out, "--seed", "1").stdout
+    report = out / "run" / "report.html"
+    assert str(report) in text
+    assert report.stat().st_size > 10_000
+    race = json.loads((out / "run" / "race.json").read_text())
+    assert text.index("12 subjects to learn from and 20 to test on") < text.index(
+        race["verdict"]["sentence"]
+    )
     scores = json.loads((out / "run" / "scores.json").read_text())
-    with_policy = scores["balanced_accuracy"]
-    without = scores["without_augmentation"]["balanced_accuracy"]
-    assert f"reaches a balanced accuracy of {with_policy:.3f} " in text
-    assert f"compared with {without:.3f} " in text
-    assert "cadda search night-epo.fif.gz" in text
+    assert len(scores["test_subjects"]) == 20
+    assert f"{scores['balanced_accuracy']:.3f}" in text
+    assert (out / "run" / "policy.txt").read_text() in text
+    assert json.loads((out / "run" / "config.json").read_text())["seed"] == 1
+    assert "  cadda search eegbci/imagined-fists.toml" in text
+    # A second call has nothing left to do.
+    assert run("demo", "--out", out, "--seed", "1").stdout == text
 
 
 def test_doctor() -> None:

@@ -211,3 +211,23 @@ def test_with_a_probe(tmp_path: Path) -> None:
     failed = run(*command, "--probe", "--probe-file", data, "--out", tmp_path / "x", code=2)
     assert "pass `--probe` or `--probe-file`, not both" in failed.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_the_default_method(tmp_path: Path) -> None:
+    """The result comes first, then the scores, then the policy."""
+    data, out = tmp_path / "mirrored.npz", tmp_path / "run"
+    mirrored_windows(80, n_subjects=10).save(data)
+    command = [
+        *("search", data, "--model", "shallow", "--operations", "time_mask,channel_symmetry"),
+        *("--budget", "18", "--max-epochs", "2", "--set", "search_epochs=0"),
+        *("--set", "n_decisive=3", "--out", out),
+    ]
+    shown = run(*command).stdout
+    race = json.loads((out / "race.json").read_text())
+    parts = (race["verdict"]["sentence"], "balanced accuracy │", (out / "policy.txt").read_text())
+    places = [shown.index(part) for part in parts]
+    assert places == sorted(places)
+    made = json.loads(run(*command, "--resume", "--json").stdout)
+    assert made["verdict"] == race["verdict"]["sentence"]
+    assert made["race"] == race
+    assert {"none", "guided, 2 in a row"} <= {row["name"] for row in made["race"]["candidates"]}

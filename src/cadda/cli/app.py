@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from cadda._version import __version__
-from cadda.cli import doctor, experiment, operations, policy, probe, runs, search, train
+from cadda.cli import demo, doctor, experiment, operations, policy, probe, runs, search, train
 from cadda.cli.commands import add_command
 from cadda.cli.data import app as data_app
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-add_command(app, search.demo)
+add_command(app, demo.demo)
 app.add_typer(data_app, name="data")
 for command in (
     operations.operations,

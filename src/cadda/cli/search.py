@@ -1,9 +1,10 @@
-"""`cadda search`: search for the best augmentation policy; `cadda demo`: on simulated EEG."""
+"""`cadda search`: search for the best augmentation policy."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,13 +18,12 @@ from cadda.searchers.registry import METHODS
 
 if TYPE_CHECKING:
     from cadda.api.run import SearchRun
+    from cadda.runs.report import Report
 
-__all__ = ["demo", "search"]
+__all__ = ["print_outcome", "search"]
 
-DEMO_WINDOWS = 60
-"""Windows of a simulated subject."""
-
-DEMO_PATIENCE = 30
+MAX_LINES = 12
+"""Longer policies are not printed."""
 
 
 def search(
@@ -148,83 +148,19 @@ def search(
             )
     report = write_report(out)
     if as_json:
-        baseline_scores = outcome.scores.without_augmentation
+        baseline_scores, race = outcome.scores.without_augmentation, outcome.result.race
         summary = {
             "policy": outcome.result.policy.model_dump(mode="json"),
             "scores": outcome.scores.scores.to_dict(),
             "without_augmentation": baseline_scores and baseline_scores.to_dict(),
             "verdict": outcome.result.verdict,
+            "race": race and asdict(race),
             "search_seconds": outcome.result.seconds,
             "report": str(report.path),
         }
         typer.echo(json.dumps(summary))
     else:
-        print_outcome(outcome, out)
-        typer.echo(report.sentence)
-        typer.echo(f"Open the report in a browser: {report.path}")
-
-
-def demo(
-    out: Annotated[Path, Option(help="Folder for the results.")] = Path("demo"),
-    n_subjects: Annotated[
-        int, Option("--subjects", help="Number of simulated subjects.", min=5)
-    ] = 14,
-    epochs: Annotated[int, Option(help="Epochs of the search.", min=1)] = 20,
-    training_epochs: Annotated[
-        int, Option(help="Maximum number of epochs of each training run.", min=1)
-    ] = 200,
-) -> None:
-    """Find augmentation for simulated sleep: search, train with and without it, compare.
-
-    Takes two to four minutes on two cores.
-
-    Example: cadda demo --out demo
-    """
-    from cadda.api.run import run_search
-    from cadda.cli.display import save_operations_picture
-    from cadda.data.simulation.nights import simulate_sleep
-    from cadda.reporting.records import Reading
-    from cadda.runs.report import write_report
-    from cadda.runs.sessions import recorded_session
-    from cadda.tracking import SearchDisplay, tee
-    from cadda.training import TrainingSettings
-
-    typer.echo(
-        f"Simulating the sleep of {n_subjects} subjects: two channels, five stages, individual "
-        "rhythms and noise …"
-    )
-    windows = simulate_sleep(n_subjects, DEMO_WINDOWS, seed=0)
-    typer.echo(
-        "Searching with CADDA for the augmentation of each sleep stage with which a small network "
-        "generalises best to other subjects …"
-    )
-    run = out / "run"
-    with (
-        recorded_session(run, command_line()) as session,
-        SearchDisplay(repr(windows), format_warning=name_options) as display,
-    ):
-        outcome = run_search(
-            windows,
-            run,
-            test=0.3,
-            method="cadda",
-            budget=epochs,
-            training=TrainingSettings(max_epochs=training_epochs, patience=DEMO_PATIENCE),
-            resume=True,
-            data="simulated sleep",
-            reading=Reading(
-                "cadda.simulate_sleep",
-                {"n_subjects": n_subjects, "n_windows": DEMO_WINDOWS, "seed": 0},
-            ),
-            on_event=tee(session, display),
-        )
-    report = write_report(run)
-    print_outcome(outcome, run)
-    typer.echo(f"{report.sentence} This is one split of simulated data, not a benchmark.")
-    picture = save_operations_picture(out / "operations.png")
-    typer.echo(f"Picture of all operations: {picture}")
-    typer.echo("Your own recordings: `cadda search night-epo.fif.gz --method cadda --out run`")
-    typer.echo(f"Open the report in a browser: {report.path}")
+        print_outcome(outcome, report, out)
 
 
 def _check_settings(method: str, settings: Collection[str]) -> None:
@@ -241,15 +177,21 @@ def _check_settings(method: str, settings: Collection[str]) -> None:
     check_setting_names(method, settings)
 
 
-def print_outcome(outcome: SearchRun, out: Path) -> None:
-    """Print scores with and without the policy, and where the results are."""
+def print_outcome(outcome: SearchRun, report: Report, out: Path) -> None:
+    """Print the result, the scores with and without the policy, and the policy."""
     from cadda.cli.display import count_test_subjects, print_comparison
+    from cadda.runs.folder import RunFolder
 
+    typer.echo(report.sentence)
     scores = outcome.scores
     is_augmented = outcome.result.schedule is not None or not outcome.result.policy.is_none
     columns = {"with the policy" if is_augmented else "no augmentation": scores.scores}
     if is_augmented and scores.without_augmentation is not None:
         columns = {"no augmentation": scores.without_augmentation, **columns}
     print_comparison(columns, count_test_subjects(len(scores.test_subjects)))
-    typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and figures: {out}")
+    policy = RunFolder(out).policy_text.read_text("utf-8").rstrip()
+    if len(policy.splitlines()) <= MAX_LINES:
+        typer.echo(policy)
     typer.echo(f"`cadda policy show {out / 'policy.json'}` shows the policy in physical units.")
+    typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and figures: {out}")
+    typer.echo(f"Open the report in a browser: {report.path}")
