@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check 
 
 .PHONY: demo test test-all lint bench docs pictures readme clean
 
-demo: $(VENV)/.core  ## search, train and compare on simulated sleep
+demo: $(VENV)/.core  ## find augmentation for simulated motor imagery
 	@$(BIN)/cadda demo --out demo
 
 test: lint  ## lint, types, import contracts and tests

@@ -45,7 +45,7 @@ __all__ = [
     "search_problem",
 ]
 
-MIN_SAMPLES = 50_000_000
+MIN_SAMPLES = 10_000_000
 """Samples of all training windows of all training runs above which processes pay."""
 
 ProbeLike: TypeAlias = bool | ProbeResult | str | os.PathLike[str] | None
