@@ -48,6 +48,6 @@ print(found.verdict)
 figure = plot_race(found.race)
 
 # %%
-# The policy is that of the winner, or no augmentation if its gain cannot be told from 0.
+# The policy is that of the winner, or no augmentation if the gain is not distinguishable from 0.
 
 print(found.policy.to_text())
