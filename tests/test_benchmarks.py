@@ -478,3 +478,32 @@ def test_time_is_estimated_from_similar_jobs(tiny):
     expected = "4 of 22, 3 min and 2 jobs without an estimate left"
     assert panel.progress(plan, kept, n_workers=2) == expected
     assert panel.status(plan, kept, 2).caption == expected
+
+
+def test_the_gain_of_the_demo_is_that_of_a_paired_t_test():
+    demo_seeds = importlib.import_module("demo_seeds")
+    without = np.array([0.5, 0.6, 0.7, 0.6])
+    gains = np.array([0.1, 0.2, 0.1, 0.2])
+    made = demo_seeds.paired_gain(without + gains, without)
+    # t = 0.15 / (0.0577 / 2) = 5.196 with 3 degrees of freedom.
+    assert made["gain"] == pytest.approx(0.15)
+    assert made["p"] == pytest.approx(0.01385, abs=1e-4)
+    assert made["interval"] == pytest.approx([0.15 - 0.09187, 0.15 + 0.09187], abs=1e-4)
+    assert demo_seeds.is_significant(made)
+    assert not demo_seeds.is_significant(demo_seeds.paired_gain(without, without))
+
+
+@pytest.mark.slow
+def test_a_seed_of_the_demo(tmp_path, monkeypatch):
+    demo_seeds = importlib.import_module("demo_seeds")
+    training = cadda.TrainingSettings(batch_size=64, max_epochs=1)
+    small = replace(demo_seeds.DEMOS["motor-imagery"], n_windows=2, training=training, budget=18)
+    monkeypatch.setitem(demo_seeds.DEMOS, "motor-imagery", small)
+    made = demo_seeds.key_of("motor-imagery", 1) | demo_seeds.run_seed(
+        "motor-imagery", 1, tmp_path
+    )
+    assert made["n_windows"] == 2
+    assert made["processor_seconds"] > 0
+    console = Console(file=StringIO(), width=200)
+    console.print(demo_seeds.table_of([made]))
+    assert f"{made['gain']:+.3f}" in console.file.getvalue()
