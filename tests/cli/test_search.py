@@ -20,6 +20,7 @@ from cadda import PolicySpec, SearchResult, read_windows, simulate_sleep
 from cadda.api.run import SearchRun
 from cadda.cli.search import print_outcome
 from cadda.runs.records import RunScores
+from cadda.runs.report import Report
 from cadda.training import score
 
 QUICK = [
@@ -123,8 +124,9 @@ def test_help_names_the_default_of_classwise() -> None:
 
 @pytest.mark.parametrize(("text", "is_compared"), [("none", False), ("sign_flip p=1", True)])
 def test_a_model_is_not_compared_with_itself(
-    text: str, is_compared: bool, capsys: pytest.CaptureFixture[str]
+    text: str, is_compared: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (tmp_path / "policy.txt").write_text(text)
     result = SearchResult(
         policy=PolicySpec.from_text(text),
         operations=("sign_flip",),
@@ -135,8 +137,12 @@ def test_a_model_is_not_compared_with_itself(
         baseline=None,
     )
     scores = score(torch.tensor([0, 1]), np.array([0, 1]), ("a", "b"))
-    print_outcome(SearchRun(result, RunScores(("s1",), scores, scores)), Path("run"))
-    header = next(line for line in capsys.readouterr().out.splitlines() if "augmentation" in line)
+    outcome = SearchRun(result, RunScores(("s1",), scores, scores))
+    print_outcome(outcome, Report(tmp_path / "report.html", "A sentence."), tmp_path)
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == "A sentence."
+    assert text in others
+    header = next(line for line in others if "augmentation" in line)
     assert ("with the policy" in header) == is_compared
 
 
