@@ -100,7 +100,7 @@ def _row(
         cells = (*map(_rounded, (item.gain.value, *ends)), item.p_value)
     choice = "close" if item.is_close else ""
     if found is not None and found.name == name:
-        choice = "recommended"
+        choice = "chosen"
     steps = _median_steps(by_block)
     return (name, _rounded(item.accuracy), *cells, LEVELS[item.level], steps, choice)
 

@@ -134,7 +134,7 @@ def test_the_command_compares_and_resumes(data, tmp_path):
     rows = {row["method"]: row for row in first["table"]["rows"]}
     assert list(rows) == ["none", "adda", str(policy)]
     assert rows["none"]["gain"] is None
-    assert sum(row["choice"] == "recommended" for row in rows.values()) == 1
+    assert sum(row["choice"] == "chosen" for row in rows.values()) == 1
     before = (tmp_path / "out" / "results.jsonl").read_bytes()
     assert json.loads(run(*command).stdout)["table"] == first["table"]
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == before

@@ -80,5 +80,5 @@ def _legend(chosen: str | None) -> list[Line2D]:
         Line2D([], [], color=COLOUR, marker="o", linewidth=2.5, label=interval),
     ]
     if chosen is not None:
-        handles.append(Line2D([], [], color=CHOSEN, marker="o", label="recommended"))
+        handles.append(Line2D([], [], color=CHOSEN, marker="o", label="chosen"))
     return handles
