@@ -83,7 +83,7 @@ class Demo:
 DEMOS = {
     "motor-imagery": Demo(
         simulate_motor_imagery,
-        30,
+        20,
         "shallow",
         TrainingSettings(batch_size=64, lr=3e-3, patience=20, max_epochs=80),
         60,

@@ -39,8 +39,7 @@ def test_accuracy_gain_of_one_class_per_window_is_a_paired_t_interval() -> None:
     )
     gain = accuracy_gain(runs, plains, blocks, n_windows)
     by_subject = ((first - second) / 10).mean(-1).ravel()
-    # Four of six subjects train in each block.
-    error = stats.sem(by_subject) * math.sqrt(1 + 6 / 4)
+    error = stats.sem(by_subject)
     low, high = stats.t.interval(0.9, 5, loc=by_subject.mean(), scale=error)
     assert gain.value == pytest.approx(by_subject.mean())
     assert gain.error == pytest.approx(error)

@@ -134,10 +134,10 @@ def accuracy_gain(
         rows = [place[name] for name in block.valid]
         gained[rows] += np.subtract(run.correct, plain.correct)
         total[rows] += [n_windows[name] for name in block.valid]
-    return clustered_gain(gained, total, n_train=len(subjects) - len(blocks[0].valid))
+    return clustered_gain(gained, total)
 
 
-def clustered_gain(gained: Numbers, total: Numbers, *, n_train: int) -> AccuracyGain:
+def clustered_gain(gained: Numbers, total: Numbers, *, n_train: int | None = None) -> AccuracyGain:
     r"""Compute a gain in balanced accuracy with its standard error over subjects.
 
     With u the contribution of a subject to the deviation of the mean (see
@@ -145,7 +145,9 @@ def clustered_gain(gained: Numbers, total: Numbers, *, n_train: int) -> Accuracy
 
     .. math:: \Big(1 + \frac{n}{n_\mathrm{train}}\Big) \frac{n}{n - 1} \sum u^2 ,
 
-    where the factor accounts for training subjects that blocks share (Nadeau & Bengio, 2003).
+    where the factor accounts for training subjects that models share (Nadeau & Bengio, 2003).
+    Where subjects are tested several times, by models of different training subjects, the spread
+    over subjects includes most of that, and the factor would make intervals too wide.
 
     Parameters
     ----------
@@ -153,8 +155,8 @@ def clustered_gain(gained: Numbers, total: Numbers, *, n_train: int) -> Accuracy
         By how many windows more are recognised than by a reference.
     total : array of shape (n_subjects, n_classes)
         Number of windows.
-    n_train : int
-        Number of subjects that a model learns from.
+    n_train : int | None
+        Number of subjects that a model learns from; None leaves out the factor.
 
     Returns
     -------
@@ -165,7 +167,8 @@ def clustered_gain(gained: Numbers, total: Numbers, *, n_train: int) -> Accuracy
     by_class = gained.sum(0)[known] / total.sum(0)[known]
     terms = ((gained[:, known] - by_class * total[:, known]) / total.sum(0)[known]).mean(1)
     n_subjects = int((total.sum(1) > 0).sum())
-    error = float(cluster_standard_error(terms, n_subjects)) * math.sqrt(1 + n_subjects / n_train)
+    factor = 1.0 if n_train is None else math.sqrt(1 + n_subjects / n_train)
+    error = factor * float(cluster_standard_error(terms, n_subjects))
     return AccuracyGain(float(by_class.mean()), error, n_subjects)
 
 
