@@ -25,6 +25,9 @@ N_VALID = 4
 N_TEST = 20
 """Subjects to test on."""
 
+N_DECISIVE = 6
+"""Blocks that measure the gain; each subject validates in two of them."""
+
 
 @dataclass(frozen=True)
 class Demo:
@@ -64,6 +67,7 @@ class Demo:
             model=self.model,
             budget=self.budget,
             training=replace(self.training, seed=seed),
+            n_decisive=N_DECISIVE,
             # Searches by gradients would take longer than what they propose is worth here.
             search_epochs=0,
             resume=True,
@@ -79,10 +83,10 @@ class Demo:
 DEMOS = {
     "motor-imagery": Demo(
         simulate_motor_imagery,
-        30,
+        20,
         "shallow",
-        TrainingSettings(batch_size=16, lr=3e-3, patience=12, max_epochs=40),
-        66,
+        TrainingSettings(batch_size=64, lr=3e-3, patience=20, max_epochs=80),
+        60,
     ),
     "sleep": Demo(
         simulate_sleep,
