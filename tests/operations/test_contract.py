@@ -113,8 +113,8 @@ class TestRotationWithUnknownPosition(OperationContract):
         return RotationZ(np.vstack([POSITIONS, [np.nan] * 3]))
 
 
-class TestOneChannelDropout(OperationContract):
-    n_channels = 1
+class TestTwoChannelDropout(OperationContract):
+    n_channels = 2
 
     def make_operation(self) -> Operation:
         return ChannelDropout()

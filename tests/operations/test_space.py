@@ -28,7 +28,35 @@ def test_dropout_rate(magnitude: float, generator: torch.Generator) -> None:
     result = ChannelDropout()(x, magnitude, generator=generator)
     assert torch.equal(result, result[..., :1].expand_as(x))
     assert set(result.unique().tolist()) <= {0.0, 1.0}
-    assert (result == 0).float().mean() == pytest.approx(magnitude, abs=0.01)
+    # All six would be dropped with probability µ⁶; then one of them stays.
+    assert (result == 0).float().mean() == pytest.approx(magnitude - magnitude**6 / 6, abs=0.01)
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+@pytest.mark.parametrize("n_channels", [1, 2, 5])
+def test_dropout_never_silences_a_window(
+    n_channels: int,
+    relaxed: bool,
+    generator: torch.Generator,
+) -> None:
+    operation = ChannelDropout(relaxed=relaxed)
+    x = torch.randn(2000, n_channels, 4, generator=generator)
+    draw = operation.draw(x, generator=generator)
+    unchanged = (operation.transform(x, 1.0, draw) == x).all(-1)
+    assert (unchanged.sum(1) == 1).all()
+    # Any channel may be the one: each in a share 1 / C of the windows, within 4 standard errors.
+    share = unchanged.float().mean(0)
+    error = (share.mean() * (1 - share.mean()) / len(x)).sqrt()
+    assert ((share - 1 / n_channels).abs() <= 4 * error + 1e-7).all()
+
+
+def test_dropout_is_as_before_unless_all_channels_were_drawn() -> None:
+    """Numbers above µ are kept, as the formula of the operation says."""
+    x = torch.randn(3, 2, 4)
+    keep = torch.tensor([[0.6, 0.2], [0.1, 0.3], [0.9, 0.8]])
+    result = ChannelDropout().transform(x, 0.5, {"keep": keep})
+    expected = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert torch.equal(result, x * expected[:, :, None])
 
 
 @pytest.mark.parametrize("n_channels", [2, 6])

@@ -246,6 +246,7 @@ _ROWS = (
         references=("Saeed 2021",),
         quantity="each channel", full=100.0, unit="%",
         study_magnitudes={"sleep": 0.4, "motor-imagery": 1.0},
+        unmet_need=_several_channels,
     ),
     OperationInfo(
         operation=ChannelShuffle, domain="space", in_paper=True,

@@ -46,10 +46,11 @@ class SignFlip(Operation):
 
 @dataclass(frozen=True)
 class ChannelDropout(Operation):
-    """Set each channel to zero with probability µ.
+    """Set each channel to zero with probability µ, but never all channels of a window.
 
-    What is kept is a hard 0 or 1 in the forward pass; the derivative in µ is that of a relaxed
-    Bernoulli variable with probability 1 − µ.
+    The channel that would be dropped last as µ grows always stays, so that of C channels each is
+    dropped with probability µ − µ^C / C. What is kept is a hard 0 or 1 in the forward pass; the
+    derivative in µ is that of a relaxed Bernoulli variable with probability 1 − µ.
 
     Parameters
     ----------
@@ -69,7 +70,8 @@ class ChannelDropout(Operation):
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
         hard, soft = relaxed_bernoulli(1 - magnitude[:, None], draw["keep"], self.temperature)
         keep = soft if self.relaxed else straight_through(hard, soft)
-        return x * keep[:, :, None]
+        last = draw["keep"].argmax(1, keepdim=True)
+        return x * keep.scatter(1, last, 1.0)[:, :, None]
 
 
 @dataclass(frozen=True)
