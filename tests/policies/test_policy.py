@@ -259,9 +259,8 @@ def test_images() -> None:
 
 
 def test_shows_itself(pool: OperationPool) -> None:
-    assert "sign_flip p=0.5 > bandstop p=1.0 m=0.3" in repr(
-        make("sign_flip p=0.5 > bandstop p=1 m=0.3", pool)
-    )
+    policy = make("sign_flip p=0.51234 > bandstop p=1 m=0.3", pool)
+    assert repr(policy) == "Policy(sign_flip p=0.512 > bandstop p=1 m=0.3)"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,10 @@ def test_which_policy_when(pool: OperationPool) -> None:
         assert running.at_epoch(epoch).spec == spec
 
 
+def test_shows_its_policies() -> None:
+    assert repr(SCHEDULE) == "# from epoch 1 on\nsign_flip p=0\n# from epoch 3 on\nsign_flip p=1"
+
+
 def test_training_follows_it(pool: OperationPool) -> None:
     seen: list[float] = []
 

@@ -149,7 +149,7 @@ class Policy(BatchPolicy[PolicyDraw]):
 
     def extra_repr(self) -> str:
         """Return the policy in its short form."""
-        return self.spec.to_text().rstrip()
+        return repr(self.spec)
 
 
 def stage_entry(

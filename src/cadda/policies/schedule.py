@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -103,6 +104,13 @@ class PolicySchedule:
         """
         return PolicySchedule(
             tuple(Segment(segment.n_epochs, change(segment.policy)) for segment in self.segments)
+        )
+
+    def __repr__(self) -> str:
+        first = accumulate((segment.n_epochs for segment in self.segments), initial=1)
+        return "\n".join(
+            f"# from epoch {epoch} on\n{segment.policy!r}"
+            for epoch, segment in zip(first, self.segments, strict=False)
         )
 
     def _segment_at(self, epoch: int) -> int:

@@ -303,6 +303,30 @@ def test_any_policy_survives_its_text_form(spec: PolicySpec) -> None:
 
 @settings(max_examples=50)
 @given(specs())
+def test_any_policy_shows_three_digits_of_its_text_form(spec: PolicySpec) -> None:
+    """Three significant digits are off by at most half a unit of the third, 0.5 %."""
+    shown = PolicySpec.from_text(repr(spec))
+    assert str(spec) == repr(spec)
+    assert shown.rows == spec.rows
+    for ours, other in zip(shown.entries, spec.entries, strict=True):
+        numbers = [
+            np.array([e.probability, e.weight, *(e.magnitudes or ())]) for e in (ours, other)
+        ]
+        np.testing.assert_allclose(numbers[0], numbers[1], rtol=0.005)
+        assert (ours.choice, ours.min_magnitude is None) == (
+            other.choice,
+            other.min_magnitude is None,
+        )
+
+
+def test_shown_without_needless_digits() -> None:
+    spec = PolicySpec.from_text("w=0.33333: time_mask p=0.123456 m=0.1..0.987654\nsign_flip p=1")
+    assert repr(spec) == "w=0.333: time_mask p=0.123 m=0.1..0.988\nsign_flip p=1"
+    assert "0.123456" in spec.to_text()
+
+
+@settings(max_examples=50)
+@given(specs())
 def test_probabilities_are_probabilities(spec: PolicySpec) -> None:
     table = spec.operation_probabilities()
     assert table.shape == (len(spec.rows), len(spec.operation_names))

@@ -20,8 +20,8 @@ MAX_LENGTH = 100
 INDENT = "  "
 
 
-def format_text(spec: PolicySpec) -> str:
-    """Return the short form of a policy."""
+def format_text(spec: PolicySpec, digits: int | None = None) -> str:
+    """Return the short form of a policy, with all digits of its numbers or only so many."""
     lines, short = [], _maps_by_row(spec)
     for row in spec.rows:
         if spec.is_classwise:
@@ -30,7 +30,7 @@ def format_text(spec: PolicySpec) -> str:
         if not subpolicies:
             lines.append("none")
         for subpolicy in subpolicies:
-            lines += _broken(_format_subpolicy(subpolicy, row, short))
+            lines += _broken(_format_subpolicy(subpolicy, row, short, digits))
     return "\n".join(lines) + "\n"
 
 
@@ -57,14 +57,16 @@ def _format_header(name: str) -> str:
     return dumps(name, ensure_ascii=False) if is_quoted else name
 
 
-def _format_subpolicy(subpolicy: Subpolicy, row: str, short: Collection[str]) -> list[str]:
+def _format_subpolicy(
+    subpolicy: Subpolicy, row: str, short: Collection[str], digits: int | None
+) -> list[str]:
     """Return the entries of a subpolicy, each but the first with what separates it."""
     entries = [
-        ("| " if k else "> ") + _format_entry(entry, row, short)
+        ("| " if k else "> ") + _format_entry(entry, row, short, digits)
         for stage in subpolicy.stages
         for k, entry in enumerate(stage)
     ]
-    weight = "" if subpolicy.weight == 1 else f"w={subpolicy.weight!r}: "
+    weight = "" if subpolicy.weight == 1 else f"w={_number(subpolicy.weight, digits)}: "
     return [weight + entries[0].removeprefix("> "), *entries[1:]]
 
 
@@ -81,15 +83,19 @@ def _broken(parts: list[str]) -> Iterator[str]:
     yield line
 
 
-def _format_entry(entry: StageEntry, row: str, short: Collection[str]) -> str:
-    words = [entry.operation, f"p={entry.probability!r}"]
+def _format_entry(entry: StageEntry, row: str, short: Collection[str], digits: int | None) -> str:
+    words = [entry.operation, f"p={_number(entry.probability, digits)}"]
     if entry.magnitude is not None:
-        least = "" if entry.min_magnitude is None else f"{entry.min_magnitude!r}.."
-        words.append(f"m={least}{entry.magnitude!r}")
+        ends = [end for end in (entry.min_magnitude, entry.magnitude) if end is not None]
+        words.append(f"m={'..'.join(_number(end, digits) for end in ends)}")
     if entry.weight != 1:
-        words.append(f"w={entry.weight!r}")
+        words.append(f"w={_number(entry.weight, digits)}")
     if entry.label_map is not None:
         by_row = entry.operation in short
         written = format_name(entry.label_map[row]) if by_row else format_map(entry.label_map)
         words.append(f"-> {written}")
     return " ".join(words)
+
+
+def _number(value: float, digits: int | None) -> str:
+    return repr(value) if digits is None else f"{value:.{digits}g}"

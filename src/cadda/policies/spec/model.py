@@ -43,6 +43,9 @@ __all__ = ["PolicySpec", "Provenance"]
 FILE_VERSION: Literal[2] = 2
 """Version of the files that are written; version 1 had no label maps."""
 
+REPR_DIGITS = 3
+"""Significant digits of the numbers that are shown of a policy."""
+
 
 class Provenance(PlainData):
     """Where a policy came from.
@@ -413,3 +416,8 @@ class PolicySpec(PlainData):
     def to_text(self) -> str:
         """Return the short form, which has no sampling rate, channels and provenance."""
         return format_text(self)
+
+    def __repr__(self) -> str:
+        return format_text(self, REPR_DIGITS).rstrip()
+
+    __str__ = __repr__
