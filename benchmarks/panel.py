@@ -100,7 +100,9 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all")
     parser.add_argument("--sizes", type=int, nargs="+", help="only these numbers of subjects")
-    parser.add_argument("--draws", type=int, nargs="+", help="only these draws")
+    parser.add_argument(
+        "--draws", type=int, nargs="+", help="only these draws; tables have those from 10 on"
+    )
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=CONDITIONS)
     parser.add_argument("--status", action="store_true", help="print what is missing, and stop")
     parser.add_argument("--table", action="store_true", help="print the results, and stop")
@@ -123,10 +125,9 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 def selected_cells(arguments: argparse.Namespace) -> list[Cell]:
     return [
         cell
-        for cell in panel_cells()
+        for cell in panel_cells(arguments.draws)
         if cell.set in (arguments.sets or SETS)
         if arguments.sizes is None or cell.n_usable in arguments.sizes
-        if arguments.draws is None or cell.draw in arguments.draws
     ]
 
 

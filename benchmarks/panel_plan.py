@@ -107,13 +107,13 @@ def panel_plan(cells: Sequence[Cell], conditions: Sequence[str] = CONDITIONS) ->
     return Plan(groups)
 
 
-def panel_cells() -> list[Cell]:
-    """Return all draws of all sets."""
+def panel_cells(draws: Iterable[int] | None = None) -> list[Cell]:
+    """Return some draws of all sets; None for those that results are reported of."""
     return [
         Cell(name, size, draw)
         for name, data in SETS.items()
         for size in data.sizes
-        for draw in range(data.n_draws)
+        for draw in draws or data.draws
     ]
 
 

@@ -19,6 +19,8 @@ __all__ = ["N_ROTATIONS", "SETS", "Cell", "PanelSet", "Parts"]
 
 N_ROTATIONS = 3
 """Parts of the usable subjects; each of them validates once."""
+FIRST_DRAW = 10
+"""Earlier draws were looked at while methods were chosen."""
 N_FRESH = 60
 """Simulated test subjects."""
 MOVEMENT = TrainingSettings(batch_size=64, lr=3e-3, patience=20, max_epochs=80)
@@ -41,6 +43,11 @@ class PanelSet:
     """Test subjects of every draw; None for all that are not used."""
     has_trials: bool = False
     """Whether searches by as many trials as `auto` has training runs are compared, too."""
+
+    @property
+    def draws(self) -> range:
+        """Numbers of the draws that results are reported of."""
+        return range(FIRST_DRAW, FIRST_DRAW + self.n_draws)
 
 
 @dataclass(frozen=True)

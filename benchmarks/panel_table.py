@@ -91,8 +91,7 @@ def panel_rows(kept: Kept) -> list[Row]:
 def scores(kept: Kept, name: str, size: int, condition: str) -> Scores:
     """Collect the scores of the draws that are finished."""
     draws = {
-        draw: cell_score(kept, Cell(name, size, draw), condition)
-        for draw in range(SETS[name].n_draws)
+        draw: cell_score(kept, Cell(name, size, draw), condition) for draw in SETS[name].draws
     }
     return {draw: score for draw, score in draws.items() if score is not None}
 
@@ -143,7 +142,7 @@ def promises(kept: Kept) -> list[Promise]:
 
 def answers(kept: Kept, name: str, size: int) -> list[bool]:
     """Return for each draw whether `auto` found an augmentation."""
-    found = (kept.search(Cell(name, size, draw), AUTO) for draw in range(SETS[name].n_draws))
+    found = (kept.search(Cell(name, size, draw), AUTO) for draw in SETS[name].draws)
     return [not record["is_none"] for record in found if record is not None]
 
 

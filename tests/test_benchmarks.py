@@ -262,6 +262,7 @@ def tiny(import_path, tmp_path, monkeypatch):
     )
     monkeypatch.setitem(panel_sets.SETS, "tiny", data)
     monkeypatch.setitem(panel_plan.BUDGETS, "auto", 24)
+    monkeypatch.setattr(panel_sets, "FIRST_DRAW", 0)
     return [panel_sets.Cell("tiny", 6, draw) for draw in range(2)]
 
 
@@ -409,6 +410,41 @@ def test_an_answer_of_none_is_not_trained_but_its_candidate_is(tiny):
     assert promise.gain == pytest.approx(0.11)
     assert promise.is_kept
     assert panel_table.answers(kept, "tiny", 6) == [False]
+
+
+def test_policies_of_other_sets_are_tried_where_they_fit(tiny, tmp_path, monkeypatch):
+    panel_sets = importlib.import_module("panel_sets")
+    panel_plan = importlib.import_module("panel_plan")
+    carry_over = importlib.import_module("carry_over")
+    cell, data = tiny[0], tiny[0].data
+    for name in [name for name in panel_sets.SETS if name != "tiny"]:
+        monkeypatch.delitem(panel_sets.SETS, name)
+    others = [panel_sets.Cell(name, 6, 0) for name in ("flips", "turns", "maps", "nothing")]
+    for other in others:
+        monkeypatch.setitem(panel_sets.SETS, other.set, replace(data, title=other.set))
+    texts = (
+        "sign_flip p=0.5",
+        "rotation_x p=0.5 m=1",  # two channels are not enough
+        "channel_symmetry p=0.5 -> {left: right, right: left}",  # the classes are others
+        "none",
+    )
+    panel = panel_plan.Kept(
+        [
+            searched(other, "auto", policy=text, is_none=text == "none")
+            for other, text in zip(others, texts, strict=True)
+        ]
+    )
+    found = carry_over.policies(cell, panel, tmp_path)
+    assert "flips" in found
+    assert not {"turns", "maps", "nothing", "tiny"} & set(found)
+    panel_records = trained_in(cell, "none", 0.5, 0.5, 0.5)
+    panel_records += trained_in(tiny[1], "none", 0.5, 0.5, 0.5)
+    records = trained_in(cell, "flips", 0.5, 0.6, 0.7) + trained_in(
+        tiny[1], "flips", 0.7, 0.6, 0.8
+    )
+    (row,) = carry_over.gains(panel_plan.Kept(records), panel_plan.Kept(panel_records)).items()
+    assert row[0] == "flips"
+    assert row[1]["tiny"].test.difference.value == pytest.approx(0.15)
 
 
 def test_scores_of_a_draw_need_all_rotations(tiny):

@@ -123,7 +123,7 @@ def test_gains_by_label_maps_are_bold_if_significant_after_holm(
 
 
 def panel_record(condition: str, draw: int, rotation: int, accuracy: float, **values) -> dict:
-    key = {"job": "training", "set": "motor-imagery", "n_usable": 6, "draw": draw}
+    key = {"job": "training", "set": "motor-imagery", "n_usable": 6, "draw": 10 + draw}
     times = {"seconds": 1.0, "processor_seconds": 1.0}
     made = {"condition": condition, "rotation": rotation, "balanced_accuracy": accuracy}
     return key | made | times | values

@@ -90,10 +90,22 @@ def test_a_biased_model_may_still_show_an_exchange() -> None:
     assert mirror.label_map == {"a": "b", "b": "a"}
 
 
-def test_an_exchange_within_the_error_is_chance() -> None:
-    shares = {("sign_flip", None): kept(0.35)}
-    assert passing_operations(probe(shares, width=0.1), POOL, retained=0.4)[0].label_map
-    assert passing_operations(probe(shares, width=2.0), POOL, retained=0.4) == ()
+def test_an_exchange_must_be_closer_by_half() -> None:
+    # Distances from the rows of the plain model are 0.3 and 0.3, then 0.33 and 0.27.
+    shares = {("sign_flip", None): kept(0.5)}, {("sign_flip", None): kept(0.47)}
+    for share in shares:
+        assert passing_operations(probe(share), POOL, retained=0.05) == ()
+    # 0.45 and 0.15: a ninth of the squared distance.
+    assert passing_operations(probe({("sign_flip", None): kept(0.35)}), POOL, retained=0.4)
+
+
+def test_confusions_of_the_plain_model_are_no_label_map() -> None:
+    # Windows of b are taken for a and those of a for b, with or without the operation.
+    confused = ((0.45, 0.55), (0.5, 0.5))
+    result = probe({("sign_flip", None): [[0.44, 0.56], [0.51, 0.49]]})
+    plain = replace(result.matrices[0], share=confused)
+    weak = replace(result, matrices=(plain, *result.matrices[1:]), accuracy=0.51)
+    assert all(item.label_map is None for item in passing_operations(weak, POOL, retained=-9))
 
 
 def test_nothing_passes_if_the_model_is_at_chance_or_the_pool_lacks_it() -> None:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
+from cadda._internal.statistics import Numbers
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.entries import StageEntry
-from cadda.probing.label_maps import best_permutation
 from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.records import ProbeMatrix, ProbeRow
 
@@ -18,8 +19,9 @@ __all__ = ["RETAINED", "Passing", "passing_operations"]
 RETAINED = 0.75
 """Part of what the model recognises above chance that must remain."""
 
-MIN_LEAD = 0.5
-"""By how many standard errors a label map must agree better than labels as they are."""
+MAX_DISTANCE = 0.5
+"""Squared distance of predictions from those that a label map expects, relative to the distance
+from those of labels as they are, up to which the map is believed."""
 
 Labels = NDArray[np.int64]
 
@@ -51,7 +53,7 @@ def passing_operations(
 ) -> tuple[Passing, ...]:
     """Return the operations after which windows are recognised nearly as well as before.
 
-    The labels that agree best with the predictions, of all permutations of the classes, must agree
+    The labels that explain the predictions best, of all permutations of the classes, must agree
     with at least a part of what the model recognises above chance. An operation passes up to the
     largest magnitude where that is so, with the same labels at all smaller magnitudes.
 
@@ -85,23 +87,18 @@ def _passing(probe: ProbeResult, operation: str, chance: float, required: float)
 
 
 def _labels(probe: ProbeResult, matrix: ProbeMatrix) -> Labels:
-    """Return the permutation of classes that agrees best with the predictions.
+    """Return the permutation of classes that explains the predictions best.
 
-    With many classes, some permutation always agrees a little better by chance than labels as they
-    are: it must do so by half of the error at least.
+    Windows that an operation turns into another class should be taken for what windows of that
+    class are taken for as they are, errors of the model included. With many classes, some
+    permutation is always a little closer by chance, so it must be closer by half at least.
     """
-    share, itself = np.array(matrix.share), np.arange(len(probe.class_names))
-    labels = best_permutation(share, np.ones(share.shape, dtype=bool))
-    moved = labels != itself
-    gain = share[itself, labels].sum() - share[itself, itself].sum()
-    widths = [
-        row.other_high - row.other_low + row.kept_high - row.kept_low
-        for row, is_moved in zip(_rows(probe, matrix), moved, strict=True)
-        if is_moved
-    ]
-    # An interval is about four standard errors wide.
-    error = float(np.linalg.norm(widths)) / 4
-    return labels if gain > MIN_LEAD * error else itself
+    plain, after = (np.array(item.share) for item in (probe.matrices[0], matrix))
+    distance: Numbers = np.square(after[:, None] - plain[None]).sum(-1)
+    itself = np.arange(len(plain))
+    labels: Labels = linear_sum_assignment(distance)[1]
+    is_close = distance[itself, labels].sum() <= MAX_DISTANCE * np.trace(distance)
+    return labels if is_close else itself
 
 
 def _rows(probe: ProbeResult, matrix: ProbeMatrix) -> tuple[ProbeRow, ...]:
