@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cadda.models._fft_convolution import convolve
 from cadda.models._fused_convolution import PooledConvolution
 
 __all__ = ["Chambon2018", "LeNet1", "Shallow"]
@@ -122,7 +123,7 @@ class Shallow(_Network):
         kernels = torch.einsum(
             "ofc,ft->oct", self.spatial.weight.squeeze(-1), self.temporal.weight.flatten(1)
         )
-        filtered = functional.conv1d(x, kernels)
+        filtered = convolve(x, kernels)
         power = functional.avg_pool1d(self.norm(filtered).square(), self.pool, self.STRIDE)
         features = torch.log(power.clamp_min(1e-6)).flatten(1)
         logits: Tensor = self.dense(self.dropout(features))
