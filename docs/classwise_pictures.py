@@ -9,7 +9,6 @@ from pictures import IMAGES, save
 
 import cadda
 from cadda.policies.spec.entries import StageEntry, Subpolicy
-from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 from cadda.testing.planted import planted_network
 
@@ -61,8 +60,8 @@ def main() -> None:
     save(draw_stages(), FOLDER / "stages.png")
     save(draw_layers(cadda.PolicySpec.from_text(LAYERED)), FOLDER / "layers.png")
     save(draw_batch(cadda.PolicySpec.from_text(BATCH)), FOLDER / "batch.png")
-    save(plot_operation_use(cadda.PolicySpec.from_text(LEAKING)), FOLDER / "leaking.png")
-    save(plot_operation_use(cadda.PolicySpec.from_text(SHARING)), FOLDER / "sharing.png")
+    save(cadda.PolicySpec.from_text(LEAKING).plot(), FOLDER / "leaking.png")
+    save(cadda.PolicySpec.from_text(SHARING).plot(), FOLDER / "sharing.png")
     save(draw_leak(), FOLDER / "leak.png")
 
 

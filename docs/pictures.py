@@ -11,10 +11,10 @@ from torch import Tensor
 from cadda.api.prepare import operation_pool
 from cadda.cli.display import MAGNITUDES, save_operations_picture
 from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
+from cadda.drawing.panels import remove_frame
 from cadda.operations import image_pool
 from cadda.policies import Policy, PolicySpec
 from cadda.reporting.figures import plot_operation
-from cadda.reporting.figures.panels import remove_frame
 from cadda.reporting.figures.signals import AFTER, BEFORE
 
 IMAGES = Path(__file__).parent / "images"

@@ -16,7 +16,6 @@ One window of each sleep stage, before and after a policy that treats every stag
 import torch
 
 import cadda
-from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.reporting.figures.signals import plot_sleep
 
 spec = cadda.PolicySpec.from_text("""
@@ -37,7 +36,7 @@ spec = cadda.PolicySpec.from_text("""
 # cell: whoever knows the operation knows the class. That is fine for a demonstration and bad for a
 # training, see :doc:`/class-wise`.
 
-figure = plot_operation_use(spec)
+figure = spec.plot()
 
 # %%
 # One window of each class

@@ -18,7 +18,6 @@ import pandas as pd
 
 import cadda
 from cadda.reporting.figures import plot_operation
-from cadda.reporting.figures.heatmap import plot_operation_use
 
 SFREQ = 100.0
 rng = np.random.default_rng(0)
@@ -76,7 +75,7 @@ spec = cadda.PolicySpec.from_text("""
     sign_flip p=0.5 > time_mask p=0.5 m=0.3
     gaussian_noise p=0.5 m=0.5
 """)
-figure = plot_operation_use(spec)
+figure = spec.plot()
 
 # %%
 # The best epoch on the validation people is kept, and the test people are looked at once.

@@ -13,7 +13,6 @@ A race of policies
 # another; noise and masks neither help nor harm much. No policy for all classes wins by much.
 
 import cadda
-from cadda.reporting.figures.candidates import plot_race
 from cadda.testing.planted import planted_network, planted_windows
 
 train = planted_windows(96, varied=False, seed=0)
@@ -45,7 +44,7 @@ print(found.verdict)
 # balanced accuracy of the best, with intervals over subjects; where there is a winner, its gain is
 # measured again in blocks that had no part in the choice.
 
-figure = plot_race(found.race)
+figure = found.plot()
 
 # %%
 # The policy is that of the winner, or no augmentation if the gain is not distinguishable from 0.

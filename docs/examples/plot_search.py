@@ -15,8 +15,6 @@ CADDA looks for augmentation where the right answer is known.
 # sign is a dip.
 
 import cadda
-from cadda.reporting.evolution import plot_evolution
-from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.testing.planted import DESTROYS, HELPS, planted_network, planted_windows
 
 train = planted_windows(200, varied=False, seed=0)
@@ -49,12 +47,12 @@ found = cadda.search(
 # the first two columns; what the others end with is a matter of chance, for they neither help nor
 # harm much. One search may miss: :doc:`/searching` counts how often.
 
-figure = plot_operation_use(found.policy)
+figure = found.policy.plot()
 
 # %%
 # How it came about: the same probability over the epochs, and p and µ of each operation.
 
-figure = plot_evolution(found.curves, found.operations, found.policy)
+figure = found.plot()
 
 # %%
 # A policy is plain data: save it with ``found.policy.save("policy.json")``, or read it in short.

@@ -39,3 +39,15 @@ def test_plain_data() -> None:
     data = score([0, 1, 1], [0, 1, 0], ("x", "y")).to_dict()
     assert data["confusion"] == [[1, 0], [1, 1]]
     assert data["balanced_accuracy"] == 0.75
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=60))
+def test_frame_is_equal_to_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    truth, predicted = np.array(pairs).T
+    frame = score(truth, predicted, NAMES).to_frame()
+    expected = metrics.precision_recall_fscore_support(
+        truth, predicted, labels=range(4), zero_division=0
+    )
+    for name, values in zip(("precision", "recall", "f1", "support"), expected, strict=True):
+        np.testing.assert_allclose(frame[name], values)
+    assert frame.class_name.tolist() == list(NAMES)

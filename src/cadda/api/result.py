@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from cadda._internal.files import make_folder, replace_atomically, write_text_atomically
+from cadda._internal.frames import make_frame
+from cadda._internal.notebook import Html, block, folded, paragraph
 from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec, Provenance
@@ -15,19 +18,24 @@ from cadda.policies.spec.simplify import crisp_policy, largest_distance
 from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.evolution import plot_evolution
 from cadda.reporting.figures.candidates import plot_race
-from cadda.reporting.figures.heatmap import plot_operation_use
-from cadda.reporting.race import RaceFacts
+from cadda.reporting.race import RaceFacts, candidate_table
 from cadda.reporting.records import SearchCurves
 from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder
 from cadda.runs.records import save_fitted
-from cadda.searchers.events import HistoryEvent
+from cadda.searchers.events import HistoryEvent, Retrained, SearchEpoch, TrialEnd
 from cadda.searchers.race.runner import RaceRunner
 from cadda.searchers.retraining import RetrainedModel
 from cadda.searchers.runner import SearchRunner
 from cadda.training import Fitted, Problem
 
 __all__ = ["SearchResult", "result_of", "write_result"]
+
+SERIES = {
+    *("applied", "share", "probability", "magnitude", "warnings"),
+    *("train_losses", "valid_losses"),
+}
+"""Fields of events that are no single value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +77,78 @@ class SearchResult:
         """What the race concludes, in a sentence; None for other methods."""
         verdict = None if self.race is None else self.race.verdict
         return None if verdict is None else verdict.sentence
+
+    @property
+    def candidates(self) -> RaceFacts | None:
+        """Candidates of the race, a table; None for other methods."""
+        return self.race
+
+    @property
+    def gain(self) -> float | None:
+        """Gain in balanced accuracy over no augmentation that the race measured, if it did."""
+        verdict = None if self.race is None else self.race.verdict
+        return None if verdict is None else verdict.gain
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 90 % interval of `gain` over subjects; None if there are too few."""
+        verdict = None if self.race is None else self.race.verdict
+        if verdict is None or verdict.low is None or verdict.high is None:
+            return None
+        return verdict.low, verdict.high
+
+    def __str__(self) -> str:
+        return self.verdict or f"{self._headline}\n{self.policy}"
+
+    def to_frame(self) -> Any:
+        """Return the progress of the search as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per candidate of a race, otherwise per epoch or trial, or per retrained model
+            of a method without either; without the tables of operations, which `curves` has.
+        """
+        if self.race is not None:
+            return self.race.to_frame()
+        occurring = {type(event) for event in self.history}
+        kind = next((each for each in (SearchEpoch, TrialEnd) if each in occurring), Retrained)
+        names = [field.name for field in fields(kind) if field.name not in SERIES]
+        return make_frame((asdict(e) for e in self.history if isinstance(e, kind)), names)
+
+    def plot(self) -> Figure:
+        """Draw the search.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The candidates of a race, otherwise how the policy changed from epoch to epoch or from
+            trial to trial; the policy itself if there was neither.
+        """
+        if self.race is not None:
+            return plot_race(self.race)
+        if self.curves is not None:
+            return plot_evolution(self.curves, self.operations, self.policy)
+        return self.policy.plot()
+
+    @property
+    def _headline(self) -> str:
+        return f"{self.policy.provenance.method} searched for {self.seconds:.0f} s"
+
+    def _repr_html_(self) -> str:
+        parts = [paragraph(self.verdict)] if self.verdict else []
+        for name, fitted in (("policy", self.fitted), ("no augmentation", self.baseline)):
+            if fitted is not None:
+                parts.append(
+                    paragraph(
+                        f"{name}: validation loss {fitted.best.valid_loss:.3f}, "
+                        f"balanced accuracy {fitted.best.valid_balanced_accuracy:.3f}"
+                    )
+                )
+        parts.append(Html(self.policy._repr_html_()))
+        if self.race is not None:
+            parts.append(folded("candidates", candidate_table(self.race)))
+        return block(self._headline, *parts)
 
     @property
     def curves(self) -> SearchCurves | None:
@@ -125,7 +205,7 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
     if result.fitted is not None:
         save_fitted(folder, result.fitted)
     make_folder(folder.operations_figure.parent)
-    _save_figure(plot_operation_use(result.policy), folder.operations_figure)
+    _save_figure(result.policy.plot(), folder.operations_figure)
     if result.curves is not None:
         figure = plot_evolution(result.curves, result.operations, result.policy)
         _save_figure(figure, folder.evolution_figure)

@@ -50,7 +50,7 @@ OPTIONAL = tuple(
             "'cadda[edf-export]'",
         ),
         ("distributed", "trials on Dask, cadda search --engine dask:ADDRESS", "'cadda[dask]'"),
-        ("pandas", "tables as metadata of MNE epochs", "pandas"),
+        ("pandas", "to_frame, tables as metadata of MNE epochs", "'cadda[pandas]'"),
         ("pytest", "testing operations of your own with cadda.testing", "'cadda[testing]'"),
     )
 )

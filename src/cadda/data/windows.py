@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from cadda._internal.frames import make_frame
+from cadda._internal.notebook import Cell, block, paragraph, table
 from cadda._internal.validation import check_positive
 from cadda.data.checks import (
     check_finite,
@@ -21,7 +23,15 @@ from cadda.data.checks import (
     check_signals,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = ["Windows"]
+
+N_DRAWN = 6
+"""Channels that a plot draws."""
+N_LISTED = 20
+"""Channels that a notebook lists."""
 
 
 class Windows:
@@ -242,6 +252,40 @@ class Windows:
 
         return windows_to_epochs(self)
 
+    def to_frame(self) -> Any:
+        """Return what is known of each window as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per window: ``class_name``, ``subject`` and ``recording``.
+        """
+        names = ("class_name", "subject", "recording")
+        class_name = np.array(self.class_names)[self.y.numpy()]
+        values = zip(class_name, self.subject, self.recording, strict=True)
+        return make_frame((dict(zip(names, row, strict=True)) for row in values), names)
+
+    def plot(self, channels: Sequence[str] | None = None) -> Figure:
+        """Draw a typical window of each class, and the median spectra of the classes.
+
+        Parameters
+        ----------
+        channels : sequence of str | None
+            Channels to draw; None for the first six.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The picture.
+        """
+        from cadda.data.channels import find_channels
+        from cadda.drawing.signals import plot_windows
+
+        if channels is None:
+            return plot_windows(self, range(min(N_DRAWN, self.n_channels)))
+        found = find_channels(channels, self.ch_names, "the data")
+        return plot_windows(self, [self.ch_names.index(name) for name in found])
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the windows as a ``.npz`` file that `read_windows` reads.
 
@@ -264,4 +308,21 @@ class Windows:
             f"Windows: {len(self)} windows of {self.n_channels} channels × "
             f"{self.n_times / self.sfreq:g} s at {self.sfreq:g} Hz, "
             f"{n_subjects} subject{'s' if n_subjects > 1 else ''}; {counts}"
+        )
+
+    def _repr_html_(self) -> str:
+        _, subject = np.unique(self.subject, return_inverse=True)
+        pairs = np.unique(np.stack([self.y.numpy(), subject]), axis=1)
+        n_subjects = np.bincount(pairs[0], minlength=self.n_classes)
+        counts = self.class_counts()
+        rows = [
+            (name, Cell(str(count), count / max(counts)), str(n))
+            for name, count, n in zip(self.class_names, counts, n_subjects, strict=True)
+        ]
+        more = self.n_channels - N_LISTED
+        names = ", ".join(self.ch_names[:N_LISTED]) + (f" and {more} more" if more > 0 else "")
+        return block(
+            repr(self).partition("; ")[0],
+            table(("class", "windows", "subjects"), rows),
+            paragraph(f"channels: {names}"),
         )

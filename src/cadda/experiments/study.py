@@ -36,6 +36,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, 
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
+from cadda._internal.frames import make_frame
+from cadda._internal.notebook import block, table
 from cadda._internal.text import describe_error, short_reason
 from cadda._internal.validation import NONE_WORD, read_none, split_commas
 from cadda.data.simulation.nights import Night, nights_to_windows, simulate_nights
@@ -175,6 +177,15 @@ class ResultTable:
         """Return title, note, and a dict per row."""
         rows: list[JsonValue] = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return {"title": self.title, "note": self.note, "rows": rows}
+
+    def to_frame(self) -> Any:
+        """Return the rows as a data frame of pandas."""
+        rows = (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+        return make_frame(rows, self.columns)
+
+    def _repr_html_(self) -> str:
+        cells = [[format_cell(cell) for cell in row] for row in self.rows]
+        return block(self.title, table(self.columns, cells, self.note))
 
 
 def format_cell(cell: Cell) -> str:

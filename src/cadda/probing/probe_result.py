@@ -6,18 +6,19 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.frames import make_frame
 from cadda._internal.jsonlines import JsonObject
 from cadda._internal.statistics import Estimate
 from cadda._internal.text import describe_error, did_you_mean, short_reason
-from cadda.exceptions import CaddaError, DataError
+from cadda.exceptions import DataError
 from cadda.operations.label_maps import LabelMap
+from cadda.probing.probe_notebook import probe_html
 from cadda.probing.probe_text import (
     describe_map,
     describe_operation,
@@ -115,6 +116,9 @@ class ProbeResult:
 
     def __repr__(self) -> str:
         return f"ProbeResult: {self.summary()}"
+
+    def _repr_html_(self) -> str:
+        return probe_html(self.class_names, self.summary(), self.table)
 
     @property
     def label_maps(self) -> list[LabelMap]:
@@ -234,14 +238,10 @@ class ProbeResult:
             One row per operation, magnitude and class, with the columns of `cadda.ProbeRow`;
             ``verdict`` names the class that windows become.
         """
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise CaddaError(
-                "`to_frame` needs the package pandas, which cannot be imported; try: pip install "
-                "pandas, or use `table`, which has the same rows."
-            ) from error
-        return pandas.DataFrame([asdict(row) | {"verdict": row.description} for row in self.table])
+        return make_frame(
+            (asdict(row) | {"verdict": row.description} for row in self.table),
+            [field.name for field in fields(ProbeRow)],
+        )
 
     def plot(self) -> Figure:
         """Draw the matrices as heat maps, beside that of windows as they are.

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from cadda.drawing.figure import Figure
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import operation_title, row_label
 from cadda.reporting.charts import Chart, Line, Series, line_chart

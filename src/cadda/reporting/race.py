@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import accumulate
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from cadda._internal.files import JsonRecord
+from cadda._internal.frames import make_frame
+from cadda._internal.notebook import Html, block, paragraph, table
 from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["COVERAGE", "CandidateRow", "CandidateStatus", "RaceFacts", "RaceVerdict"]
+__all__ = [
+    "COVERAGE",
+    "CandidateRow",
+    "CandidateStatus",
+    "RaceFacts",
+    "RaceVerdict",
+    "candidate_table",
+]
 
 COVERAGE = 0.9
 """Coverage of the intervals of a race."""
@@ -169,7 +178,46 @@ class RaceFacts(JsonRecord):
                 best.setdefault(entries[0].choice, row)
         return best
 
+    def to_frame(self) -> Any:
+        """Return the candidates as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per candidate, with the columns of `cadda.CandidateRow`; ``n_blocks`` in place
+            of the gain in each block.
+        """
+        rows = [asdict(row) | {"n_blocks": row.n_blocks} for row in self.candidates]
+        names = [field.name for field in fields(CandidateRow)]
+        names[names.index("gains")] = "n_blocks"
+        return make_frame(rows, names)
+
+    def _repr_html_(self) -> str:
+        return block("Race between policies", paragraph(self.sentence), candidate_table(self))
+
     @property
     def runs_per_minute(self) -> float:
         """Training runs per minute."""
         return 60 * self.n_runs / self.seconds if self.seconds else 0.0
+
+
+def candidate_table(facts: RaceFacts) -> Html:
+    """Return the candidates as a table of a notebook."""
+    return table(
+        ("candidate", "blocks", "log loss ± error", "balanced accuracy", ""),
+        map(_cells, facts.candidates),
+        f"gains over no augmentation, with {COVERAGE:.0%} intervals over subjects",
+    )
+
+
+def _cells(row: CandidateRow) -> tuple[str, ...]:
+    error = "" if row.error is None else f" ± {row.error:.3f}"
+    ends = (row.accuracy_low, row.accuracy_high)
+    interval = "" if None in ends else " [{:+.3f} to {:+.3f}]".format(*ends)
+    return (
+        row.name,
+        str(row.n_blocks),
+        f"{row.gain:+.3f}{error}",
+        f"{row.accuracy_gain:+.3f}{interval}",
+        row.reason or ("" if row.status == "racing" else row.status),
+    )

@@ -18,6 +18,7 @@ from cadda.training.progress import LeakReading
 from cadda.training.settings import TrainingSettings
 
 __all__ = [
+    "MARKS",
     "DataFacts",
     "EventWarning",
     "Examples",
@@ -42,6 +43,13 @@ __all__ = [
 Numbers = NDArray[np.float64]
 Texts = NDArray[np.str_]
 ProbeVerdict = Literal["keeps", "becomes", "destroys", "undecided"]
+MARKS: Mapping[ProbeVerdict, str] = {
+    "keeps": "✓",
+    "becomes": "→",
+    "destroys": "✗",
+    "undecided": "?",
+}
+"""Verdicts in figures and notebooks."""
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from cadda._internal.frames import make_frame
+from cadda._internal.notebook import Cell, block, paragraph, table
 
 __all__ = ["Scores", "score", "scores_of"]
 
@@ -46,6 +50,45 @@ class Scores:
             Numbers, dicts and lists only.
         """
         return asdict(self) | {"confusion": self.confusion.tolist()}
+
+    def to_frame(self) -> Any:
+        """Return the scores of each class as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per class: ``class_name``, ``precision``, ``recall``, ``f1`` and ``support``,
+            its number of windows; 0 where a score is not defined, as in scikit-learn.
+        """
+        true, predicted = self.confusion.sum(1), self.confusion.sum(0)
+        hits = np.diag(self.confusion)
+        columns = {
+            "class_name": self.f1_per_class,
+            "precision": hits / np.maximum(predicted, 1),
+            "recall": hits / np.maximum(true, 1),
+            "f1": self.f1_per_class.values(),
+            "support": true,
+        }
+        rows = zip(*columns.values(), strict=True)
+        return make_frame((dict(zip(columns, row, strict=True)) for row in rows), tuple(columns))
+
+    def _repr_html_(self) -> str:
+        share = self.confusion / np.maximum(self.confusion.sum(1, keepdims=True), 1)
+        counts = [
+            map(Cell, map(str, row), part) for row, part in zip(self.confusion, share, strict=True)
+        ]
+        rows: list[tuple[Cell | str, ...]] = [
+            (name, f"{f1:.3f}", *cells)
+            for (name, f1), cells in zip(self.f1_per_class.items(), counts, strict=True)
+        ]
+        return block(
+            f"balanced accuracy {self.balanced_accuracy:.3f}",
+            paragraph(
+                f"macro F1 {self.macro_f1:.3f}, kappa {self.kappa:.3f}, "
+                f"accuracy {self.accuracy:.3f}"
+            ),
+            table(("true class", "F1", *self.f1_per_class), rows, "columns: predicted class"),
+        )
 
 
 def score(y_true: ArrayLike, y_pred: ArrayLike, class_names: tuple[str, ...]) -> Scores:

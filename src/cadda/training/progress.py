@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TypeAlias
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor, nn
 
+from cadda._internal.frames import make_frame
+from cadda._internal.notebook import block, paragraph
 from cadda.models.serialization import ModelDescription, save_model
 from cadda.training.checkpoint import State
 from cadda.training.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["EarlyStopping", "EpochEnd", "Fitted", "LeakReading", "TrainingEnd", "TrainingEvent"]
 
@@ -154,6 +159,45 @@ class Fitted:
             File to write.
         """
         save_model(self.model, self.description, path)
+
+    def to_frame(self) -> Any:
+        """Return the history as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per epoch, with the columns of `cadda.EpochEnd`.
+        """
+        names = [field.name for field in fields(EpochEnd)]
+        return make_frame(map(asdict, self.history), names)
+
+    def plot(self) -> Figure:
+        """Draw the losses and the balanced accuracy of each epoch.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The picture, with a mark at the epoch of the weights.
+        """
+        from cadda.drawing.curves import plot_training
+
+        return plot_training(
+            [event.train_loss for event in self.history],
+            [event.valid_loss for event in self.history],
+            [event.valid_balanced_accuracy for event in self.history],
+            best_epoch=self.best_epoch,
+        )
+
+    def _repr_html_(self) -> str:
+        stopped = ", stopped early" if self.stopped_early else ""
+        return block(
+            f"{type(self.model).__name__}, trained for {len(self.history)} epochs{stopped}",
+            paragraph(
+                f"weights of epoch {self.best_epoch}: validation loss {self.best.valid_loss:.3f}, "
+                f"balanced accuracy {self.best.valid_balanced_accuracy:.3f}"
+            ),
+            *(paragraph(f"{leak}.") for leak in self.leaks if leak.is_read),
+        )
 
 
 class EarlyStopping:

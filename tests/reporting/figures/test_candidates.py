@@ -11,7 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from races import candidate_row, made_up_race
 
-from cadda.reporting.figures.candidates import COLOURS, plot_race, span_of
+from cadda.drawing.panels import COLOURS
+from cadda.reporting.figures.candidates import plot_race, span_of
 from cadda.reporting.race import RaceFacts
 
 CROWD = tuple(

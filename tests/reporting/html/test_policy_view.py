@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cadda import PolicySpec
-from cadda.reporting.figures.heatmap import plot_operation_use
 from cadda.reporting.html.policy_view import view_policy
 
 SPEC = PolicySpec.from_text("frequency_shift p=0.5 m=0.4 -> {a: b, b: a} > sign_flip p=0.2")
@@ -28,7 +27,7 @@ def test_classes_of_the_data_that_are_left_alone_are_named() -> None:
 
 
 def test_heat_map_figure() -> None:
-    figure = plot_operation_use(SPEC)
+    figure = SPEC.plot()
     axes = figure.axes[0]
     labels = [label.get_text() for label in axes.get_xticklabels()]
     assert labels == ["frequency shift\n(a ↔ b)", "sign flip"]
@@ -39,7 +38,7 @@ def test_no_augmentation() -> None:
     view = view_policy(PolicySpec.none(), None, ("a", "b"))
     assert (view.heat, view.notes) == ((), ())
     assert view.cards[0].note == "none: its windows are not augmented"
-    (text,) = plot_operation_use(PolicySpec.none()).axes[0].texts
+    (text,) = PolicySpec.none().plot().axes[0].texts
     assert text.get_text() == "no augmentation"
 
 

@@ -18,6 +18,7 @@ from scipy.signal import find_peaks
 
 from cadda._internal.validation import Pair
 from cadda.data.windows import Windows
+from cadda.drawing.panels import panel_grid
 from cadda.experiments.study import (
     JobResult,
     Names,
@@ -27,7 +28,6 @@ from cadda.experiments.study import (
     StudyConfig,
     StudyJob,
 )
-from cadda.reporting.figures.panels import panel_grid
 from cadda.signal.spectral import decibel, power_spectrum, segment_length, shift_frequencies
 
 __all__ = ["FrequencyShiftConfig", "FrequencyShiftStudy"]

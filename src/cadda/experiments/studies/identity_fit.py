@@ -21,6 +21,7 @@ from torch import Generator, Tensor
 from cadda._internal.random import Seeds, uniform
 from cadda.api.prepare import operation_pool
 from cadda.data.windows import Windows
+from cadda.drawing.panels import panel_grid
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.study import (
     Cell,
@@ -37,7 +38,6 @@ from cadda.experiments.study import (
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.relaxed.base import gate
-from cadda.reporting.figures.panels import panel_grid
 
 __all__ = ["IdentityFitConfig", "IdentityFitStudy"]
 

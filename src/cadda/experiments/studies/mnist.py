@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from cadda._internal.random import Seeds
 from cadda.api.prepare import model_for
 from cadda.data.datasets.mnist import read_digits, read_mnist
 from cadda.data.windows import Windows
+from cadda.drawing.figure import Figure
 from cadda.experiments.racing import (
     NO_SEARCH,
     Checkpoints,

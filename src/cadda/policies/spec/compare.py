@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cadda._internal.frames import make_frame
 from cadda.policies.spec.entries import ALL_CLASSES, Subpolicy
 from cadda.policies.spec.label_flow import class_after
 from cadda.policies.spec.summary import OperationUse, describe_magnitude, mean_uses
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["OperationChange", "PolicyDifference", "compare_policies", "total_variation"]
 
 MAX_SEQUENCES = 100_000
+
+COLUMNS = (
+    *("class_name", "operation", "probability_before", "probability_after"),
+    *("magnitude_before", "magnitude_after"),
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,20 @@ class PolicyDifference:
 
     changes: tuple[OperationChange, ...]
     distance: dict[str, float | None]
+
+    def to_frame(self) -> Any:
+        """Return the changes as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per class and operation: ``class_name``, ``operation``, then probability and
+            mean magnitude before and after.
+        """
+        rows = (
+            (each.row, each.operation, *each.probability, *each.magnitude) for each in self.changes
+        )
+        return make_frame((dict(zip(COLUMNS, row, strict=True)) for row in rows), COLUMNS)
 
 
 def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,13 @@ from cadda.policies.spec.entries import (
 )
 from cadda.policies.spec.formatting import format_text
 from cadda.policies.spec.leakage import MAX_LEAK, HasClasses, trace_operations
+from cadda.policies.spec.notebook import policy_frame, policy_html
 from cadda.policies.spec.simplify import simplify
 from cadda.policies.spec.summary import probability_table
 from cadda.policies.spec.text import load_spec, parse_json, parse_text, readable_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["PolicySpec", "Provenance"]
 
@@ -421,3 +425,31 @@ class PolicySpec(PlainData):
         return format_text(self, REPR_DIGITS).rstrip()
 
     __str__ = __repr__
+
+    def to_frame(self) -> Any:
+        """Return what the policy does as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per class and operation: ``applied`` is the probability that the operation
+            changes a window, ``share`` how often a stage chooses it, ``probability`` that of
+            applying it then; ``min_magnitude`` and ``max_magnitude`` are means over the entries
+            of the policy, NaN for an operation without magnitude, or that is not applied.
+        """
+        return policy_frame(self)
+
+    def plot(self) -> Figure:
+        """Draw how often each operation changes a window, by class.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A heat map with probabilities and magnitudes.
+        """
+        from cadda.policies.spec.picture import plot_policy
+
+        return plot_policy(self)
+
+    def _repr_html_(self) -> str:
+        return policy_html(self)

@@ -7,18 +7,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cadda.reporting.figures.panels import empty_figure, remove_frame
+from cadda.drawing.figure import Figure
+from cadda.drawing.panels import COLOURS, DASHES, empty_figure, remove_frame
 from cadda.reporting.race import COVERAGE, CandidateRow, RaceFacts, RaceVerdict
 
-__all__ = ["COLOURS", "gain_span", "plot_race", "span_of"]
+__all__ = ["gain_span", "plot_race", "span_of"]
 
-COLOURS = ("#0b63b0", "#c2410c", "#15803d", "#7e3fb2", "#a16207", "#be185d")
-"""Those of the report."""
-DASHES = ("-", (0, (6, 2)), "-", (0, (2, 1.5)), "-", (0, (6, 2, 1.5, 2)))
-"""For readers who cannot distinguish the colours."""
 DROPPED, OTHER = "0.75", "0.45"
 
 N_INTERVALS = 10

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from cadda._internal.statistics import Estimate
-from cadda.reporting.figures.panels import empty_figure, remove_frame
+from cadda.drawing.figure import Figure
+from cadda.drawing.panels import empty_figure, remove_frame
 from cadda.reporting.race import COVERAGE
 
 __all__ = ["ComparedGain", "plot_comparison"]

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from cadda._internal.statistics import FOLD_COVERAGE, median_estimate
-from cadda.reporting.figures.panels import empty_figure, panel_grid
+from cadda.drawing.figure import Figure
+from cadda.drawing.panels import empty_figure, panel_grid
 
 __all__ = ["plot_classwise", "plot_gain_curves"]
 

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from cadda.reporting.figures.heatmap import draw_heatmap
-from cadda.reporting.records import ProbeMatrix, ProbeRow
+from cadda.drawing.figure import Figure
+from cadda.drawing.heatmap import draw_heatmap
+from cadda.reporting.records import MARKS, ProbeMatrix, ProbeRow, ProbeVerdict
 
 __all__ = ["plot_probe"]
 
 CELL = 0.42
 """Inches of a cell of a matrix."""
 MAX_COLUMNS = 5
-MARKS = {"keeps": "✓", "becomes": "→", "destroys": "✗", "undecided": "?"}
-"""Verdicts in the labels of rows."""
 
 
 def plot_probe(
@@ -69,7 +67,7 @@ def _draw_matrix(
     axes: Axes,
     matrix: ProbeMatrix,
     class_names: Sequence[str],
-    verdicts: Mapping[tuple[str, float | None, str], str],
+    verdicts: Mapping[tuple[str, float | None, str], ProbeVerdict],
 ) -> None:
     share = np.array(matrix.share)
     operation, magnitude = matrix.operation, matrix.magnitude
@@ -82,7 +80,7 @@ def _draw_matrix(
         share,
         [[f"{value:.2f}" for value in row] for row in share],
         rows=[f"{name.replace('_', ' ')} {m}" for name, m in zip(class_names, marks, strict=True)],
-        columns=class_names,
+        columns=[name.replace("_", " ") for name in class_names],
         vmax=1.0,
         fontsize=7,
     )

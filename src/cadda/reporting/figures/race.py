@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_interval
+from cadda.drawing.figure import Figure
 
 __all__ = ["RaceCurve", "RacePanel", "add_race_legend", "at_stops", "draw_race", "plot_race"]
 

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from torch import Tensor
 
 from cadda._internal.random import Seeds
+from cadda.drawing.figure import Figure
+from cadda.drawing.panels import remove_frame
+from cadda.drawing.signals import (
+    HIGHEST_FREQUENCY,
+    SPACING,
+    LabelledWindows,
+    draw_signals,
+    typical_spread,
+    typical_window,
+)
 from cadda.operations.base import Operation
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.summary import operation_info
-from cadda.reporting.figures.panels import remove_frame
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
 
 __all__ = [
-    "HIGHEST_FREQUENCY",
     "N_TRIES",
     "most_changed_draw",
     "plot_operation",
@@ -34,11 +41,9 @@ BEFORE = "#8c8c8c"
 AFTER = "#0b63b0"
 TWO_COLOURS = ("#0b63b0", "#c4541a")
 """Of the two recordings."""
-HIGHEST_FREQUENCY = 35.0
-"""Highest frequency that spectra show, in Hz."""
 N_COLUMNS = 3
-SPACING = 6.0
-"""Distance between the channels of a plot, in standard deviations."""
+CLOSE = 6.0
+"""Distance between the few channels of a small panel, in standard deviations."""
 
 N_TRIES = 12
 """Number of draws, of which the most visible is shown."""
@@ -154,7 +159,7 @@ def _draw_panel(
     # The thinner line on top leaves the one below to be seen where they agree.
     for signals, color, width in ((window, BEFORE, 1.6), (after, AFTER, 0.6)):
         shown = signals[: len(ch_names)].numpy()
-        _draw_signals(signal_axes, shown, sfreq, ch_names, SPACING, color=color, linewidth=width)
+        draw_signals(signal_axes, shown, sfreq, ch_names, CLOSE, color=color, linewidth=width)
     signal_axes.set_xlabel("time (s)", fontsize=8)
     remove_frame(signal_axes)
     _draw_spectra(spectrum_axes, window[0], after[0], sfreq)
@@ -165,24 +170,6 @@ def _title(operation: Operation, magnitude: float) -> str:
     entry = operation_info(operation.name)
     unit = entry.describe(magnitude) if entry else f"magnitude {magnitude:g}"
     return f"{operation.name}: {unit}" if unit else operation.name
-
-
-def _draw_signals(
-    axes: Axes,
-    signals: NDArray[np.float32],
-    sfreq: float,
-    ch_names: Sequence[str],
-    spacing: float,
-    *,
-    color: str,
-    linewidth: float,
-) -> None:
-    """Draw signals of shape (n_channels, n_times) below each other."""
-    offsets = -spacing * np.arange(len(ch_names))
-    time = np.arange(signals.shape[1]) / sfreq
-    axes.plot(time, signals.T + offsets, color=color, linewidth=linewidth)
-    axes.set_yticks(offsets, ch_names)
-    axes.margins(x=0)
 
 
 def _draw_spectra(axes: Axes, before: Tensor, after: Tensor, sfreq: float) -> None:
@@ -204,28 +191,9 @@ def _legend() -> list[Line2D]:
     ]
 
 
-class _Recording(Protocol):
-    """The part of `cadda.Windows` that a figure of recordings needs."""
-
-    @property
-    def x(self) -> Tensor: ...
-
-    @property
-    def y(self) -> Tensor: ...
-
-    @property
-    def sfreq(self) -> float: ...
-
-    @property
-    def ch_names(self) -> tuple[str, ...]: ...
-
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
-
-
 def plot_sleep(
-    first: _Recording,
-    second: _Recording,
+    first: LabelledWindows,
+    second: LabelledWindows,
     *,
     names: tuple[str, str] = ("first", "second"),
     seconds: float = 30.0,
@@ -259,7 +227,7 @@ def plot_sleep(
     return figure
 
 
-def _check_alike(first: _Recording, second: _Recording, example: int) -> None:
+def _check_alike(first: LabelledWindows, second: LabelledWindows, example: int) -> None:
     for what in ("class_names", "ch_names"):
         mine, other = getattr(first, what), getattr(second, what)
         if tuple(mine) != tuple(other):
@@ -274,7 +242,7 @@ def _check_alike(first: _Recording, second: _Recording, example: int) -> None:
 def _draw_stage(
     signal_axes: Axes,
     spectrum_axes: NDArray[np.object_],
-    windows: _Recording,
+    windows: LabelledWindows,
     stage: int,
     example: int,
     seconds: float,
@@ -292,8 +260,8 @@ def _draw_stage(
     frequency, density = power_spectrum(chosen, windows.sfreq)
     power = decibel(density)
     sfreq, names = windows.sfreq, windows.ch_names
-    window = chosen[_typical(power, example)][:, : round(seconds * sfreq)]
-    _draw_signals(signal_axes, window, sfreq, names, distance, color=colour, linewidth=0.6)
+    window = chosen[typical_window(power, example)][:, : round(seconds * sfreq)]
+    draw_signals(signal_axes, window, sfreq, names, distance, color=colour, linewidth=0.6)
     signal_axes.set_ylim(-distance * (len(window) - 0.25), 0.75 * distance)
     shown = frequency <= HIGHEST_FREQUENCY
     for axes, by_window in zip(spectrum_axes, power.swapaxes(0, 1), strict=True):
@@ -303,13 +271,6 @@ def _draw_stage(
         axes.margins(x=0)
 
 
-def _typical(power: NDArray[np.float64], rank: int) -> int:
-    """Find the window whose spectra are nearest to the medians, or one of the next."""
-    distance = np.square(power - np.median(power, axis=0)).mean(axis=(1, 2))
-    return int(np.argsort(distance)[min(rank, len(distance) - 1)])
-
-
-def _spacing(first: _Recording, second: _Recording) -> float:
+def _spacing(first: LabelledWindows, second: LabelledWindows) -> float:
     """Choose a distance between the channels that suits both recordings."""
-    spread = [float(np.median(windows.x.numpy().std(axis=-1))) for windows in (first, second)]
-    return 8 * max(spread)
+    return SPACING * max(typical_spread(windows.x.numpy()) for windows in (first, second))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda.drawing.signals import HIGHEST_FREQUENCY
 from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.summary import describe_magnitude, operation_info
 from cadda.reporting.charts import Chart, Line, Series, Span, Tick, axis, draw_line, line_chart
-from cadda.reporting.figures.signals import HIGHEST_FREQUENCY
 from cadda.reporting.html.formatting import HOUR, MINUTE, count, number, percent
 from cadda.reporting.records import DataFacts, Examples, LearningCurve, Predictions, SearchCurves
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cadda._internal.statistics import Estimate
+from cadda.drawing.panels import COLOURS
 from cadda.reporting.charts import Chart, Series, Span, line_chart
-from cadda.reporting.figures.candidates import COLOURS, gain_span, span_of
+from cadda.reporting.figures.candidates import gain_span, span_of
 from cadda.reporting.html.formatting import count, duration, number, signed
 from cadda.reporting.race import CandidateRow, RaceFacts, RaceVerdict
 

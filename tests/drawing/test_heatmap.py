@@ -3,14 +3,14 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from cadda.reporting.figures.heatmap import draw_heatmap
+from cadda.drawing.heatmap import draw_heatmap
 
 
 def draw(values, **options):
     axes = Figure().add_subplot()
     texts = [[f"{value:g}" for value in row] for row in values]
     picture = draw_heatmap(
-        axes, np.array(values), texts, rows=["a"], columns=["x_y", "z"], **options
+        axes, np.array(values), texts, rows=["a"], columns=["x", "z"], **options
     )
     return axes, picture
 
@@ -22,7 +22,7 @@ def test_texts_stand_in_their_cells_and_are_legible():
         ("1", 1, 0),
     ]
     assert [text.get_color() for text in axes.texts] == ["black", "white"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["x y", "z"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["x", "z"]
     assert picture.get_clim() == (0, 1)
 
 

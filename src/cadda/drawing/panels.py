@@ -6,9 +6,15 @@ import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-__all__ = ["empty_figure", "panel_grid", "remove_frame"]
+from cadda.drawing.figure import Figure
+
+__all__ = ["COLOURS", "DASHES", "empty_figure", "panel_grid", "remove_frame"]
+
+COLOURS = ("#0b63b0", "#c2410c", "#15803d", "#7e3fb2", "#a16207", "#be185d")
+"""Those of the report."""
+DASHES = ("-", (0, (6, 2)), "-", (0, (2, 1.5)), "-", (0, (6, 2, 1.5, 2)))
+"""For readers who cannot distinguish the colours."""
 
 
 def panel_grid(

@@ -1,0 +1,1 @@
+"""Parts of figures, from arrays and names only: panels, heat maps, signals, curves."""

@@ -1,0 +1,72 @@
+"""A policy as a table: what a notebook shows, and a data frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from cadda._internal.frames import make_frame
+from cadda._internal.notebook import Cell, block, folded, paragraph, table, verbatim
+from cadda.policies.spec.summary import (
+    PolicySummary,
+    leak_notes,
+    row_label,
+    short_magnitude,
+    summarise,
+)
+
+if TYPE_CHECKING:
+    from cadda.policies.spec.model import PolicySpec
+
+__all__ = ["policy_frame", "policy_html"]
+
+SHARES, MAGNITUDES = ("applied", "share", "probability"), ("min_magnitude", "max_magnitude")
+
+
+def policy_frame(spec: PolicySpec) -> Any:
+    """Return a row for each class and operation of a policy."""
+    summary = summarise(spec)
+    rows = (
+        {"class_name": row, "operation": name}
+        | {key: getattr(summary, key)[i, k] for key in SHARES}
+        | dict(zip(MAGNITUDES, summary.magnitudes(i, k) or (math.nan, math.nan), strict=True))
+        for i, row in enumerate(summary.rows)
+        for k, name in enumerate(summary.operations)
+    )
+    return make_frame(rows, ("class_name", "operation", *SHARES, *MAGNITUDES))
+
+
+def policy_html(spec: PolicySpec) -> str:
+    """Return a policy for a notebook: operations by class, and the short form."""
+    origin = spec.provenance
+    found = f", found by {origin.method}" if origin.method else ""
+    title = f"Policy for {'each class' if spec.is_classwise else 'all classes'}{found}"
+    if spec.is_none:
+        return block(title, paragraph("no augmentation"))
+    summary = summarise(spec)
+    return block(
+        title,
+        table(
+            ("operation", *map(row_label, summary.rows)),
+            _rows(summary),
+            "how often a window is changed, and how strongly",
+        ),
+        *(paragraph(f"{note}.") for note in leak_notes(spec)),
+        folded("as text", verbatim(str(spec))),
+    )
+
+
+def _rows(summary: PolicySummary) -> Iterator[tuple[Cell | str, ...]]:
+    """Yield the operations that are used, the most used first."""
+    most = summary.applied.max(0)
+    for k in most.argsort(kind="stable")[::-1].tolist():
+        name = summary.operations[k]
+        if most[k] > 0:
+            yield (
+                name,
+                *(
+                    Cell(f"{p:.0%} {short_magnitude(name, summary.magnitudes(i, k))}".rstrip(), p)
+                    for i, p in enumerate(summary.applied[:, k].tolist())
+                ),
+            )
