@@ -42,6 +42,7 @@ from .reporting.race import RaceVerdict as RaceVerdict
 from .reporting.records import ProbeMatrix as ProbeMatrix
 from .reporting.records import ProbeRow as ProbeRow
 from .reporting.records import Reading as Reading
+from .runs.splits import split_from as split_from
 from .searchers.events import PolicyProposed as PolicyProposed
 from .searchers.events import RaceRound as RaceRound
 from .searchers.events import Retrained as Retrained
@@ -121,4 +122,5 @@ __all__ = [
     "search",
     "simulate_motor_imagery",
     "simulate_sleep",
+    "split_from",
 ]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cadda.api.fit import fit
 from cadda.api.prepare import Device
 from cadda.api.search import search
-from cadda.data.splits import split_subjects
+from cadda.data.splits import split_subjects, stratified_split
 from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
@@ -172,7 +172,11 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             class_names=[str(label) for label in self.classes_],
         )
         seed = int(check_random_state(self.random_state).randint(2**31))
-        train, valid = split_subjects(windows, (self.valid_fraction,), seed=seed)
+        train, valid = (
+            stratified_split(windows, self.valid_fraction, seed=seed)
+            if groups is None
+            else split_subjects(windows, (self.valid_fraction,), seed=seed)
+        )
         self.policy_ = self._find_policy(train, valid, seed)
         fitted = fit(
             train,

@@ -13,7 +13,8 @@ import pytest
 from commands import CADDA, run
 
 from cadda import Windows, fit, read_windows, simulate_sleep
-from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
+from cadda.data.splits import Split
+from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
 from cadda.training import TrainingSettings
 
 QUICK = ["--model", "shallow", "--batch-size", "32", "--seed", "1"]
@@ -56,6 +57,32 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
     assert scores.items() <= json.loads((out / "scores.json").read_text()).items()
     other = run(*arguments, code=2)
     assert "contains a training with another `--policy`" in other.stderr
+
+
+def test_groups_of_an_earlier_run(data: Path, tmp_path: Path) -> None:
+    """Another preprocessing with another seed, and what is said before the run."""
+    other = tmp_path / "other.npz"
+    simulate_sleep(n_subjects=5, n_windows=25, seed=3)[::-1].save(other)
+    first, second = tmp_path / "first", tmp_path / "second"
+    options = ["--max-epochs", "1", "--model", "shallow"]
+    shown = run("train", data / "sleep.npz", "--out", first, "--seed", "4", *options)
+    few = "Only 1 of 5 subjects are for testing: no gain can be distinguished from chance"
+    assert shown.stderr.startswith(few)
+    shown = run("train", other, "--out", second, "--split-from", first, *options)
+    assert shown.stderr.startswith(few)
+    splits = [
+        json.loads((folder / "config.json").read_text())["split"] for folder in (first, second)
+    ]
+    assert [{part: sorted(names) for part, names in split.items()} for split in splits] == [
+        {part: sorted(names) for part, names in splits[0].items()}
+    ] * 2
+    assert json.loads((second / "data.json").read_text())["split"]["split_from"] == str(first)
+    both = run(
+        "train", other, "--out", tmp_path / "x", "--split-from", first, "--test", "0.2", code=2
+    )
+    assert "pass `--test` or `--split-from`, not both" in both.stderr
+    none = run("train", other, "--out", tmp_path / "x", "--split-from", tmp_path, code=2)
+    assert "is not the folder of a training run or a search" in none.stderr
 
 
 @pytest.mark.parametrize(

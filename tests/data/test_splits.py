@@ -12,7 +12,10 @@ from cadda.data.splits import (
     balanced_subset,
     check_no_leak,
     log2_subsets,
+    make_split,
+    split_notes,
     split_subjects,
+    stratified_split,
     stratified_subset,
 )
 from cadda.data.windows import Windows
@@ -51,21 +54,111 @@ def test_split_depends_on_the_seed() -> None:
     assert once == again != other
 
 
-def test_classes_are_spread_more_evenly_than_by_chance() -> None:
-    windows = make(n_subjects=12)
-    overall = windows.class_counts() / len(windows)
+def other_preprocessing(windows: Windows, seed: int) -> Windows:
+    """Return other windows of the same subjects: some dropped, in another order, other labels."""
+    rng = np.random.default_rng(seed)
+    first = [int(np.flatnonzero(windows.subject == name)[0]) for name in windows.subjects]
+    some = rng.permutation(np.union1d(first, rng.choice(len(windows), len(windows) // 3)))
+    return Windows(
+        torch.randn(len(some), 3, 7),
+        rng.integers(0, 2, len(some)),
+        subject=windows.subject[some],
+        sfreq=50,
+        ch_names=["a", "b", "c"],
+        class_names=["left", "right"],
+    )
 
-    def unevenness(parts: list[Windows]) -> float:
-        return sum(np.abs(part.class_counts() / len(part) - overall).sum() for part in parts)
 
-    ours = np.mean([unevenness(list(windows.split(seed=s))) for s in range(10)])
-    rng = np.random.default_rng(0)
-    chance = []
-    for _ in range(50):
-        order = rng.permutation(windows.subjects)
-        groups = np.split(order, [8, 10])
-        chance.append(unevenness([windows.of_subjects(group.tolist()) for group in groups]))
-    assert ours < 0.5 * np.mean(chance)
+@pytest.mark.parametrize("seed", range(5))
+def test_splits_depend_on_seed_and_names_only(seed: int) -> None:
+    windows = make(13)
+    other = other_preprocessing(windows, seed)
+    assert other.subjects != windows.subjects
+    for ours, theirs in zip(windows.split(seed=seed), other.split(seed=seed), strict=True):
+        assert set(ours.subjects) == set(theirs.subjects)
+    both = zip(windows.folds(4, seed=seed), other.folds(4, seed=seed), strict=True)
+    for (train, test), (other_train, other_test) in both:
+        assert set(train.subjects) == set(other_train.subjects)
+        assert set(test.subjects) == set(other_test.subjects)
+
+
+def test_one_subject_less_moves_few_others() -> None:
+    """Of 20 subjects without one, at most one per part has to take the place of another."""
+    windows = make()
+    parts = [set(part.subjects) for part in windows.split(seed=0)]
+    for name in windows.subjects:
+        fewer = windows.of_subjects([other for other in windows.subjects if other != name])
+        left = [set(part.subjects) for part in fewer.split(valid=4 / 19, test=6 / 19, seed=0)]
+        assert sum(len(now - before) for now, before in zip(left, parts, strict=True)) <= 2
+
+
+def test_the_test_subjects_do_not_depend_on_how_many_validate() -> None:
+    windows = make()
+    groups = {tuple(windows.split(valid=share, test=0.3)[2].subjects) for share in (0.1, 0.3, 0.5)}
+    assert len(groups) == 1
+
+
+def test_every_subject_is_tested_equally_often() -> None:
+    """Over 400 seeds, each of ten subjects in 20 % of the splits, within 4 standard errors."""
+    windows = make(10, n_windows=4)
+    n_tested = dict.fromkeys(windows.subjects, 0)
+    for seed in range(400):
+        for name in windows.split(seed=seed)[2].subjects:
+            n_tested[name] += 1
+    error = (400 * 0.2 * 0.8) ** 0.5
+    assert all(abs(count - 80) < 4 * error for count in n_tested.values())
+
+
+@pytest.mark.parametrize(
+    ("n_subjects", "n_test"),
+    [(3, 1), (8, 2), (11, 2), (12, 6), (20, 6), (30, 6), (35, 7), (100, 20)],
+)
+def test_six_test_subjects_where_there_are_enough(n_subjects: int, n_test: int) -> None:
+    windows = make(n_subjects, n_windows=6)
+    assert len(windows.split()[2].subjects) == n_test
+    split = make_split(windows, valid=0.2, test=None, seed=0)
+    notes = [note for note in split_notes(windows, split) if "for testing" in note]
+    assert bool(notes) == (n_test < 6)
+    if notes:
+        assert notes[0].startswith(f"Only {n_test} of {n_subjects} subjects are for testing: no ")
+        assert "fewer than 6; use at least 12 subjects, or `cadda compare`" in notes[0]
+
+
+def test_six_are_not_enough_to_leave_nobody_for_training() -> None:
+    assert [len(part.subjects) for part in make(12).split(valid=0.5)] == [4, 6, 2]
+
+
+def test_few_test_subjects_by_choice() -> None:
+    windows = make()
+    (note,) = split_notes(windows, make_split(windows, valid=0.2, test=0.1, seed=0))
+    assert note.endswith("fewer than 6; increase `test`.")
+
+
+def test_a_class_that_a_part_lacks_is_said() -> None:
+    windows = make(12)
+    windows.y[:] = torch.from_numpy((windows.subject == "3").astype(int))
+    split = make_split(windows, valid=0.2, test=None, seed=0)
+    names = {"train": "training", "valid": "validation", "test": "test"}
+    lacking = [name for part, name in names.items() if "3" not in getattr(split, part)]
+    notes = [note.partition(";")[0] for note in split_notes(windows, split)]
+    assert notes == [f"No {name} subject has windows of 'b'" for name in lacking]
+    assert len(notes) == 2
+
+
+def test_stratified_split_of_windows_without_subjects() -> None:
+    windows = make()
+    rest, part = stratified_split(windows, 0.2, seed=0)
+    np.testing.assert_allclose(part.class_counts(), 0.2 * windows.class_counts(), atol=0.5)
+    numbers = [set(half.x[:, 0, 0].tolist()) for half in (rest, part, windows)]
+    assert numbers[0] | numbers[1] == numbers[2]
+    assert not numbers[0] & numbers[1]
+    # A class of two windows is in both parts, that of a single one is for training.
+    few = windows[np.concatenate([np.flatnonzero(windows.y == 0)[:2], [int(windows.y.argmax())]])]
+    rest, part = stratified_split(few, 0.2, seed=0)
+    assert (rest.class_counts()[[0, 2]].tolist(), part.class_counts().tolist()) == (
+        [1, 1],
+        [1, 0, 0],
+    )
 
 
 def test_folds_test_everybody_once() -> None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "FOLD_COVERAGE",
     "MIN_FOLDS",
+    "MIN_SUBJECTS",
     "Estimate",
     "Numbers",
     "PairedTest",
@@ -34,6 +35,8 @@ FOLD_COVERAGE = 0.75
 MIN_FOLDS = 3
 """Fewest folds whose median gets an interval: the true median lies between the lowest and the
 highest of n values with a confidence of 1 - 2 / 2ⁿ, which is 50 % for two, 75 % for three."""
+MIN_SUBJECTS = 6
+"""Fewest subjects for a significant sign test: with five, a gain for all has p = 2 / 2⁵ > 5 %."""
 N_RESAMPLES = 10_000
 PERCENT = 95
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,11 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.leak_probe import with_leak_probe
-from cadda.reporting.records import Reading
+from cadda.reporting.records import Reading, SplitSettings
 from cadda.runs.events import EventLog, RunEvent
-from cadda.runs.folder import DataSource, RunFolder, Split, TrainingConfig
-from cadda.runs.records import RunScores, WindowSplit, save_fitted, write_run_records
+from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
+from cadda.runs.records import RunScores, save_fitted, write_run_records
+from cadda.runs.splits import WindowSplit
 from cadda.searchers.registry import find_method
 from cadda.tracking import tee
 from cadda.training import Fitted, Scores, TrainingEnd, TrainingEvent, TrainingSettings
@@ -46,7 +48,8 @@ def run_training(
     model: str = "chambon2018",
     policy: PolicySpec | PolicySchedule | None = None,
     valid: float = 0.2,
-    test: float = 0.2,
+    test: float | None = None,
+    split_from: str | os.PathLike[str] | None = None,
     device: Device = "auto",
     data: str | None = None,
     reading: Reading | None = None,
@@ -54,9 +57,10 @@ def run_training(
 ) -> TrainingRun:
     """Split windows by subject, train, test and write all results to a folder.
 
-    A run that was interrupted is resumed. `data` and `reading` are for the record only.
+    A run that was interrupted is resumed. `split_from` is the folder of a run whose groups of
+    subjects are used. `data` and `reading` are for the record only.
     """
-    split = WindowSplit.make(windows, valid=valid, test=test, seed=settings.seed)
+    split = WindowSplit.make(windows, _split_settings(valid, test, settings.seed, split_from))
     # Wrong arguments raise here, before there is a folder.
     trainer = prepare_training(
         split.train, split.valid, settings, model=model, policy=policy, device=device
@@ -70,11 +74,7 @@ def run_training(
             model=problem.description.model,
             training=settings,
             policy=None if policy is None else json.loads(policy.to_json()),
-            split=Split(
-                tuple(split.train.subjects),
-                tuple(split.valid.subjects),
-                tuple(split.test.subjects),
-            ),
+            split=split.subjects,
         )
     )
     if policy is not None:
@@ -96,6 +96,12 @@ def run_training(
     return TrainingRun(fitted, scores)
 
 
+def _split_settings(
+    valid: float, test: float | None, seed: int, split_from: str | os.PathLike[str] | None
+) -> SplitSettings:
+    return SplitSettings(valid, test, seed, None if split_from is None else os.fspath(split_from))
+
+
 @dataclass(frozen=True, eq=False)
 class SearchRun:
     """A finished search, with scores of the models trained with and without the policy."""
@@ -109,7 +115,8 @@ def run_search(
     folder: Path,
     *,
     valid: float = 0.2,
-    test: float = 0.2,
+    test: float | None = None,
+    split_from: str | os.PathLike[str] | None = None,
     seed: int = 0,
     method: str = "auto",
     budget: int | None = None,
@@ -124,10 +131,11 @@ def run_search(
 ) -> SearchRun:
     """Split windows by subject, search, train with and without the policy, and test both.
 
-    Neither probe, search nor training uses the test subjects. All results are written to a folder.
+    Neither probe, search nor training uses the test subjects. `split_from` is the folder of a run
+    whose groups of subjects are used. All results are written to a folder.
     """
     n_budget = find_method(method).default_budget if budget is None else budget
-    split = WindowSplit.make(windows, valid=valid, test=test, seed=seed)
+    split = WindowSplit.make(windows, _split_settings(valid, test, seed, split_from))
     problem = make_problem(
         split.train, split.valid, model=model, operations=operations, device=device
     )
@@ -146,6 +154,7 @@ def run_search(
         ),
         method=method,
         run_dir=folder,
+        test_subjects=split.subjects.test,
         seed=seed,
         budget=n_budget,
         retrain_every=retrain_every or n_budget,

@@ -17,6 +17,7 @@ from cadda.api.probe import probe as run_probe
 from cadda.api.result import SearchResult, result_of, write_result
 from cadda.compute import check_engine, open_engine
 from cadda.compute.processes import n_cores
+from cadda.data.splits import Split
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.models.registry import ModelSource
@@ -26,7 +27,7 @@ from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probed_pool import PoolChange, probed_pool
 from cadda.reporting.records import Reading
 from cadda.runs.events import EventLog, RunEvent
-from cadda.runs.folder import DataSource, RunFolder, SearchConfig, Split
+from cadda.runs.folder import DataSource, RunFolder, SearchConfig
 from cadda.searchers.events import SearchStart
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.registry import find_method
@@ -234,10 +235,11 @@ def search_problem(
     resume: bool = False,
     data: str | None = None,
     reading: Reading | None = None,
+    test_subjects: tuple[str, ...] = (),
     on_event: Callable[[RunEvent], None] | None = None,
     **settings: Any,
 ) -> SearchResult:
-    """Run `search` on an existing problem."""
+    """Run `search` on an existing problem; `test_subjects` are only written to the run folder."""
     report = on_event or (lambda event: None)
     chosen = find_method(method)
     budget = chosen.default_budget if budget is None else budget
@@ -281,10 +283,9 @@ def search_problem(
                 settings=asdict(own),
                 budget=limits,
                 split=Split(
-                    *(
-                        tuple(dict.fromkeys(part.subject))
-                        for part in (problem.train, problem.valid)
-                    )
+                    tuple(dict.fromkeys(problem.train.subject)),
+                    tuple(dict.fromkeys(problem.valid.subject)),
+                    test_subjects,
                 ),
                 probe=change,
             )

@@ -9,8 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
 from typer import Argument, Option
 
+from cadda.cli.commands import name_options
 from cadda.cli.display import progress_bar
 from cadda.models import MODEL_NAMES
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from cadda.data.windows import Windows
-    from cadda.reporting.records import Reading
+    from cadda.reporting.records import Reading, SplitSettings
 
 __all__ = [
     "MODEL_HELP",
@@ -141,7 +143,34 @@ class SplitOptions:
     """Which share of the subjects is for what."""
 
     valid: Annotated[float, SubjectOption(help="Fraction of subjects for validation.")] = 0.2
-    test: Annotated[float, SubjectOption(help="Fraction of subjects for testing.")] = 0.2
+    test: Annotated[
+        float | None,
+        SubjectOption(
+            help="Fraction of subjects for testing; default: a fifth, at least 6 of 12 or more."
+        ),
+    ] = None
+    split_from: Annotated[
+        Path | None,
+        SubjectOption(
+            help="Folder of an earlier run whose training, validation and test subjects are used."
+        ),
+    ] = None
+
+    def settings(self, seed: int) -> SplitSettings:
+        """Return how subjects are split."""
+        from cadda.reporting.records import SplitSettings
+
+        if self.split_from is not None and self.test is not None:
+            raise ValueError("pass `test` or `split_from`, not both.")
+        earlier = None if self.split_from is None else str(self.split_from)
+        return SplitSettings(self.valid, self.test, seed, earlier)
+
+    def announce(self, windows: Windows, seed: int) -> None:
+        """Print what is to be known of the split before the run."""
+        from cadda.runs.splits import describe_split
+
+        for note in describe_split(windows, self.settings(seed)):
+            typer.echo(name_options(note), err=True)
 
 
 @dataclass(frozen=True)

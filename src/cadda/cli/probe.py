@@ -49,19 +49,20 @@ def probe(
 ) -> None:
     """Find out which operations keep a class, turn it into another, or destroy it.
 
-    Subjects are split as by `cadda train` and `cadda search` with the same seed; the test subjects
-    are not used. The same command with the same folder resumes an interrupted probe.
+    Subjects are split as by `cadda train` and `cadda search` with the same options; the test
+    subjects are not used. The same command with the same folder resumes an interrupted probe.
 
     Example: cadda probe motor-imagery-epo.fif.gz --subject subject --out probe
     """
     from cadda._internal.files import make_folder, replace_atomically
     from cadda.api.probe import probe as run
+    from cadda.runs.splits import assign_subjects
     from cadda.tracking import ProbeDisplay
 
     _check_out(out)
     windows = read_options.read(data)
-    train_part, valid_part, _ = windows.split(valid=split.valid, test=split.test, seed=seed)
-    probed = windows.of_subjects([*train_part.subjects, *valid_part.subjects])
+    parts = assign_subjects(windows, split.settings(seed))
+    probed = windows.of_subjects([*parts.train, *parts.valid])
     if not as_json:
         typer.echo(f"Probe: {probed}")
     hint = "Every finished fold is saved: resume with the same command."

@@ -118,12 +118,14 @@ def search(
     hint = f"Every finished epoch or trial is saved. Resume with:\n  {again}"
     with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
         windows = read_options.read(data)
+        split.announce(windows, seed)
         with SearchDisplay(repr(windows), format_warning=name_options) as display:
             outcome = run_search(
                 windows,
                 out,
                 valid=split.valid,
                 test=split.test,
+                split_from=split.split_from,
                 retrain_every=retrain_every,
                 baseline=baseline,
                 method=method,

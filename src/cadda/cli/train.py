@@ -73,6 +73,7 @@ def train(
             spec = read_policy(policy, class_names=windows.class_names)
         if not as_json:
             typer.echo(repr(windows))
+        split.announce(windows, seed)
         with TrainingDisplay(training.patience) as display:
             outcome = run_training(
                 windows,
@@ -81,6 +82,7 @@ def train(
                 policy=spec,
                 valid=split.valid,
                 test=split.test,
+                split_from=split.split_from,
                 model=model,
                 settings=TrainingSettings(
                     max_epochs=training.max_epochs,

@@ -3,32 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadda._internal.random import Seeds
+from cadda._internal.statistics import MIN_SUBJECTS
 from cadda.exceptions import LeakError
 
 if TYPE_CHECKING:
     from cadda.data.windows import Windows
 
 __all__ = [
+    "Split",
     "balanced_subset",
     "check_no_leak",
     "log2_subsets",
+    "make_split",
+    "split_notes",
     "split_subjects",
+    "stratified_split",
     "stratified_subset",
     "subject_folds",
 ]
 
-N_TRIES = 300
-"""Random assignments of subjects, of which that with the most even classes is used."""
+TEST_SHARE = 0.2
+"""Fraction of the subjects for testing, where nothing else is asked for."""
+
+PART_NAMES = {"train": "training", "valid": "validation", "test": "test"}
+
+
+@dataclass(frozen=True)
+class Split:
+    """The subjects of each part."""
+
+    train: tuple[str, ...]
+    valid: tuple[str, ...]
+    test: tuple[str, ...] = ()
+
+
+def make_split(windows: Windows, *, valid: float, test: float | None, seed: int) -> Split:
+    """Assign subjects to parts; see `Windows.split`."""
+    if test is None:
+        test = _default_test(len(windows.subjects), valid)
+    groups = _make_groups(windows, (valid, test), Seeds(seed))
+    return Split(*(tuple(group) for group in groups))
+
+
+def split_notes(windows: Windows, split: Split) -> tuple[str, ...]:
+    """Return what is to be known of a split before a run, as sentences."""
+    return (*_few_subjects(windows, split), *_missing_classes(windows, split))
+
+
+def _few_subjects(windows: Windows, split: Split) -> Iterator[str]:
+    n_test, n_subjects = len(split.test), len(windows.subjects)
+    if n_test >= MIN_SUBJECTS:
+        return
+    way_out = (
+        f"use at least {2 * MIN_SUBJECTS} subjects, or `cadda compare`, which tests all of them"
+        if n_subjects < 2 * MIN_SUBJECTS
+        else "increase `test`"
+    )
+    yield (
+        f"Only {n_test} of {n_subjects} subjects are for testing: no gain can be distinguished "
+        f"from chance with fewer than {MIN_SUBJECTS}; {way_out}."
+    )
+
+
+def _missing_classes(windows: Windows, split: Split) -> Iterator[str]:
+    for part, subjects in asdict(split).items():
+        present = windows.y.numpy()[np.isin(windows.subject, subjects)]
+        missing = set(np.unique(windows.y.numpy())).difference(present)
+        for label in sorted(missing):
+            yield (
+                f"No {PART_NAMES[part]} subject has windows of {windows.class_names[label]!r}; "
+                "choose another `seed`, or leave the class out with `classes`."
+            )
 
 
 def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -> list[Windows]:
     """Split by subject into a rest and parts with given fractions of the subjects."""
+    groups = _make_groups(windows, fractions, Seeds(seed))
+    return [windows.of_subjects(group) for group in groups]
+
+
+def _default_test(n_subjects: int, valid: float) -> float:
+    """Return a fraction of a fifth, or for enough subjects to see a gain if that is at most half.
+
+    With fewer, all that can be used are needed more for training.
+    """
+    left = n_subjects - max(1, round(valid * n_subjects)) - MIN_SUBJECTS
+    is_enough = n_subjects >= 2 * MIN_SUBJECTS and left > 0
+    return max(TEST_SHARE, MIN_SUBJECTS / n_subjects) if is_enough else TEST_SHARE
+
+
+def _make_groups(windows: Windows, fractions: Sequence[float], seeds: Seeds) -> list[list[str]]:
+    """Assign subjects to a rest and to groups with given fractions of the subjects."""
     if any(not 0 < fraction < 1 for fraction in fractions) or sum(fractions) >= 1:
         raise ValueError(
             "`valid` and `test` must be fractions above 0 that leave something for training, "
@@ -42,10 +113,8 @@ def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -
             f"`windows` must have at least {len(fractions) + 1} subjects to split them, "
             f"got {n_subjects}{_hint_about_subjects(windows)}."
         )
-    return [
-        windows.of_subjects(group)
-        for group in _assign_subjects(windows, [rest, *sizes], Seeds(seed), "split")
-    ]
+    # From the end, so that the subjects of the last part do not depend on the sizes of others.
+    return _assign_subjects(windows, [*reversed(sizes), rest], seeds, "split")[::-1]
 
 
 def subject_folds(
@@ -95,6 +164,20 @@ def stratified_subset(windows: Windows, fraction: float, *, seed: int) -> Window
         ]
     )
     return windows[np.sort(kept)]
+
+
+def stratified_split(windows: Windows, fraction: float, *, seed: int) -> tuple[Windows, Windows]:
+    """Split windows that have no subjects into a rest and a fraction of each class.
+
+    Classes of several windows are in both parts.
+    """
+    rng = np.random.default_rng(Seeds(seed).integer("stratified split"))
+    order = rng.permutation(len(windows))
+    labels = windows.y.numpy()[order]
+    members = [order[labels == label] for label in np.unique(labels)]
+    sizes = [min(max(1, round(fraction * len(group))), len(group) - 1) for group in members]
+    chosen = np.concatenate([group[:n] for group, n in zip(members, sizes, strict=True)])
+    return windows[np.setdiff1d(order, chosen)], windows[np.sort(chosen)]
 
 
 def balanced_subset(windows: Windows, *, seed: int) -> Windows:
@@ -159,21 +242,10 @@ def _hint_about_subjects(windows: Windows) -> str:
 def _assign_subjects(
     windows: Windows, sizes: Sequence[int], seeds: Seeds, stream: str
 ) -> list[list[str]]:
-    """Assign subjects to groups of given sizes so that classes are spread evenly."""
-    subjects = np.array(windows.subjects)
-    is_of_subject = subjects[:, None] == windows.subject
-    is_of_class = windows.y.numpy()[:, None] == np.arange(windows.n_classes)
-    counts = is_of_subject.astype(float) @ is_of_class.astype(float)
-    rng = np.random.default_rng(seeds.integer(stream))
-    cuts = np.cumsum(sizes)[:-1]
-    orders = [rng.permutation(len(subjects)) for _ in range(N_TRIES)]
-    best = min(orders, key=lambda order: _unevenness(counts, np.split(order, cuts)))
-    return [subjects[np.sort(group)].tolist() for group in np.split(best, cuts)]
+    """Assign subjects to groups of given sizes, by the seed and their names only.
 
-
-def _unevenness(counts: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]) -> float:
-    """Return the distance of the class shares of groups from those of all windows."""
-    overall = counts.sum(0) / counts.sum()
-    shares = [counts[group].sum(0) / counts[group].sum() for group in groups]
-    missing = sum(int(((share == 0) & (overall > 0)).sum()) for share in shares)
-    return missing + sum(float(np.abs(share - overall).sum()) for share in shares)
+    Each subject has a random number of its own, so that the groups neither depend on the windows
+    nor on their order, and one subject less moves few others.
+    """
+    order = sorted(windows.subjects, key=lambda name: seeds.integer(f"{stream} {name}"))
+    return [group.tolist() for group in np.split(np.array(order), np.cumsum(sizes)[:-1])]

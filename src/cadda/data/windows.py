@@ -174,7 +174,7 @@ class Windows:
         return self[np.isin(self.subject, list(subjects))]
 
     def split(
-        self, *, valid: float = 0.2, test: float = 0.2, seed: int = 0
+        self, *, valid: float = 0.2, test: float | None = None, seed: int = 0
     ) -> tuple[Windows, Windows, Windows]:
         """Split by subject into training, validation and test windows.
 
@@ -182,20 +182,26 @@ class Windows:
         ----------
         valid : float
             Fraction of the subjects for validation.
-        test : float
-            Fraction of the subjects for testing.
+        test : float | None
+            Fraction of the subjects for testing. None takes a fifth, but at least six of twelve or
+            more subjects: with fewer, no gain can be distinguished from chance.
         seed : int
             Same seed, same split.
 
         Returns
         -------
         train, valid, test : Windows
-            No subject is in two of them; classes are spread as evenly as subjects allow.
+            No subject is in two of them. The parts depend on the seed and the names of the
+            subjects only, so that all preprocessings of a data set are split alike.
         """
-        from cadda.data.splits import split_subjects
+        from cadda.data.splits import make_split
 
-        train_part, valid_part, test_part = split_subjects(self, (valid, test), seed=seed)
-        return train_part, valid_part, test_part
+        split = make_split(self, valid=valid, test=test, seed=seed)
+        return (
+            self.of_subjects(split.train),
+            self.of_subjects(split.valid),
+            self.of_subjects(split.test),
+        )
 
     def folds(self, n_folds: int = 5, *, seed: int = 0) -> Iterator[tuple[Windows, Windows]]:
         """Split by subject for cross-validation.
@@ -205,7 +211,7 @@ class Windows:
         n_folds : int
             Number of folds.
         seed : int
-            Same seed, same folds.
+            Same seed and same subjects, same folds.
 
         Yields
         ------

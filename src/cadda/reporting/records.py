@@ -36,7 +36,7 @@ __all__ = [
     "SearchCurves",
     "SearchFacts",
     "Session",
-    "SplitFractions",
+    "SplitSettings",
     "Versions",
 ]
 
@@ -102,12 +102,19 @@ class Session:
 
 
 @dataclass(frozen=True)
-class SplitFractions:
-    """Arguments of `Windows.split`."""
+class SplitSettings:
+    """How subjects are split: arguments of `Windows.split`, or the folder of an earlier run."""
 
-    valid: float
-    test: float
-    seed: int
+    valid: float = 0.2
+    test: float | None = None
+    seed: int = 0
+    split_from: str | None = None
+
+    def __str__(self) -> str:
+        if self.split_from is not None:
+            return f"as in {self.split_from}"
+        test = "by default" if self.test is None else self.test
+        return f"by subject, valid {self.valid}, test {test}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ class DataFacts(JsonRecord):
     ch_names: tuple[str, ...]
     class_names: tuple[str, ...]
     left_out: Mapping[str, str]  # operations not applicable to the montage, with the reason
-    split: SplitFractions
+    split: SplitSettings
     parts: Mapping[Literal["train", "valid", "test"], Part]
 
     @property

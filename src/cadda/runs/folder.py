@@ -16,6 +16,7 @@ from cadda._internal.files import JsonRecord, make_folder
 from cadda._internal.jsonlines import JsonObject
 from cadda._internal.text import short_reason
 from cadda._version import __version__
+from cadda.data.splits import Split
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.probing.probed_pool import PoolChange
@@ -29,7 +30,6 @@ __all__ = [
     "RunConfig",
     "RunFolder",
     "SearchConfig",
-    "Split",
     "TrainingConfig",
     "digest_of",
     "how_to_resume",
@@ -45,15 +45,6 @@ def versions() -> Versions:
         torch=str(torch.__version__),
         machine=platform.platform(),
     )
-
-
-@dataclass(frozen=True)
-class Split:
-    """The subjects of each part."""
-
-    train: tuple[str, ...]
-    valid: tuple[str, ...]
-    test: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
@@ -29,12 +27,12 @@ from cadda.reporting.records import (
     LeakReadings,
     Part,
     Predictions,
-    SplitFractions,
 )
-from cadda.runs.folder import RunFolder, digest_of
+from cadda.runs.folder import RunFolder
+from cadda.runs.splits import WindowSplit
 from cadda.training import Fitted, Problem, Scores, predict_logits, score
 
-__all__ = ["RunScores", "WindowSplit", "make_examples", "save_fitted", "write_run_records"]
+__all__ = ["RunScores", "make_examples", "save_fitted", "write_run_records"]
 
 MIN_APPLIED = 0.01
 """Operations that change fewer windows of every class are not shown."""
@@ -48,27 +46,6 @@ PREFERRED_CHANNELS = ("C3", "Cz", "C4", "Fz", "Pz", "Oz")
 
 N_CANDIDATES = 51
 """Windows of a class from which a typical one is chosen."""
-
-
-@dataclass(frozen=True, eq=False)
-class WindowSplit:
-    """The windows of a run, split by subject."""
-
-    train: Windows
-    valid: Windows
-    test: Windows
-    fractions: SplitFractions
-
-    @classmethod
-    def make(cls, windows: Windows, *, valid: float, test: float, seed: int) -> Self:
-        """Split windows."""
-        parts = windows.split(valid=valid, test=test, seed=seed)
-        return cls(*parts, SplitFractions(valid, test, seed))
-
-    @cached_property
-    def test_digest(self) -> str:
-        """SHA-256 of the test windows; a `Problem` has those of the other parts."""
-        return digest_of(self.test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +118,7 @@ def _data_facts(split: WindowSplit, problem: Problem, pool: OperationPool) -> Da
         ch_names=tuple(train.ch_names),
         class_names=tuple(train.class_names),
         left_out=dict(pool.left_out),
-        split=split.fractions,
+        split=split.settings,
         parts={
             "train": part(train, problem.train.digest),
             "valid": part(split.valid, problem.valid.digest),

@@ -9,7 +9,7 @@ import pytest
 
 from cadda.reporting.charts import HEIGHT, WIDTH, Series, axis, draw_line, line_chart
 from cadda.reporting.html.pictures import hypnogram_of, why_no_hypnogram
-from cadda.reporting.records import DataFacts, Predictions, SplitFractions
+from cadda.reporting.records import DataFacts, Predictions, SplitSettings
 
 
 def corners(path: str) -> list[list[tuple[int, int]]]:
@@ -67,7 +67,7 @@ def test_values_that_are_all_the_same() -> None:
 
 
 def facts(class_names: tuple[str, ...]) -> DataFacts:
-    return DataFacts(100.0, 3000, ("C3",), class_names, {}, SplitFractions(0.2, 0.2, 0), {})
+    return DataFacts(100.0, 3000, ("C3",), class_names, {}, SplitSettings(0.2, 0.2, 0), {})
 
 
 def night(n_windows: int) -> Predictions:

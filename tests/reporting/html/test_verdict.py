@@ -9,18 +9,19 @@ import pytest
 from races import made_up_race
 
 from cadda import PolicySpec
+from cadda._internal.statistics import MIN_SUBJECTS
 from cadda.policies.spec.leakage import trace_operations
 from cadda.policies.spec.summary import class_revealing_operations
 from cadda.reporting.html.formatting import count, duration
 from cadda.reporting.html.scores import score_predictions
-from cadda.reporting.html.verdict import MIN_SUBJECTS, Verdict, make_verdict
+from cadda.reporting.html.verdict import Verdict, make_verdict
 from cadda.reporting.records import (
     DataFacts,
     Predictions,
     RunRecord,
     SearchCurves,
     SearchFacts,
-    SplitFractions,
+    SplitSettings,
     Versions,
 )
 from cadda.training import TrainingSettings
@@ -55,7 +56,7 @@ def record(
         without_augmentation=None if right_without is None else predicted(right_without, -1),
     )
     policy = PolicySpec.from_text("sign_flip p=0.5")
-    split = SplitFractions(0.2, 0.2, 0)
+    split = SplitSettings(0.2, 0.2, 0)
     search = SearchFacts("cadda", classwise=True, seed=0, operations=("sign_flip",), curves=None)
     return RunRecord(
         source="folder/night.npz",

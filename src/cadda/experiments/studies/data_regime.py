@@ -56,7 +56,7 @@ class DataRegime(RaceStudy[RegimeConfig, RegimeJob]):
         """Draw training and validation subjects; the test subjects are always the same."""
         seed = Seeds(config.seed).integer("fold", fold=job.fold)
         rest, test = split_subjects(windows, (config.test,), seed=seed)
-        order = np.random.default_rng(seed).permutation(rest.subjects).tolist()
+        order = np.random.default_rng(seed).permutation(sorted(rest.subjects)).tolist()
         if not 0 < 2 * job.nights <= len(order):
             raise ValueError(
                 f"`nights` must be from 1 to {len(order) // 2}, half of the subjects that are not "

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from cadda._version import __version__
 from cadda.reporting.html.formatting import count, duration
-from cadda.reporting.records import Machine, RunRecord
+from cadda.reporting.records import Machine, RunRecord, SplitSettings
 from cadda.training.settings import TrainingSettings
 
 __all__ = ["bibtex", "policy_file", "provenance_rows", "snippet"]
@@ -57,7 +57,7 @@ def snippet(record: RunRecord) -> str:
         "import cadda",
         "",
         f"windows = {windows}",
-        f"train, valid, test = windows.split({_keywords(asdict(record.data.split))})",
+        f"train, valid, test = {_split_call(record.data.split)}",
         "",
         f"# {file} is in the folder of this report.",
         "fitted = cadda.fit(",
@@ -74,6 +74,14 @@ def snippet(record: RunRecord) -> str:
             "x, y = policy(train.x[:16], train.y[:16])",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _split_call(split: SplitSettings) -> str:
+    if split.split_from is not None:
+        # The folder of this run has the subjects too, and may be all that is left.
+        return 'cadda.split_from(windows, ".")'
+    arguments = {name: value for name, value in asdict(split).items() if value is not None}
+    return f"windows.split({_keywords(arguments)})"
 
 
 def policy_file(record: RunRecord) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
-from cadda._internal.statistics import Estimate, sign_test
+from cadda._internal.statistics import MIN_SUBJECTS, Estimate, sign_test
 from cadda._internal.text import warning_key
 from cadda.policies.spec.leakage import trace_operations, with_classes
 from cadda.policies.spec.summary import class_revealing_operations
@@ -16,10 +16,7 @@ from cadda.reporting.html.scores import TestScores
 from cadda.reporting.race import RaceFacts
 from cadda.reporting.records import EventWarning, RunRecord
 
-__all__ = ["MIN_SUBJECTS", "PART_NAMES", "Verdict", "collect_warnings", "make_verdict"]
-
-MIN_SUBJECTS = 6
-"""With fewer, even a gain for every subject has a probability above 5 % by chance."""
+__all__ = ["PART_NAMES", "Verdict", "collect_warnings", "make_verdict"]
 
 SIGNIFICANCE = 0.05
 """Level of the sign test over subjects."""
