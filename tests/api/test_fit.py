@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cadda import Policy, PolicySchedule, PolicySpec, Segment, operation_pool
 from cadda.api.fit import evaluate, fit
@@ -27,7 +27,7 @@ from cadda.exceptions import (
 )
 from cadda.models.serialization import load_model
 from cadda.runs.folder import RunFolder
-from cadda.training import TrainingSettings
+from cadda.training import Fitted, TrainingSettings
 
 
 def make(n_subjects: int = 6, *, n_windows: int = 12, seed: int = 0, first: int = 0) -> Windows:
@@ -126,15 +126,25 @@ def test_policy_for_other_classes() -> None:
         fit(train, valid, policy=spec, **QUICK)
 
 
-def test_policy_object_for_other_classes() -> None:
+def weights(fitted: Fitted) -> Tensor:
+    return torch.cat([value.flatten() for value in fitted.model.state_dict().values()])
+
+
+def test_classes_are_matched_by_name() -> None:
+    """A policy with its classes in another order trains the same model, however it is given."""
     train, valid, _ = make().split()
-    pool = operation_pool(train)
-    swapped = PolicySpec.from_text("[beta]\nsign_flip p=0.5\n[theta]\nsign_flip p=0.5")
-    with pytest.raises(ValueError, match=r"the classes \['beta', 'theta'\], in this order"):
-        Policy(swapped, pool)
+    text = "[theta]\nsign_flip p=0.7\n[beta]\ntime_reverse p=0.2"
+    swapped = "\n".join([*text.splitlines()[2:], *text.splitlines()[:2]])
+    expected = weights(fit(train, valid, policy=PolicySpec.from_text(text), **QUICK))
+    other = PolicySpec.from_text(swapped)
+    assert other.class_names == ("beta", "theta")
     unaware = operation_pool(sfreq=train.sfreq, ch_names=train.ch_names)
-    with pytest.raises(ValueError, match="for the classes of the windows"):
-        fit(train, valid, policy=Policy(swapped, unaware), **QUICK)
+    schedule = PolicySchedule((Segment(1, other),))
+    for policy in (other, schedule, Policy(other, operation_pool(train)), Policy(other, unaware)):
+        assert torch.equal(weights(fit(train, valid, policy=policy, **QUICK)), expected)
+    # A mistake in the order would be seen.
+    wrong = PolicySpec.from_text("[theta]\ntime_reverse p=0.2\n[beta]\nsign_flip p=0.7")
+    assert not torch.equal(weights(fit(train, valid, policy=wrong, **QUICK)), expected)
 
 
 MAPPED = "sign_flip p=0.5 -> {theta: beta, beta: theta}"
@@ -145,13 +155,11 @@ def test_label_maps_in_another_order() -> None:
     train, valid, _ = make().split()
     spec = PolicySpec.from_text(MAPPED)
     pool = operation_pool(train).for_classes(("beta", "theta"))
-    with pytest.raises(ValueError, match=r"for the classes of the windows, \['theta', 'beta'\]"):
-        fit(train, valid, policy=Policy(spec, pool), **QUICK)
     saved = spec.model_copy(update={"class_names": ("beta", "theta")})
-    with pytest.raises(ValueError, match=r"got one for \['beta', 'theta'\]"):
-        fit(train, valid, policy=saved, **QUICK)
-    # By their names, the text is for any order.
-    fit(train, valid, policy=spec, pool=pool, **QUICK | {"max_epochs": 1})
+    expected = weights(fit(train, valid, policy=spec, **QUICK))
+    for policy in (Policy(spec, pool), saved):
+        assert torch.equal(weights(fit(train, valid, policy=policy, **QUICK)), expected)
+    assert torch.equal(weights(fit(train, valid, policy=spec, pool=pool, **QUICK)), expected)
 
 
 def test_label_maps_of_other_classes() -> None:
@@ -343,7 +351,7 @@ def test_damaged_checkpoint_is_not_resumed(tmp_path: Path) -> None:
 
 def test_every_segment_of_a_schedule_is_for_the_classes() -> None:
     train, valid, _ = make().split(valid=0.2, test=0.2)
-    swapped = PolicySpec.from_text("[beta]\nsign_flip p=0.5\n[theta]\ntime_reverse p=0.5")
-    schedule = PolicySchedule((Segment(1, swapped), Segment(1, POLICY)))
+    other = PolicySpec.from_text("[beta]\nsign_flip p=0.5\n[alpha]\ntime_reverse p=0.5")
+    schedule = PolicySchedule((Segment(1, other), Segment(1, POLICY)))
     with pytest.raises(ValueError, match="`policy` must be for the classes of the windows"):
         fit(train, valid, policy=schedule, **QUICK)

@@ -140,9 +140,17 @@ def test_other_classes(class_names: tuple[str, ...], match: str) -> None:
 
 def test_another_order_of_classes() -> None:
     spec = PolicySpec.from_text("[a]\nchannel_symmetry p=1 -> b\n[b]\nchannel_symmetry p=1 -> a")
-    pool = cadda.operation_pool(sfreq=100, ch_names=["C3", "C4"], class_names=("b", "a"))
-    with pytest.raises(ValueError, match=r"classes \['a', 'b'\], in this order"):
-        Policy(spec, pool)
+    spec = PolicySpec.from_text(f"{spec.to_text()}[c]\nsign_flip p=1")
+    pool = cadda.operation_pool(sfreq=100, ch_names=["C3", "C4"], class_names=("c", "b", "a"))
+    policy = Policy(spec, pool)
+    assert policy.spec.class_names == pool.class_names
+    x = torch.randn(3, 2, 10)
+    result, y = policy(x, torch.tensor([0, 1, 2]))
+    assert y is not None
+    assert y.tolist() == [0, 2, 1]
+    assert torch.equal(result, torch.stack([-x[0], x[1].flip(0), x[2].flip(0)]))
+    with pytest.raises(ValueError, match=r"for the classes \['a', 'b', 'c'\], but the windows"):
+        Policy(spec, pool.for_classes(("a", "b")))
 
 
 @pytest.mark.parametrize("kind", [StagedPolicy, EnumeratedPolicy])

@@ -22,7 +22,7 @@ from cadda.models.registry import ModelSource, make_model
 from cadda.models.serialization import ModelDescription
 from cadda.operations.catalogue import Sensors, paper_operations
 from cadda.operations.pool import OperationPool, eeg_pool, image_pool
-from cadda.policies.policy import Policy
+from cadda.policies.policy import Policy, for_classes
 from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import operation_info
@@ -256,6 +256,8 @@ def prepare_training(
     problem = make_problem(train, valid, model=model, operations=pool, device=device)
     for names in _classes_of(spec):
         _check_classes(names, train)
+    if isinstance(spec, Policy):
+        spec = for_classes(spec, train.class_names)
     if isinstance(spec, PolicySpec) and spec.is_none:
         return Trainer(problem, settings)
     if isinstance(spec, PolicySpec | PolicySchedule):
@@ -306,8 +308,8 @@ def _check_policy(policy: object) -> None:
 
 
 def _check_classes(names: tuple[str, ...], windows: Windows) -> None:
-    """Raise if a policy is for other classes, or for the same in another order."""
-    if names != windows.class_names:
+    """Raise if a policy is for other classes."""
+    if set(names) != set(windows.class_names):
         raise ValueError(
             f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
             f"got one for {list(names)}."

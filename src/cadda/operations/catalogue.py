@@ -172,13 +172,27 @@ def _several_channels(sensors: Sensors) -> str:
     return ""
 
 
+def _unknown(sensors: Sensors) -> str:
+    """Return that no sensor is known, the usual reason being that channels were not named."""
+    if np.isfinite(sensors.positions).all(axis=1).any():
+        return ""
+    return (
+        f"no electrode is known by the names of the channels, such as {sensors.ch_names[0]!r}; "
+        "pass names such as C3 as `ch_names`"
+    )
+
+
 def _partners(sensors: Sensors) -> str:
+    if unknown := _unknown(sensors):
+        return unknown
     if list(sensors.partner) == list(range(len(sensors.ch_names))):
         return "no channel has a partner on the other side of the head"
     return ""
 
 
 def _three_positions(sensors: Sensors) -> str:
+    if unknown := _unknown(sensors):
+        return unknown
     n_known = int(np.isfinite(sensors.positions).all(axis=1).sum())
     if n_known < 3:
         return f"it needs the positions of at least 3 sensors, and {n_known} are known"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,10 +21,11 @@ from cadda.policies.dispatch import (
     draw_groups,
     transform_groups,
 )
+from cadda.policies.spec.adapting import drop_rare, in_class_order, never_applied
 from cadda.policies.spec.entries import StageEntry
 from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["Policy", "PolicyDraw", "stage_entry"]
+__all__ = ["Policy", "PolicyDraw", "for_classes", "stage_entry"]
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,12 @@ class Policy(BatchPolicy[PolicyDraw]):
         self, spec: PolicySpec, pool: OperationPool, *, granularity: Granularity = "window"
     ) -> None:
         super().__init__()
-        self.spec = spec
-        self.pool = _fitting_pool(spec, pool)
+        self.spec = _fitting_spec(spec, pool)
+        self.pool = _fitting_pool(self.spec, pool)
         self.granularity = check_granularity(granularity)
-        self._tables = {name: Constant(table) for name, table in _tables(spec, self.pool).items()}
+        self._tables = {
+            name: Constant(table) for name, table in _tables(self.spec, self.pool).items()
+        }
 
     @property
     def is_classwise(self) -> bool:
@@ -166,6 +171,26 @@ def stage_entry(
     )
 
 
+def for_classes(policy: Policy, class_names: Sequence[str]) -> Policy:
+    """Return a policy for windows with the same classes, whose labels may have another order."""
+    names = policy.spec.class_names if policy.is_classwise else policy.pool.mapped_classes
+    if names is None or names == tuple(class_names) or set(names) != set(class_names):
+        return policy
+    pool = policy.pool.for_classes(class_names)
+    return Policy(policy.spec, pool, granularity=policy.granularity)
+
+
+def _fitting_spec(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
+    """Return the spec with the classes of a pool, and without what it lacks and is hardly used."""
+    filler = never_applied(plain_operation(pool[0]).name, has_magnitude=pool[0].has_magnitude)
+    known = {plain_operation(operation).name for operation in pool}
+    reasons = {name: why for name, why in pool.left_out.items() if name not in known}
+    spec, notes = drop_rare(in_class_order(spec, pool.class_names), reasons, filler)
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
+    return spec
+
+
 def _fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
     """Return the pool with every choice of a spec; raise if it does not fit."""
     for name in spec.operations_used:
@@ -186,8 +211,8 @@ def _fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
     names = spec.class_names or pool.class_names
     if pool.class_names and names != pool.class_names:
         raise ValueError(
-            f"`pool` does not fit the policy: it is for the classes {list(names)}, in this order, "
-            f"but the windows have {list(pool.class_names)}."
+            f"`pool` does not fit the policy: it is for the classes {list(names)}, but the "
+            f"windows have {list(pool.class_names)}."
         )
     return pool.for_classes(names).with_label_maps(spec.label_maps)
 

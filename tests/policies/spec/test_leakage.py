@@ -123,5 +123,7 @@ def test_frequencies_of_windows() -> None:
     assert spec.leak(windows)["time_reverse"] == pytest.approx(binary_entropy(0.1))
     expected = binary_entropy(0.05) - 0.1
     assert spec.leak(windows)["sign_flip"] == pytest.approx(expected)
+    swapped = PolicySpec.from_text("[b]\nsign_flip p=0.5\n[a]\ntime_reverse p=1")
+    assert swapped.leak(windows) == spec.leak(windows)
     with pytest.raises(ValueError, match=r"`windows` must have the classes of the policy"):
-        PolicySpec.from_text("[b]\nsign_flip p=1\n[a]\nsign_flip p=1").leak(windows)
+        PolicySpec.from_text("[b]\nsign_flip p=1\n[c]\nsign_flip p=1").leak(windows)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda.policies.spec.adapting import in_class_order
 from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.walk import Table, Walk
 
@@ -140,6 +141,8 @@ class TraceModel:
     """
 
     def __init__(self, spec: PolicySpec, windows: HasClasses | None = None) -> None:
+        if windows is not None:
+            spec = in_class_order(spec, windows.class_names)
         self.class_names, self._frequency = _classes(spec, windows)
         self.operations = spec.operations_used
         self._rows = [
@@ -207,7 +210,7 @@ def _classes(spec: PolicySpec, windows: HasClasses | None) -> tuple[tuple[str, .
     names, counts = tuple(windows.class_names), windows.class_counts()
     if spec.class_names is not None and names != spec.class_names:
         raise ValueError(
-            f"`windows` must have the classes of the policy, {list(spec.class_names)}, in this "
-            f"order, got {list(names)}."
+            f"`windows` must have the classes of the policy, {list(spec.class_names)}, got "
+            f"{list(names)}."
         )
     return names, counts / counts.sum()
