@@ -181,8 +181,8 @@ class RaceRound:
     max_runs : int
         Most training runs of the whole race.
     phase : str
-        What the race is about: ``"candidates"``, ``"combinations"``, ``"classes"`` or
-        ``"decision"``.
+        What the race is about: ``"candidates"``, ``"combinations"``, ``"classes"``,
+        ``"finalists"`` or ``"decision"``.
     names : tuple of str
         Candidates, those in the race first, the best first. The fields below are in this order.
     n_blocks : tuple of int

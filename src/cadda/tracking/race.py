@@ -31,6 +31,7 @@ PHASES = {
     "candidates": "comparing the first candidates",
     "combinations": "combining the best candidates",
     "classes": "refining the best policy class by class",
+    "finalists": "choosing between the best",
     "decision": "measuring the gain of the best candidate",
 }
 

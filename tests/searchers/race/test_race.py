@@ -167,7 +167,34 @@ def test_a_limited_number_survives() -> None:
     race.join("combinations", [])
     assert len(race.alive) == 3
     assert race.none in race.alive
-    assert {entrant.dropped for entrant in race.entrants} >= {"not among the best 2"}
+    assert {entrant.dropped for entrant in race.entrants} >= {
+        "not among the best 2 after 3 blocks"
+    }
+
+
+def test_only_finalists_get_all_blocks() -> None:
+    simulation = Simulation({name: 0.01 * place for place, name in enumerate("abcdef")})
+    race = Race(
+        {f"s{i}": np.array([N_WINDOWS, N_WINDOWS]) for i in range(N_SUBJECTS)},
+        RaceSettings(n_survivors=4),
+        CANDIDATES,
+    )
+    late = [candidate(f"late {i}") for i in range(6)]
+    for phase, joining in (("combinations", late), ("finalists", [])):
+        while runs := race.next_runs():
+            race.tell(runs, [simulation.score(item.candidate, block) for item, block in runs])
+        race.join(phase, joining)
+    while runs := race.next_runs():
+        race.tell(runs, [simulation.score(item.candidate, block) for item, block in runs])
+    counts = {item.candidate.name: item.n_blocks for item in race.entrants}
+    finalists = [item for item in race.alive if item is not race.none]
+    # Some may be dropped because they are worse, but never are there more.
+    assert 1 <= len(finalists) <= 3
+    assert counts["none"] == 9
+    assert sum(n > 5 for n in counts.values()) <= 4
+    assert sum(n > 3 for n in counts.values()) <= 5
+    assert all(counts[item.candidate.name] == 9 for item in finalists)
+    assert race.first_decisive >= 9
 
 
 def test_failed_runs_drop_a_candidate_but_not_none() -> None:

@@ -32,8 +32,11 @@ MIN_BLOCKS = 3
 N_STEPS = 2
 """Blocks that each further generation adds."""
 
-Phase = Literal["candidates", "combinations", "classes", "decision"]
-PHASES: tuple[Phase, ...] = ("candidates", "combinations", "classes", "decision")
+N_FINALISTS = 3
+"""Candidates that get the most blocks: those between which the choice is made."""
+
+Phase = Literal["candidates", "combinations", "classes", "finalists", "decision"]
+PHASES: tuple[Phase, ...] = ("candidates", "combinations", "classes", "finalists", "decision")
 
 
 @dataclass(eq=False)
@@ -85,7 +88,7 @@ class Race:
     def first_decisive(self) -> int:
         """Number of the first block that has no part in the choice."""
         turn = n_rotation(len(self.n_windows))
-        last = self.settings.n_blocks + N_STEPS * len(PHASES)
+        last = self.settings.n_blocks + N_STEPS * len(PHASES[:-1])
         return -(-last // turn) * turn
 
     def block(self, number: int) -> Block:
@@ -99,7 +102,7 @@ class Race:
                 return []
             block = self.block(self.first_decisive + len(self.none.decisive))
             return [(entrant, block) for entrant in (self.none, self.winner)]
-        number = min(entrant.n_blocks for entrant in self.alive)
+        number = self._n_common
         if number >= self.n_target:
             return []
         block = self.block(number)
@@ -114,12 +117,17 @@ class Race:
             part.append(score)
             if score.failure is not None:
                 entrant.dropped = f"training failed: {score.failure}"
-        if self.phase != "decision":
-            self._drop_worse()
+        if self.phase == "decision":
+            return
+        self._drop_worse()
+        # Those that joined now have as many blocks as the others had when they were selected.
+        if self.phase != "candidates" and self._n_common == MIN_BLOCKS:
+            self._drop_surplus(self.settings.n_survivors)
 
     def join(self, phase: Phase, candidates: Sequence[Candidate]) -> None:
         """Begin the next phase, with the survivors and with new candidates."""
-        self._drop_surplus()
+        n_kept = self.settings.n_survivors
+        self._drop_surplus(min(n_kept, N_FINALISTS) if phase == "finalists" else n_kept)
         known = {entrant.candidate.name for entrant in self.entrants}
         self.entrants += [Entrant(item) for item in candidates if item.name not in known]
         self.phase = phase
@@ -187,12 +195,17 @@ class Race:
             reason=entrant.dropped,
         )
 
+    @property
+    def _n_common(self) -> int:
+        """Number of blocks that all candidates in the race have."""
+        return min(entrant.n_blocks for entrant in self.alive)
+
     def _table(self, entrants: Sequence[Entrant], n_blocks: int) -> Numbers:
         return np.stack([self.gains(entrant)[:n_blocks] for entrant in entrants])
 
     def _drop_worse(self) -> None:
         """Drop candidates that are worse than the best in the same blocks."""
-        newest = min(entrant.n_blocks for entrant in self.alive)
+        newest = self._n_common
         if newest < MIN_BLOCKS:
             return
         # Those that joined late are compared with the others in the blocks that all have.
@@ -202,8 +215,10 @@ class Race:
             if is_out and entrant is not self.none:
                 entrant.dropped = f"worse than {best.candidate.name} after {newest} blocks"
 
-    def _drop_surplus(self) -> None:
-        """Keep the best candidates, and none."""
-        others = [entrant for entrant in self.ranked() if entrant is not self.none]
-        for entrant in others[self.settings.n_survivors :]:
-            entrant.dropped = f"not among the best {self.settings.n_survivors}"
+    def _drop_surplus(self, n_kept: int) -> None:
+        """Keep the candidates that are best in the blocks that all have, and none."""
+        n_common = self._n_common
+        others = [entrant for entrant in self.alive if entrant is not self.none]
+        others.sort(key=lambda entrant: -float(self.gains(entrant)[:n_common].mean()))
+        for entrant in others[n_kept:]:
+            entrant.dropped = f"not among the best {n_kept} after {n_common} blocks"

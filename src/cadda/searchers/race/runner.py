@@ -38,7 +38,7 @@ from cadda.training.checkpoint import State
 
 __all__ = ["RaceRunner", "usable_problem"]
 
-SHARE_OF_FIRST = 0.5
+SHARE_OF_FIRST = 0.45
 """Share of the budget, the decision aside, for candidates before any is combined."""
 
 SHARE_OF_DECISION = 0.25
@@ -173,8 +173,10 @@ class RaceRunner(SearchRunner):
             race.join(
                 "combinations", chains([each.candidate for each in race.ranked()], self.lenient)
             )
-        elif race.phase == "combinations":
-            race.join("classes", self._class_by_class())
+        elif race.phase == "combinations" and (refined := self._class_by_class()):
+            race.join("classes", refined)
+        elif race.phase != "finalists":
+            race.join("finalists", [])
         else:
             race.decide()
 

@@ -25,7 +25,8 @@ class RaceSettings:
         Blocks that measure the gain of the candidate that was chosen; they have no part in the
         choice.
     n_survivors : int
-        Candidates that are left after each generation, at most.
+        Candidates that are left of each generation, at most. Of the last, three get further
+        blocks.
     search_epochs : int
         Epochs of the searches by gradients that propose candidates; 0 for no such candidates.
     max_leak : float
@@ -36,7 +37,7 @@ class RaceSettings:
 
     n_blocks: Annotated[int, Field(ge=3)] = 3
     n_decisive: Annotated[int, Field(ge=3)] = 9
-    n_survivors: Count = 6
+    n_survivors: Count = 4
     search_epochs: Annotated[int, Field(ge=0)] = 15
     max_leak: Annotated[float, Field(ge=0)] = MAX_LEAK
     seed: int = 0
