@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+import carry_over
 from equivariance import Gain
 from panel_jobs import AUTO, NONE
 from panel_plan import CONDITIONS, Kept
@@ -91,6 +92,19 @@ def coverage() -> str:
     )
     known = [line for line in lines if line[1] != rate([])]
     return markdown_table(("what", "result", "command"), known) if known else NO_RESULTS
+
+
+def carried_over() -> str:
+    """Return the gains of policies of the zoo, and of those that `auto` found, on all sets."""
+    kept, panel = (Kept(Records(name).all()) for name in ("carry_over", "panel"))
+    made = carry_over.gains(kept, panel)
+    if not made:
+        return "`python benchmarks/carry_over.py` has not been run yet."
+    lines = (
+        [carry_over.title(source), *(cell(row.get(name), describe_mean) for name in SETS)]
+        for source, row in made.items()
+    )
+    return markdown_table(("policy of", *(data.title for data in SETS.values())), lines)
 
 
 def read_rows() -> list[Row]:

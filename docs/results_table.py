@@ -29,7 +29,13 @@ from equivariance import (  # noqa: E402
     scores,
 )
 from motor_imagery import AMONG_LOWEST, rejects_both  # noqa: E402
-from panel_results import auto_gains, coverage, gains_over_none, panel_overview  # noqa: E402
+from panel_results import (  # noqa: E402
+    auto_gains,
+    carried_over,
+    coverage,
+    gains_over_none,
+    panel_overview,
+)
 from planted_truth import success  # noqa: E402
 from probe import TASKS  # noqa: E402
 from records import Records  # noqa: E402
@@ -292,6 +298,7 @@ BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
         "panel gains": gains_over_none,
         "panel auto": auto_gains,
         "panel coverage": coverage,
+        "carry over": carried_over,
         "results": benefit_table,
         "probe": probe_table,
         **{
