@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from cadda.api.prepare import operation_pool
-from cadda.cli.display import MAGNITUDES, save_operations_picture
+from cadda.cli.display import MAGNITUDES, N_EXAMPLES, save_operations_picture
 from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
 from cadda.drawing.panels import remove_frame
 from cadda.operations import image_pool
@@ -47,15 +47,20 @@ def main() -> None:
 
 def draw_eeg_operations() -> None:
     """Draw each EEG operation, signal and spectrum before and after."""
-    pool = operation_pool(sfreq=EXAMPLE_SFREQ, ch_names=EXAMPLE_CHANNELS)
+    pool = operation_pool(sfreq=EXAMPLE_SFREQ, ch_names=EXAMPLE_CHANNELS, operations=["all"])
     for operation in pool:
-        window = torch.from_numpy(example_window(seconds=SECONDS.get(operation.name, 10)))
+        seconds = SECONDS.get(operation.name, 10)
+        window, *others = (
+            torch.from_numpy(example_window(seconds=seconds, seed=seed))
+            for seed in range(N_EXAMPLES)
+        )
         figure = plot_operation(
             operation,
             window,
             sfreq=EXAMPLE_SFREQ,
             ch_names=EXAMPLE_CHANNELS,
             magnitude=MAGNITUDES.get(operation.name, 1.0),
+            others=torch.stack(others),
         )
         save(figure, IMAGES / "operations" / f"{operation.name}.png")
 

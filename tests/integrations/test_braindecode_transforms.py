@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -152,3 +155,58 @@ def test_rotations_turn_the_same_way(augmentation, axis, generator) -> None:
     change, other = (ours - x).flatten(), (theirs - x).flatten()
     correlation = float(torch.corrcoef(torch.stack([change, other]))[0, 1])
     assert correlation > 0.95
+
+
+def newer(augmentation: ModuleType, name: str) -> Any:
+    """Return a transform of braindecode 1.x, or skip."""
+    if not hasattr(augmentation, name):
+        pytest.skip(f"this version of braindecode has no {name}")
+    return getattr(augmentation, name)
+
+
+def test_gains_have_the_same_range(augmentation, pool, x) -> None:
+    transform = newer(augmentation, "AmplitudeScale")(1.0, interval=(0.5, 2), random_state=0)
+    theirs = (transform(x, labels(x))[0] / x)[..., 0]
+    ours = (pool["amplitude_scale"](x, 1.0) / x)[..., 0]
+    for gain in (ours, theirs):
+        assert 0.49 < gain.min() < 0.55
+        assert 1.8 < gain.max() < 2.01
+        assert float(gain.std(1).min()) > 0  # each channel its own
+
+
+def test_references_are_subtracted_alike(augmentation, pool, x) -> None:
+    transform = newer(augmentation, "ChannelsReref")(1.0)
+    seed, window = 3, torch.arange(len(x))
+    theirs, _ = transform.operation(x, labels(x), random_state=seed)
+    channel = np.random.RandomState(seed).randint(0, len(CHANNELS), size=len(x))
+    draw = {"channel": torch.from_numpy(channel)}
+    ours = pool["re_reference"].transform(x, 1.0, draw)
+    # Theirs keeps the old reference in its place.
+    assert torch.equal(ours[window, channel], torch.zeros_like(ours[:, 0]))
+    torch.testing.assert_close(theirs[window, channel], -x[window, channel])
+    theirs[window, channel] = 0
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_as_much_is_masked(augmentation, pool) -> None:
+    flat = torch.ones(300, 1, 1024)
+    transform = newer(augmentation, "MaskEncoding")(
+        1.0, max_mask_ratio=0.15, n_segments=1, random_state=0
+    )
+    theirs, _ = transform(flat, labels(flat))
+    ours = pool["mask_encoding"](flat, 0.15 / 0.3)
+    for result in (ours, theirs):
+        assert float((1 - result).mean()) == pytest.approx(0.15, abs=0.002)
+
+
+def test_segments_come_from_the_same_class(augmentation, pool) -> None:
+    transform = newer(augmentation, "SegmentationReconstruction")(
+        1.0, n_segments=8, random_state=0
+    )
+    y = torch.arange(60) % 3
+    x = torch.arange(60.0)[:, None, None].expand(-1, len(CHANNELS), 1024).clone()
+    ours = pool["segment_recombination"](x, 1.0, y=y), y
+    for result, label in (ours, transform(x, y)):
+        source = result[:, 0].long()
+        assert torch.equal(y[source], label[:, None].expand_as(source))
+        assert int(source.diff(dim=1).ne(0).sum(1).max()) == 7

@@ -10,16 +10,26 @@ from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate
 from cadda.operations.image import HorizontalFlip, Rotation90, Rotation180, VerticalFlip
+from cadda.operations.recombination import SegmentRecombination
 from cadda.operations.space import (
+    AmplitudeScale,
     ChannelDropout,
     ChannelShuffle,
     ChannelSymmetry,
+    ReReference,
     RotationX,
     RotationY,
     RotationZ,
     SignFlip,
 )
-from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
+from cadda.operations.time import (
+    GaussianNoise,
+    MaskEncoding,
+    TimeMask,
+    TimeReverse,
+    TimeShift,
+    TimeWarp,
+)
 from cadda.testing import OperationContract
 
 POSITIONS = resolve_montage(["C3", "C4", "F3", "F4", "O1", "O2"]).positions
@@ -111,6 +121,46 @@ class TestRotationWithUnknownPosition(OperationContract):
 
     def make_operation(self) -> Operation:
         return RotationZ(np.vstack([POSITIONS, [np.nan] * 3]))
+
+
+class TestAmplitudeScale(OperationContract):
+    def make_operation(self) -> Operation:
+        return AmplitudeScale()
+
+
+class TestReReference(OperationContract):
+    def make_operation(self) -> Operation:
+        return ReReference()
+
+
+class TestTimeShift(OperationContract):
+    def make_operation(self) -> Operation:
+        return TimeShift(100.0)
+
+
+class TestTimeWarp(OperationContract):
+    def make_operation(self) -> Operation:
+        return TimeWarp()
+
+
+class TestMaskEncoding(OperationContract):
+    def make_operation(self) -> Operation:
+        return MaskEncoding(100.0)
+
+
+class TestSegmentRecombination(OperationContract):
+    def make_operation(self) -> Operation:
+        return SegmentRecombination()
+
+    def make_smooth(self) -> Operation:
+        return SegmentRecombination(relaxed=True)
+
+
+class TestOneChannelTimeWarp(OperationContract):
+    n_channels = 1
+
+    def make_operation(self) -> Operation:
+        return TimeWarp()
 
 
 class TestTwoChannelDropout(OperationContract):

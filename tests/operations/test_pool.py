@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from cadda import OperationPool, operation_pool
+from cadda import OperationPool, Policy, PolicySpec, operation_pool
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.frequency import FrequencyShift
 from cadda.operations.time import TimeReverse
 
 EEG_OPERATIONS = tuple(name for name, row in CATALOGUE.items() if row.domain != "image")
+DEFAULT_OPERATIONS = tuple(name for name in EEG_OPERATIONS if CATALOGUE[name].in_default)
 MASS_CHANNELS = ["C3", "C4", "F3", "F4", "O1", "O2"]
 PHYSIONET_CHANNELS = ["EEG Fpz-Cz", "EEG Pz-Oz"]
 
 
 def test_all_on_six_channels(pool: OperationPool) -> None:
-    assert pool.names == EEG_OPERATIONS
+    assert pool.names == DEFAULT_OPERATIONS
     assert len(pool) == 13
     assert pool.left_out == {}
     assert [operation.name for operation in pool] == list(pool.names)
@@ -28,7 +29,7 @@ def test_left_out_on_two_midline_derivations() -> None:
     pool = operation_pool(sfreq=100, ch_names=PHYSIONET_CHANNELS)
     assert set(pool.left_out) == {"channel_symmetry", "rotation_x", "rotation_y", "rotation_z"}
     assert "2 are known" in pool.left_out["rotation_x"]
-    assert set(pool.names) | set(pool.left_out) == set(EEG_OPERATIONS)
+    assert set(pool.names) | set(pool.left_out) == set(DEFAULT_OPERATIONS)
     assert "left out: channel_symmetry" in repr(pool)
 
 
@@ -36,6 +37,43 @@ def test_left_out_on_one_channel() -> None:
     left_out = operation_pool(sfreq=100, ch_names=["Cz"]).left_out
     reason = "it needs at least 2 channels, and there is 1"
     assert left_out["channel_shuffle"] == left_out["channel_dropout"] == reason
+
+
+def test_extra_operations_are_found_by_name_only(pool: OperationPool) -> None:
+    extra = [operation.name for operation in pool.extra]
+    assert extra == [name for name in EEG_OPERATIONS if name not in DEFAULT_OPERATIONS]
+    assert "time_warp" not in pool
+    assert "time_warp" not in pool.settings
+    assert pool["time_warp"].name == pool.plain("time_warp").name == "time_warp"
+    chosen = pool.select(["time_warp", "sign_flip"])
+    assert chosen.names == ("time_warp", "sign_flip")
+    assert chosen.extra == ()
+    assert pool.with_operation(pool["time_warp"]).names == (*pool.names, "time_warp")
+    assert pool.for_classes(["a", "b"])["time_warp"] is pool["time_warp"]
+
+
+@pytest.mark.parametrize("operations", [["all"], "all"])
+def test_all_operations(operations: list[str]) -> None:
+    pool = operation_pool(sfreq=100, ch_names=MASS_CHANNELS, operations=operations)
+    assert pool.names == EEG_OPERATIONS
+    assert pool.extra == ()
+    assert "re_reference" in operation_pool(sfreq=100, ch_names=["Cz"]).left_out
+
+
+@pytest.mark.parametrize("operations", [["paper"], "paper"])
+def test_operations_of_the_paper(operations: list[str]) -> None:
+    pool = operation_pool(sfreq=100, ch_names=MASS_CHANNELS, operations=operations)
+    assert pool.names == tuple(name for name in DEFAULT_OPERATIONS if name != "bandstop")
+
+
+def test_a_policy_finds_extra_operations(pool: OperationPool) -> None:
+    spec = PolicySpec.from_text("time_warp p=1 m=1 > amplitude_scale p=1 m=0.5")
+    policy = Policy(spec, pool)
+    assert policy.pool.names == (*pool.names, "time_warp", "amplitude_scale")
+    x = torch.randn(4, 6, 300)
+    assert not torch.allclose(policy(x)[0], x)
+    with pytest.raises(ValueError, match="unknown operation `time_warp`"):
+        Policy(spec, pool.select(["sign_flip"]))
 
 
 def test_lookup(pool: OperationPool) -> None:

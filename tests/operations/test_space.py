@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import mne
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from cadda import operation_pool
 from cadda.data.channels import resolve_montage
 from cadda.operations.space import (
+    AmplitudeScale,
     ChannelDropout,
     ChannelShuffle,
     ChannelSymmetry,
+    ReReference,
     RotationX,
     SignFlip,
 )
@@ -139,3 +143,39 @@ def test_rotation_angle_is_drawn_from_both_sides(generator: torch.Generator) -> 
     assert -1 < share.min() < -0.99
     assert 0.99 < share.max() < 1
     assert abs(float(share.mean())) < 0.02
+
+
+def test_gains_are_in_decibels_and_different_for_each_channel(generator: torch.Generator) -> None:
+    x = torch.ones(4000, 2, 3)
+    gain = 20 * AmplitudeScale()(x, 0.5, generator=generator)[..., 0].double().log10()
+    for channel in gain.T:
+        assert stats.kstest(channel.numpy(), stats.uniform(-3, 6).cdf).pvalue > 1e-3
+    assert abs(float(torch.corrcoef(gain.T)[0, 1])) < 0.05
+
+
+def test_twenty_decibels_are_a_factor_of_ten() -> None:
+    draw = {"share": torch.tensor([[1.0, -1.0]])}
+    scaled = AmplitudeScale(max_gain=20.0).transform(torch.ones(1, 2, 3), 1.0, draw)
+    torch.testing.assert_close(scaled[0, :, 0], torch.tensor([10.0, 0.1]))
+
+
+def test_full_re_reference_is_that_of_mne(generator: torch.Generator) -> None:
+    names = ["C3", "C4", "F3", "F4", "O1", "O2"]
+    x = torch.randn(6, 6, 50, generator=generator, dtype=torch.float64)
+    result = ReReference().transform(x, 1.0, {"channel": torch.arange(6)})
+    info = mne.create_info(names, 100.0, "eeg")
+    for window, name, ours in zip(x, names, result, strict=True):
+        raw = mne.io.RawArray(window.numpy(), info, verbose="error")
+        raw.set_eeg_reference([name], verbose="error")
+        np.testing.assert_allclose(ours.numpy(), raw.get_data(), atol=1e-12)
+
+
+def test_every_channel_becomes_the_reference_equally_often(generator: torch.Generator) -> None:
+    channel = ReReference().draw(torch.zeros(6000, 6, 1), generator=generator)["channel"]
+    assert stats.chisquare(torch.bincount(channel, minlength=6).numpy()).pvalue > 1e-3
+
+
+def test_part_of_the_reference_is_subtracted(generator: torch.Generator) -> None:
+    x = torch.randn(1, 6, 50, generator=generator)
+    result = ReReference().transform(x, 0.25, {"channel": torch.tensor([2])})
+    torch.testing.assert_close(result, x - 0.25 * x[:, 2:3])

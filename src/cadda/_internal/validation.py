@@ -182,11 +182,15 @@ def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
     return value.expand(len(x))
 
 
-def check_labels(y: Tensor | None, x: Tensor, n_classes: int) -> Tensor:
-    """Check for one label in 0 … ``n_classes - 1`` per window; return int64, (n_windows,)."""
+def check_labels(y: Tensor | None, x: Tensor, n_classes: int | None = None) -> Tensor:
+    """Check for one label in 0 … ``n_classes - 1`` per window; return int64, (n_windows,).
+
+    Without ``n_classes``, any integers are labels.
+    """
     if y is None:
         raise ValueError(
-            "`y` is missing: a policy that is class-wise or has label maps needs the labels."
+            "`y` is missing: a policy that is class-wise or has label maps, or an operation that "
+            "mixes windows of a class, needs the labels."
         )
     labels = torch.as_tensor(y, device=x.device)
     if labels.shape != (len(x),):
@@ -195,6 +199,8 @@ def check_labels(y: Tensor | None, x: Tensor, n_classes: int) -> Tensor:
         )
     if labels.is_floating_point() or labels.is_complex() or labels.dtype is torch.bool:
         raise TypeError(f"`y` must be integers, got {labels.dtype}; use y.long().")
+    if n_classes is None:
+        return labels.long()
     unknown = (labels < 0) | (labels >= n_classes)
     if bool(unknown.any()):
         raise ValueError(

@@ -72,7 +72,7 @@ def operation_pool(
     operations: Sequence[str] | None = None,
     class_names: Sequence[str] = (),
 ) -> OperationPool:
-    """Make the pool of every EEG operation that is applicable to a montage.
+    """Make the pool of the EEG operations that are applicable to a montage.
 
     Parameters
     ----------
@@ -87,7 +87,9 @@ def operation_pool(
         Sensors in MNE's head frame in metres, NaN where unknown. Without any, positions are those
         of the standard 10-20 montage.
     operations : sequence of str | None
-        Names of the operations wanted; None takes all that are applicable.
+        Names of the operations wanted, ``["paper"]`` for those of the paper, or ``["all"]``; None
+        takes those of a default search. The others of cadda are then its ``extra``, which policies
+        find by name.
     class_names : sequence of str
         Classes in the order of their labels, for policies with label maps; taken from ``windows``
         if these know them.
@@ -127,7 +129,17 @@ def operation_pool(
     montage = resolve_montage(ch_names, measured)
     sensors = Sensors(sfreq, ch_names, montage.positions, montage.partner)
     pool = eeg_pool(sensors).for_classes(class_names)
-    return pool if operations is None else pool.select(operations)
+    return _select(pool, operations)
+
+
+def _select(pool: OperationPool, operations: Sequence[str] | None) -> OperationPool:
+    """Make a pool of operations by name, of ``["paper"]``, of ``["all"]``, or of the default."""
+    if operations is None:
+        return pool
+    wanted = [operations] if isinstance(operations, str) else list(operations)
+    if wanted == ["all"]:
+        return pool.with_extra()
+    return pool.select(paper_operations(pool.names) if wanted == ["paper"] else wanted)
 
 
 def make_problem(
@@ -140,8 +152,8 @@ def make_problem(
 ) -> Problem:
     """Make what training, searches and probes work on, from windows of two sets of subjects.
 
-    `operations` are names, ``["paper"]`` for those of the paper, or a pool; None takes all that
-    are applicable to the montage.
+    `operations` are names, ``["paper"]`` for those of the paper, ``["all"]``, or a pool; None
+    takes the default pool. All are only those that are applicable to the montage.
     """
     check_pair(train, valid)
     is_image = isinstance(operations, OperationPool) and _are_image_operations(operations.names)
@@ -204,17 +216,13 @@ def _make_pool(
         )
     if isinstance(operations, OperationPool):
         return operations.for_classes(class_names)
-    if isinstance(operations, str):
+    if isinstance(operations, str) and operations not in ("all", "paper"):
         raise TypeError(f"`operations` must be a list of names, got the text {operations!r}.")
     pool = operation_pool(
         sfreq=sfreq, ch_names=ch_names, positions=positions, class_names=class_names
     )
-    if operations is None:
-        return pool
-    if list(operations) == ["paper"]:
-        return pool.select(paper_operations(pool.names))
     try:
-        return pool.select(operations)
+        return _select(pool, operations)
     except KeyError as error:
         raise ValueError(f"`operations`: {error.args[0]}") from error
 

@@ -55,8 +55,8 @@ def probe(
     model : str | nn.Module | callable
         The model to train; see `cadda.fit`. What it does not recognise remains undecided.
     operations : sequence of str | OperationPool | None
-        Operations to try: names, ``["paper"]`` for those of the paper, or a pool; None takes all
-        that are applicable to the montage.
+        Operations to try: names, ``["paper"]`` for those of the paper, ``["all"]``, or a pool;
+        None takes the default pool. Only those that are applicable to the montage are taken.
     seed : int
         Seed of everything random: same seed, same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'

@@ -96,8 +96,8 @@ def search(
     model : str | nn.Module | callable
         The model to find augmentation for; see `cadda.fit`.
     operations : sequence of str | OperationPool | None
-        Operations to choose from: names, ``["paper"]`` for those of the paper, or a pool; None
-        for all that are applicable to the montage.
+        Operations to choose from: names, ``["paper"]`` for those of the paper, ``["all"]``, or a
+        pool; None for the default pool. Only those that are applicable to the montage are taken.
     probe : bool | ProbeResult | path-like | None
         What operations do to classes, see `cadda.probe`: a result, or the file of one; True probes
         the training windows first, with this model. Operations with the label maps that it

@@ -25,7 +25,15 @@ __all__ = [
 ]
 
 # At full strength these would leave nothing to see.
-MAGNITUDES = {"channel_dropout": 0.5, "channel_shuffle": 0.7, "frequency_shift": 0.6}
+MAGNITUDES = {
+    "channel_dropout": 0.5,
+    "channel_shuffle": 0.7,
+    "frequency_shift": 0.6,
+    "segment_recombination": 0.5,
+}
+
+N_EXAMPLES = 8
+"""Windows that pictures are made of: the first is shown, others give it segments."""
 
 
 @contextmanager
@@ -101,8 +109,9 @@ def save_operations_picture(path: Path) -> Path:
     from cadda.data.simulation.example import EXAMPLE_CHANNELS, EXAMPLE_SFREQ, example_window
     from cadda.reporting.figures import plot_operations
 
-    pool = operation_pool(sfreq=EXAMPLE_SFREQ, ch_names=EXAMPLE_CHANNELS)
-    figure = plot_operations(pool, torch.from_numpy(example_window()), magnitudes=MAGNITUDES)
+    pool = operation_pool(sfreq=EXAMPLE_SFREQ, ch_names=EXAMPLE_CHANNELS, operations=["all"])
+    window, *others = (torch.from_numpy(example_window(seed=seed)) for seed in range(N_EXAMPLES))
+    figure = plot_operations(pool, window, magnitudes=MAGNITUDES, others=torch.stack(others))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     return path.resolve()

@@ -16,7 +16,7 @@ from cadda.cli.options import AsJson, parse_names
 
 __all__ = ["operations"]
 
-FACTS = ("domain", "summary", "references", "in_paper", "quantity", "full", "unit")
+FACTS = ("domain", "summary", "references", "in_paper", "in_default", "quantity", "full", "unit")
 """What JSON has of a row of the catalogue."""
 
 
@@ -81,6 +81,8 @@ def _print_table(left_out: dict[str, str]) -> None:
         table.add_row(name, entry.domain, entry.summary, meaning, cited, style=style)
     console = Console(highlight=False)
     console.print(table)
+    extra = ", ".join(name for name, entry in CATALOGUE.items() if not entry.in_default)
+    console.print(f"only by name, or with `--operations all`: {extra}", markup=False)
     for name, reason in left_out.items():
         console.print(f"not applicable: [bold]{name}[/bold], {reason}")
     for short, full in REFERENCES.items():

@@ -49,8 +49,8 @@ Model = Annotated[str, Option(help=MODEL_HELP)]
 Operations = Annotated[
     str | None,
     Option(
-        help="Operations to use, separated by commas, or `paper` for the paper's; default: all "
-        "that apply to the montage."
+        help="Operations to use, separated by commas, `paper` for the paper's, or `all`; default: "
+        "those of the default pool that apply to the montage."
     ),
 ]
 BatchSize = Annotated[int, Option(help="Windows per training step.", min=1)]

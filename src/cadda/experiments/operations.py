@@ -59,10 +59,9 @@ Magnitudes: TypeAlias = (
 
 
 def chosen_operations(windows: Windows, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of the operations to try; None means all that apply to the montage."""
-    pool = operation_pool(windows)
+    """Return the names of the operations to try; None means the default pool."""
     try:
-        return pool.names if wanted is None else pool.select(wanted).names
+        return operation_pool(windows, operations=wanted).names
     except KeyError as error:
         raise ValueError(f"`operations`: {error.args[0]}") from error
 

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
 from torch import Generator, Tensor
 
-from cadda._internal.validation import check_magnitude, check_windows
+from cadda._internal.validation import check_labels, check_magnitude, check_windows
 
-__all__ = ["Constant", "Draw", "Magnitude", "Operation"]
+__all__ = ["Batch", "Constant", "Draw", "Magnitude", "Operation"]
 
 Draw: TypeAlias = dict[str, Tensor]
 """All random numbers of one call of an operation; every tensor has one row per window."""
 
 Magnitude: TypeAlias = float | Tensor
 """Strength in [0, 1]: one number for all windows, or one per window of shape (n_windows,)."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of windows in which operations look for others of the same class.
+
+    Parameters
+    ----------
+    x : Tensor
+        Windows before any operation, shape (n_windows, n_channels, n_times).
+    y : Tensor | None
+        Their labels, shape (n_windows,); None where nothing needs them.
+    label : Tensor | None
+        Labels when the operation is applied: others than ``y`` after one with a label map.
+    """
+
+    x: Tensor
+    y: Tensor | None
+    label: Tensor | None
 
 
 class Operation(ABC):
@@ -38,6 +58,9 @@ class Operation(ABC):
     has_magnitude: bool = True
     """Whether `apply` looks at the magnitude."""
 
+    needs_labels: bool = False
+    """Whether `sample_group` looks at the labels of the windows."""
+
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:
         """Draw all random numbers for a batch; they must not depend on the magnitude.
 
@@ -54,6 +77,28 @@ class Operation(ABC):
             Any tensors with one row per window. The default is an operation without randomness.
         """
         return {}
+
+    def sample_group(self, batch: Batch, windows: Tensor, generator: Generator | None) -> Draw:
+        """Draw all random numbers for some windows of a batch; by default, `sample` does.
+
+        Override this in place of `sample`, and set `needs_labels`, for an operation that takes
+        something from other windows of the same class: that is then part of the draw.
+
+        Parameters
+        ----------
+        batch : Batch
+            The batch.
+        windows : Tensor
+            Indices of the windows to draw for.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Any tensors with one row for each of ``windows``.
+        """
+        return self.sample(batch.x[: len(windows)], generator)
 
     @abstractmethod
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
@@ -95,13 +140,17 @@ class Operation(ABC):
         """
         check_windows(x)
 
-    def draw(self, x: Tensor, *, generator: Generator | None = None) -> Draw:
+    def draw(
+        self, x: Tensor, *, y: Tensor | None = None, generator: Generator | None = None
+    ) -> Draw:
         """Draw all random numbers for a batch, one draw per window.
 
         Parameters
         ----------
         x : Tensor
             Windows of shape (n_windows, n_channels, n_times), float32 or float64.
+        y : Tensor | None
+            Labels of shape (n_windows,); only an operation with `needs_labels` needs them.
         generator : torch.Generator | None
             Source of randomness; None takes torch's global one.
 
@@ -111,7 +160,9 @@ class Operation(ABC):
             To be passed to `transform`, once or as often as wanted.
         """
         self.check(x)
-        return self.sample(x, generator)
+        label = check_labels(y, x) if self.needs_labels else None
+        windows = torch.arange(len(x), device=x.device)
+        return self.sample_group(Batch(x, label, label), windows, generator)
 
     def transform(
         self, x: Tensor, magnitude: Magnitude | None = None, draw: Draw | None = None
@@ -154,10 +205,15 @@ class Operation(ABC):
             ) from error
 
     def __call__(
-        self, x: Tensor, magnitude: Magnitude | None = None, *, generator: Generator | None = None
+        self,
+        x: Tensor,
+        magnitude: Magnitude | None = None,
+        *,
+        y: Tensor | None = None,
+        generator: Generator | None = None,
     ) -> Tensor:
-        """Draw and transform; see `transform` for the arguments."""
-        return self.transform(x, magnitude, self.draw(x, generator=generator))
+        """Draw and transform; see `draw` and `transform` for the arguments."""
+        return self.transform(x, magnitude, self.draw(x, y=y, generator=generator))
 
 
 class Constant:

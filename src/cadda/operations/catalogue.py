@@ -12,16 +12,26 @@ from numpy.typing import NDArray
 from cadda.operations.base import Operation
 from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate
 from cadda.operations.image import HorizontalFlip, Rotation90, Rotation180, VerticalFlip
+from cadda.operations.recombination import SegmentRecombination
 from cadda.operations.space import (
+    AmplitudeScale,
     ChannelDropout,
     ChannelShuffle,
     ChannelSymmetry,
+    ReReference,
     RotationX,
     RotationY,
     RotationZ,
     SignFlip,
 )
-from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
+from cadda.operations.time import (
+    GaussianNoise,
+    MaskEncoding,
+    TimeMask,
+    TimeReverse,
+    TimeShift,
+    TimeWarp,
+)
 
 __all__ = ["CATALOGUE", "REFERENCES", "OperationInfo", "Sensors", "paper_operations"]
 
@@ -66,6 +76,8 @@ class OperationInfo:
         Who proposed it for such signals: keys of `REFERENCES`.
     in_paper : bool
         Whether the paper searches over it.
+    in_default : bool
+        Whether it is in a pool that names no operations.
     quantity : str
         What the magnitude sets; empty for an operation without magnitude.
     full : float
@@ -86,6 +98,7 @@ class OperationInfo:
     summary: str
     references: tuple[str, ...]
     in_paper: bool
+    in_default: bool = True
     quantity: str = ""
     full: float = 0.0
     unit: str = ""
@@ -160,6 +173,14 @@ REFERENCES = {
     "machine co-learning technique, 2018",
     "Krell 2017": "Krell & Kim, Rotational data augmentation for electroencephalographic data, "
     "EMBC 2017",
+    "Um 2017": "Um, Pfister, Pichler, Endo, Lang, Hirche, Fietzek & Kulić, Data augmentation of "
+    "wearable sensor data for Parkinson's disease monitoring using convolutional neural networks, "
+    "ICMI 2017",
+    "Ding 2024": "Ding, Liu, Guan & Chen, A novel data augmentation approach using mask encoding "
+    "for deep learning-based asynchronous SSVEP-BCI, IEEE Transactions on Neural Systems and "
+    "Rehabilitation Engineering, 2024",
+    "Lotte 2015": "Lotte, Signal processing approaches to minimize or suppress calibration time "
+    "in oscillatory activity-based brain–computer interfaces, Proceedings of the IEEE, 2015",
     "Krizhevsky 2012": "Krizhevsky, Sutskever & Hinton, ImageNet classification with deep "
     "convolutional neural networks, NeurIPS 2012",
 }
@@ -205,6 +226,9 @@ _MASKING = ("Mohsenvand 2020", "Cheng 2020")
 # BCI IV 2a. They published them in physical units (Rommel, Paillard, Moreau & Gramfort, Data
 # augmentation for learning predictive models on EEG: a systematic comparison, 2022); their masks
 # of 2 s and of 1.6 s are cut to our longest, 1 s.
+_HALF = {"sleep": 0.5, "motor-imagery": 0.5}
+"""Study magnitudes of operations that were not among theirs."""
+
 _ROWS = (
     OperationInfo(
         operation=TimeReverse, domain="time", in_paper=True,
@@ -303,6 +327,51 @@ _ROWS = (
         study_magnitudes={"sleep": 1.0, "motor-imagery": 0.1},
         make=lambda sensors: RotationZ(sensors.positions),
         unmet_need=_three_positions,
+    ),
+    OperationInfo(
+        operation=AmplitudeScale, domain="space", in_paper=False, in_default=False,
+        summary="amplifies or attenuates each channel",
+        references=("Mohsenvand 2020",),
+        quantity="gain ±", full=AmplitudeScale.max_gain, unit="dB",
+        study_magnitudes=_HALF,
+    ),
+    OperationInfo(
+        operation=ReReference, domain="space", in_paper=False, in_default=False,
+        summary="subtracts a random channel from all",
+        references=("Mohsenvand 2020",),
+        quantity="new reference", full=100.0, unit="%",
+        study_magnitudes=_HALF,
+        unmet_need=_several_channels,
+    ),
+    OperationInfo(
+        operation=TimeShift, domain="time", in_paper=False, in_default=False,
+        summary="moves the window in time",
+        references=("Mohsenvand 2020",),
+        quantity="shift ±", full=TimeShift.max_shift, unit="s",
+        study_magnitudes=_HALF,
+        make=lambda sensors: TimeShift(sensors.sfreq),
+    ),
+    OperationInfo(
+        operation=TimeWarp, domain="time", in_paper=False, in_default=False,
+        summary="plays parts faster, others slower",
+        references=("Um 2017",),
+        quantity="speed ±", full=TimeWarp.max_change, unit="%",
+        study_magnitudes=_HALF,
+    ),
+    OperationInfo(
+        operation=MaskEncoding, domain="time", in_paper=False, in_default=False,
+        summary="sets several segments to zero",
+        references=("Ding 2024",),
+        quantity="masked", full=MaskEncoding.max_share, unit="%",
+        study_magnitudes=_HALF,
+        make=lambda sensors: MaskEncoding(sensors.sfreq),
+    ),
+    OperationInfo(
+        operation=SegmentRecombination, domain="time", in_paper=False, in_default=False,
+        summary="takes segments from windows of its class",
+        references=("Lotte 2015",),
+        quantity="each segment", full=100.0, unit="%",
+        study_magnitudes=_HALF,
     ),
     OperationInfo(
         operation=HorizontalFlip, domain="image", in_paper=True,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import Generator, Tensor
 
 from cadda._internal.text import did_you_mean
-from cadda.operations.base import Draw, Operation
+from cadda.operations.base import Batch, Draw, Operation
 
 __all__ = [
     "NOT_MAPPED",
@@ -76,13 +76,14 @@ class MappedOperation(Operation):
         self.operation, self.mapping = operation, dict(mapping)
         self.name = f"{operation.name} ({describe_mapping(mapping)})"
         self.has_magnitude = operation.has_magnitude
+        self.needs_labels = operation.needs_labels
 
     @property
     def settings(self) -> dict[str, float | bool | str]:
         return self.operation.settings
 
-    def sample(self, x: Tensor, generator: Generator | None) -> Draw:
-        return self.operation.sample(x, generator)
+    def sample_group(self, batch: Batch, windows: Tensor, generator: Generator | None) -> Draw:
+        return self.operation.sample_group(batch, windows, generator)
 
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
         return self.operation.apply(x, magnitude, draw)

@@ -34,6 +34,8 @@ class OperationPool:
         The operations, no two with the same name.
     left_out : mapping of str to str
         Operations that would have belonged here, each with the reason why it does not.
+    extra : iterable of Operation
+        Operations that are in the pool only once a policy uses or `select` names them.
     sfreq : float | None
         Sampling rate in Hz of the windows that the pool is for.
     ch_names : sequence of str
@@ -55,12 +57,14 @@ class OperationPool:
         operations: Iterable[Operation],
         *,
         left_out: Mapping[str, str] | None = None,
+        extra: Iterable[Operation] = (),
         sfreq: float | None = None,
         ch_names: Sequence[str] = (),
         class_names: Sequence[str] = (),
     ) -> None:
         self._operations = tuple(operations)
         self.left_out = dict(left_out or {})
+        self.extra = tuple(extra)
         self.sfreq = sfreq
         self.ch_names = tuple(ch_names)
         self.class_names = tuple(class_names)
@@ -142,7 +146,17 @@ class OperationPool:
         OperationPool
             The smaller pool.
         """
-        return self._of(self[name] for name in names)
+        return self._of((self[name] for name in names), extra=())
+
+    def with_extra(self) -> OperationPool:
+        """Make a pool with its extra operations as well.
+
+        Returns
+        -------
+        OperationPool
+            The larger pool.
+        """
+        return self._of([*self, *self.extra])
 
     def with_operation(self, operation: Operation) -> OperationPool:
         """Make a pool with one more operation, or with another one of the same name.
@@ -208,12 +222,20 @@ class OperationPool:
         return None if self.label_table is None else self.class_names
 
     def _of(
-        self, operations: Iterable[Operation], class_names: Sequence[str] | None = None
+        self,
+        operations: Iterable[Operation],
+        class_names: Sequence[str] | None = None,
+        extra: Iterable[Operation] | None = None,
     ) -> OperationPool:
         """Make a pool for the same windows."""
+        chosen = tuple(operations)
+        names = {plain_operation(item).name for item in chosen}
         return OperationPool(
-            operations,
+            chosen,
             left_out=self.left_out,
+            extra=[
+                item for item in (self.extra if extra is None else extra) if item.name not in names
+            ],
             sfreq=self.sfreq,
             ch_names=self.ch_names,
             class_names=self.class_names if class_names is None else class_names,
@@ -231,7 +253,10 @@ class OperationPool:
             operation.check(x)
 
     def __getitem__(self, key: str | int) -> Operation:
-        return self._operations[self.index(key) if isinstance(key, str) else key]
+        if isinstance(key, int):
+            return self._operations[key]
+        extra = {item.name: item for item in self.extra}
+        return extra[key] if key in extra else self._operations[self.index(key)]
 
     def __contains__(self, name: object) -> bool:
         return name in self._index
@@ -250,19 +275,22 @@ class OperationPool:
 def eeg_pool(sensors: Sensors) -> OperationPool:
     """Make the pool of the EEG operations that are applicable to a montage.
 
-    Its `left_out` has the other operations, each with the reason.
+    Those that are not in a pool by default are its `extra`. Its `left_out` has those that are not
+    applicable, each with the reason.
     """
     check_positive("sfreq", sensors.sfreq)
     rows = [row for row in CATALOGUE.values() if row.domain != "image"]
     reasons = {row.name: row.unmet_need(sensors) for row in rows if row.unmet_need is not None}
     left_out = {name: reason for name, reason in reasons.items() if reason}
+    made = {
+        row.name: row.operation() if row.make is None else row.make(sensors)
+        for row in rows
+        if row.name not in left_out
+    }
     return OperationPool(
-        (
-            row.operation() if row.make is None else row.make(sensors)
-            for row in rows
-            if row.name not in left_out
-        ),
+        (item for name, item in made.items() if CATALOGUE[name].in_default),
         left_out=left_out,
+        extra=(item for name, item in made.items() if not CATALOGUE[name].in_default),
         sfreq=sensors.sfreq,
         ch_names=sensors.ch_names,
     )

@@ -23,9 +23,11 @@ from cadda.signal.spatial import (
 )
 
 __all__ = [
+    "AmplitudeScale",
     "ChannelDropout",
     "ChannelShuffle",
     "ChannelSymmetry",
+    "ReReference",
     "RotationX",
     "RotationY",
     "RotationZ",
@@ -42,6 +44,45 @@ class SignFlip(Operation):
 
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
         return -x
+
+
+@dataclass(frozen=True)
+class AmplitudeScale(Operation):
+    """Amplify or attenuate each channel by a gain drawn from ±µ · ``max_gain`` decibels.
+
+    Parameters
+    ----------
+    max_gain : float
+        Largest gain at magnitude 1, in dB; 6 dB is a factor of 2.
+    """
+
+    name = "amplitude_scale"
+    max_gain: float = 6.0
+
+    def sample(self, x: Tensor, generator: Generator | None) -> Draw:
+        return {"share": 2 * uniform(x.shape[:2], x, generator) - 1}
+
+    def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
+        gain = self.max_gain * magnitude[:, None] * draw["share"]
+        return x * torch.exp(math.log(10) / 20 * gain)[:, :, None]
+
+
+@dataclass(frozen=True)
+class ReReference(Operation):
+    """Subtract from all channels the share µ of one of them, which is drawn.
+
+    At magnitude 1 that channel is the new reference and becomes zero.
+    """
+
+    name = "re_reference"
+
+    def sample(self, x: Tensor, generator: Generator | None) -> Draw:
+        return {"channel": (uniform((len(x),), x, generator) * x.shape[1]).long()}
+
+    def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
+        window = torch.arange(len(x), device=x.device)
+        reference = x[window, draw["channel"]]
+        return torch.addcmul(x, magnitude[:, None, None], reference[:, None, :], value=-1)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Each operation is called once per batch and stage, with all windows that drew it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
@@ -13,7 +14,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cadda._internal.validation import check_labels
-from cadda.operations.base import Draw
+from cadda.operations.base import Batch, Draw
 from cadda.operations.label_maps import NOT_MAPPED
 from cadda.operations.pool import OperationPool
 
@@ -70,7 +71,7 @@ def check_granularity(granularity: Granularity) -> Granularity:
 
 
 def draw_groups(
-    pool: OperationPool, x: Tensor, choice: Tensor, generator: Generator | None
+    pool: OperationPool, batch: Batch, choice: Tensor, generator: Generator | None
 ) -> tuple[Group, ...]:
     """Group windows by operation and draw the random numbers of each operation.
 
@@ -80,7 +81,7 @@ def draw_groups(
     sizes = torch.bincount(choice, minlength=len(pool) + 1).tolist()
     members = torch.split(choice.argsort(stable=True), sizes)
     return tuple(
-        Group(i, members[i], pool[i].sample(x[: sizes[i]], generator))
+        Group(i, members[i], pool[i].sample_group(batch, members[i], generator))
         for i in range(len(pool))
         if sizes[i]
     )
@@ -106,7 +107,7 @@ def transform_groups(
 
 def follow_labels(
     table: Tensor, operation: Tensor, applied: Tensor, y: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Compute which operations suit or change the class that a window has by then.
 
     Parameters
@@ -127,16 +128,18 @@ def follow_labels(
         must not be applied. Of the shape of ``operation``.
     relabels : Tensor
         True where applying the operation gives the window another label. Of the same shape.
-    y : Tensor
-        Labels after the last stage.
+    labels : list of Tensor
+        Labels before each stage, and after the last one.
     """
     suits, relabels = torch.empty_like(applied), torch.empty_like(applied)
+    labels = [y]
     for k, (chosen, is_applied) in enumerate(zip(operation.T, applied.T, strict=True)):
         target = table[chosen, y]
         suits[:, k] = target != NOT_MAPPED
         relabels[:, k] = suits[:, k] & (target != y)
         y = torch.where(is_applied & suits[:, k], target, y)
-    return suits, relabels, y
+        labels.append(y)
+    return suits, relabels, labels
 
 
 def per_window(values: Tensor, x: Tensor) -> Tensor:
@@ -170,8 +173,8 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         x : Tensor
             Windows of shape (n_windows, n_channels, n_times).
         y : Tensor | None
-            Labels of shape (n_windows,); only a policy that is class-wise or has label maps needs
-            them.
+            Labels of shape (n_windows,); only a policy that is class-wise, has label maps or mixes
+            windows of a class needs them.
         generator : torch.Generator | None
             Source of randomness; None takes torch's global one.
 
@@ -219,27 +222,48 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         draw = self.draw(x, y, generator=generator)
         return self.transform(x, draw), draw.y
 
+    @property
+    def _mixes_windows(self) -> bool:
+        """Whether an operation takes something from other windows of the same class."""
+        return any(operation.needs_labels for operation in self.pool)
+
     def _rows(self, x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Check a batch; return the row of the policy of each window, and the labels.
 
-        Where label maps need them, these are int64 on the device of ``x``, else as given.
+        Where operations need them, these are int64 on the device of ``x``, else as given.
         """
         self.pool.check(x)
         if self.pool.label_table is not None:
             y = check_labels(y, x, len(self.pool.class_names))
+        elif self._mixes_windows:
+            y = check_labels(y, x)
         if not self.is_classwise:
             return torch.zeros(len(x), dtype=torch.long, device=x.device), y
         return check_labels(y, x, self.n_rows), y
 
     def _follow_labels(
         self, operation: Tensor, applied: Tensor, y: Tensor | None
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    ) -> tuple[Tensor, Tensor | None, Sequence[Tensor | None]]:
         """Replace operations by ``len(pool)`` where they are not for the class of the window.
 
         Arguments are those of `follow_labels`; returns the operations, where they relabel (None if
-        no operation does), and the last labels.
+        no operation does), and the labels before each stage and after the last one.
         """
         if self.pool.label_table is None or y is None:
-            return operation, None, y
-        suits, relabels, y = follow_labels(self.pool.label_table.like(y), operation, applied, y)
-        return torch.where(suits, operation, len(self.pool)), relabels, y
+            return operation, None, [y] * (operation.shape[1] + 1)
+        table = self.pool.label_table.like(y)
+        suits, relabels, labels = follow_labels(table, operation, applied, y)
+        return torch.where(suits, operation, len(self.pool)), relabels, labels
+
+    def _draw_stages(
+        self,
+        x: Tensor,
+        labels: Sequence[Tensor | None],
+        choice: Tensor,
+        generator: Generator | None,
+    ) -> tuple[tuple[Group, ...], ...]:
+        """Draw the groups of each stage; ``choice`` is as for `draw_groups`, a column each."""
+        return tuple(
+            draw_groups(self.pool, Batch(x, labels[0], label), column, generator)
+            for column, label in zip(choice.T, labels, strict=False)
+        )

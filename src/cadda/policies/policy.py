@@ -18,7 +18,6 @@ from cadda.policies.dispatch import (
     Granularity,
     Group,
     check_granularity,
-    draw_groups,
     transform_groups,
 )
 from cadda.policies.spec.adapting import drop_rare, in_class_order, never_applied
@@ -95,6 +94,10 @@ class Policy(BatchPolicy[PolicyDraw]):
     def n_rows(self) -> int:
         return len(self.spec.rows)
 
+    @property
+    def _mixes_windows(self) -> bool:
+        return any(self.pool.plain(name).needs_labels for name in self.spec.operations_used)
+
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> PolicyDraw:
@@ -112,16 +115,16 @@ class Policy(BatchPolicy[PolicyDraw]):
         stage = torch.arange(n_stages, device=x.device)
         place = (row[:, None], subpolicy[:, None], stage, operation)
         applied = uniform((len(x), n_stages), x, generator) < tables["probability"][place]
-        suited, _, y = self._follow_labels(operation, applied, y)
+        suited, _, labels = self._follow_labels(operation, applied, y)
         choice = torch.where(applied, suited, len(self.pool))
-        groups = tuple(draw_groups(self.pool, x, operation, generator) for operation in choice.T)
+        groups = self._draw_stages(x, labels, choice, generator)
         magnitude = tables["magnitude"][place]
         if "min_magnitude" in tables:
             # Drawn last, so that a policy with fixed magnitudes makes the same decisions.
             least = tables["min_magnitude"][place]
             drawn = least + uniform(magnitude.shape, x, generator) * (magnitude - least)
             magnitude = torch.minimum(drawn, magnitude)
-        return PolicyDraw(groups, magnitude, y)
+        return PolicyDraw(groups, magnitude, labels[-1])
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
         if not draw.groups:

@@ -60,7 +60,8 @@ def _read(
         name, is_other = traces.operations[n], y != label
         if not is_other.any():
             continue
-        changed = _apply(policy, name, _magnitude(spec, name, class_names[label]), x[is_other])
+        magnitude = _magnitude(spec, name, class_names[label])
+        changed = _apply(policy, name, magnitude, x[is_other], y[is_other])
         after = predict_logits(model, changed, n_classes).softmax(1)
         change = after[:, label] - before[is_other, label]
         yield LeakReading(
@@ -84,9 +85,9 @@ def _spread(y: Tensor, n_classes: int) -> Tensor:
     return torch.cat(chosen)
 
 
-def _apply(policy: Policy, name: str, magnitude: float | None, x: Tensor) -> Tensor:
+def _apply(policy: Policy, name: str, magnitude: float | None, x: Tensor, y: Tensor) -> Tensor:
     operation, generator = policy.pool[name], Seeds(0).stream(f"leak probe of {name}")
-    return operation.transform(x, magnitude, operation.draw(x, generator=generator))
+    return operation.transform(x, magnitude, operation.draw(x, y=y, generator=generator))
 
 
 def _magnitude(spec: PolicySpec, operation: str, class_name: str) -> float | None:

@@ -133,7 +133,9 @@ def probe_fold(
     counts = [_count(plain, problem.valid, n_classes)]
     for operation in operations:
         stream = Seeds(settings.seed).stream(f"probe {operation.name}", fold=fold)
-        predictions = _predict_draws(model, x, operation, settings, stream, n_classes)
+        predictions = _predict_draws(
+            model, x, problem.valid.y, operation, settings, stream, n_classes
+        )
         by_draw = [_count(predicted, problem.valid, n_classes) for predicted in predictions]
         counts.append(np.sum(by_draw, axis=0))
     return np.concatenate(counts)
@@ -162,6 +164,7 @@ def _train(
 def _predict_draws(
     model: nn.Module,
     x: Tensor,
+    y: Tensor,
     operation: Operation,
     settings: ProbeSettings,
     generator: torch.Generator,
@@ -171,7 +174,7 @@ def _predict_draws(
     magnitudes = settings.magnitudes if operation.has_magnitude else (1.0,)
     strength = torch.tensor(magnitudes, dtype=x.dtype, device=x.device)
     for _ in range(settings.n_draws):
-        draw = operation.draw(x, generator=generator)
+        draw = operation.draw(x, y=y, generator=generator)
         batches = torch.split(torch.arange(len(x)), max(1, BATCH // len(magnitudes)))
         predicted = [
             _predict_batch(model, x, operation, strength, draw, index, n_classes)

@@ -159,14 +159,15 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
         _class_to_show(table.rows[row], mapping, windows)
         for row, mapping in zip(rows, maps, strict=True)
     ]
-    examples = {name: _typical_window(windows, name) for name in dict.fromkeys(classes)}
+    examples = {name: _typical_windows(windows, name) for name in dict.fromkeys(classes)}
     after = [
         most_changed_draw(
             pool[table.operations[n]],
-            examples[name],
+            examples[name][0],
             table.max_magnitude[row, n] if pool[table.operations[n]].has_magnitude else None,
             channels=channels,
             seed=0,
+            others=examples[name][1:],
         )
         for row, n, name in zip(rows, shown, classes, strict=True)
     ]
@@ -181,7 +182,7 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
         magnitude=table.max_magnitude[rows, shown],
         min_magnitude=table.min_magnitude[rows, shown],
         window=np.array([list(examples).index(name) for name in classes]),
-        before=_as_stored(examples.values(), channels),
+        before=_as_stored((same_class[0] for same_class in examples.values()), channels),
         after=_as_stored(after, channels),
         ch_names=np.array([windows.ch_names[i] for i in channels]),
     )
@@ -211,8 +212,8 @@ def _choose_channels(ch_names: Sequence[str]) -> list[int]:
     return sorted(list(dict.fromkeys([*known, *spread]))[:MAX_CHANNELS])
 
 
-def _typical_window(windows: Windows, class_name: str) -> Tensor:
-    """Return the window with the median peak of some windows of a class, as free of artefacts."""
+def _typical_windows(windows: Windows, class_name: str) -> Tensor:
+    """Return some windows of a class; that with the median peak, as free of artefacts, first."""
     chosen = torch.arange(len(windows))
     if class_name != ALL_CLASSES:
         chosen = torch.nonzero(windows.y == windows.class_names.index(class_name)).flatten()
@@ -220,9 +221,9 @@ def _typical_window(windows: Windows, class_name: str) -> Tensor:
     chosen = chosen if len(chosen) else torch.arange(len(windows))
     chosen = chosen[torch.linspace(0, len(chosen) - 1, min(len(chosen), N_CANDIDATES)).long()]
     peaks = windows.x[chosen].abs().amax(dim=(1, 2))
-    window = windows.x[chosen[peaks.argsort()[len(peaks) // 2]]]
-    window = window[:, : round(MAX_SECONDS * windows.sfreq)]
-    return window / window.std()
+    order = chosen[peaks.argsort().roll(-(len(peaks) // 2))]
+    signals = windows.x[order][..., : round(MAX_SECONDS * windows.sfreq)]
+    return torch.stack([signal / signal.std() for signal in signals])
 
 
 def _as_stored(signals: Iterable[Tensor], channels: Sequence[int]) -> NDArray[np.float16]:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
-from cadda.operations.base import Operation
+from cadda.operations.base import Draw, Operation
 
 __all__ = ["OperationContract"]
 
@@ -82,8 +82,8 @@ class OperationContract(ABC):
     @pytest.mark.parametrize("n_windows", [0, 1, 5])
     def test_keeps_shape_and_dtype(self, n_windows: int, odd: int, dtype: torch.dtype) -> None:
         """Any number of windows, even and odd lengths, float32 and float64 go through."""
-        x = self.windows(n_windows, self._length(odd), dtype)
-        result = self.make_operation()(x, 0.7, generator=self._generator())
+        operation, x = self.make_operation(), self.windows(n_windows, self._length(odd), dtype)
+        result = self._transformed(operation, x, 0.7)
         assert result.shape == x.shape, (
             f"`apply` must keep the shape, {tuple(x.shape)}, got {tuple(result.shape)}."
         )
@@ -96,7 +96,7 @@ class OperationContract(ABC):
         """The windows are not written to, nor is the result a view of them."""
         operation, x = self.make_operation(), self.windows(4)
         copy = x.clone()
-        result = operation(x, 0.7, generator=self._generator())
+        result = self._transformed(operation, x, 0.7)
         assert torch.equal(x, copy), (
             "`apply` must not write into its windows, but they have changed; work on x.clone()."
         )
@@ -109,10 +109,10 @@ class OperationContract(ABC):
     def test_same_generator_same_result(self) -> None:
         """All randomness comes from the generator."""
         operation, x = self.make_operation(), self.windows(6)
-        once = operation(x, 0.7, generator=self._generator())
+        once = self._transformed(operation, x, 0.7)
         # Moves torch's own source of randomness on.
         torch.rand(1)
-        again = operation(x, 0.7, generator=self._generator())
+        again = self._transformed(operation, x, 0.7)
         assert torch.equal(once, again), (
             "`sample` must draw from its generator only, but generators in the same state give "
             f"results that differ by up to {_distance(once, again):.2g}."
@@ -121,14 +121,14 @@ class OperationContract(ABC):
     def test_replays_a_draw(self) -> None:
         """A draw used twice gives the same bits, and a call is a draw and a transform."""
         operation, x = self.make_operation(), self.windows(6)
-        draw = operation.draw(x, generator=self._generator())
+        draw = self._draw(operation, x)
         once = operation.transform(x, 0.7, draw)
         again = operation.transform(x, 0.7, draw)
         assert torch.equal(once, again), (
             "`apply` must have no randomness and no state, but the same draw gives results that "
             f"differ by up to {_distance(once, again):.2g}; draw in `sample`."
         )
-        called = operation(x, 0.7, generator=self._generator())
+        called = self._transformed(operation, x, 0.7)
         assert torch.equal(once, called), (
             "calling the operation must be a draw and a transform, but the result differs by up "
             f"to {_distance(once, called):.2g}; leave `__call__` and `transform` as they are."
@@ -137,7 +137,7 @@ class OperationContract(ABC):
     def test_each_window_by_itself(self) -> None:
         """Permuted windows, magnitudes and draws give permuted results."""
         operation, x = self.make_operation(), self.windows(7)
-        draw = operation.draw(x, generator=self._generator())
+        draw = self._draw(operation, x)
         magnitude = torch.linspace(0, 1, 7)
         order = torch.tensor([3, 0, 6, 1, 5, 2, 4])
         permuted = {name: value[order] for name, value in draw.items()}
@@ -153,14 +153,14 @@ class OperationContract(ABC):
     def test_magnitude_zero_is_the_identity(self, odd: int) -> None:
         """Nothing happens at µ = 0; an operation without magnitude does not look at it."""
         operation, x = self.make_operation(), self.windows(16, self._length(odd))
-        result = operation(x, 0.0, generator=self._generator())
+        result = self._transformed(operation, x, 0.0)
         if operation.has_magnitude:
             assert _distance(result, x) < IDENTITY_TOLERANCE, (
                 "`apply` must leave windows as they are at magnitude 0, but changes them by up "
                 f"to {_distance(result, x):.2g}; set `has_magnitude` to False if it has none."
             )
         else:
-            full = operation(x, 1.0, generator=self._generator())
+            full = self._transformed(operation, x, 1.0)
             assert _distance(result, full) < IDENTITY_TOLERANCE, (
                 "`apply` must not look at the magnitude where `has_magnitude` is False, but 0 "
                 f"and 1 give results that differ by up to {_distance(result, full):.2g}."
@@ -169,7 +169,7 @@ class OperationContract(ABC):
     def test_full_magnitude_does_something(self) -> None:
         """At µ = 1 something happens to most windows."""
         x = self.windows(16)
-        result = self.make_operation()(x, 1.0, generator=self._generator())
+        result = self._transformed(self.make_operation(), x, 1.0)
         changed = ((result - x).flatten(1).abs().amax(1) > 1e-3).float().mean().item()
         assert changed > 0.5, (
             f"`apply` must change most windows at magnitude 1, but changes {changed:.0%} of them."
@@ -178,7 +178,7 @@ class OperationContract(ABC):
     def test_derivative_in_the_windows(self) -> None:
         """Back-propagation to the windows agrees with finite differences."""
         operation, x = self.make_smooth(), self.windows(2, 21, torch.float64)
-        draw = operation.draw(x, generator=self._generator())
+        draw = self._draw(operation, x)
         _check_derivative(
             "the windows",
             lambda windows: operation.transform(windows, 0.6, draw),
@@ -188,7 +188,7 @@ class OperationContract(ABC):
     def test_derivative_in_the_magnitude(self) -> None:
         """Back-propagation to the magnitude agrees with finite differences and is not zero."""
         operation, x = self.make_smooth(), self.windows(3, dtype=torch.float64)
-        draw = operation.draw(x, generator=self._generator())
+        draw = self._draw(operation, x)
         magnitude = torch.tensor([0.3, 0.5, 0.7], dtype=torch.float64, requires_grad=True)
         result = operation.transform(x, magnitude, draw)
         if not operation.has_magnitude:
@@ -211,6 +211,17 @@ class OperationContract(ABC):
 
     def _length(self, odd: int) -> int:
         return self.n_times + odd
+
+    def _draw(self, operation: Operation, x: Tensor) -> Draw:
+        return operation.draw(x, **self._labels(operation, x), generator=self._generator())
+
+    def _transformed(self, operation: Operation, x: Tensor, magnitude: float) -> Tensor:
+        labels = self._labels(operation, x)
+        return operation(x, magnitude, **labels, generator=self._generator())
+
+    def _labels(self, operation: Operation, x: Tensor) -> dict[str, Tensor]:
+        """Return the same label for all windows, if the operation looks at labels."""
+        return {"y": torch.zeros(len(x), dtype=torch.long)} if operation.needs_labels else {}
 
     def _generator(self) -> Generator:
         return Generator().manual_seed(0)

@@ -27,7 +27,8 @@ LENIENT = (NOISE, MASK, FLIP, MIRROR)
 
 def first(pool: OperationPool, generator: torch.Generator) -> list[Candidate]:
     x = torch.randn(16, 6, 300, generator=generator)
-    return first_generation((MASK, MIRROR), LENIENT, pool, x, generator)
+    y = torch.arange(16) % 2
+    return first_generation((MASK, MIRROR), LENIENT, pool, x, y, generator)
 
 
 def test_guided_draws_from_what_passes_with_maps_and_random_magnitudes() -> None:

@@ -57,7 +57,7 @@ class ClasswiseGainConfig(TrainingConfig):
     """Settings of the study."""
 
     operations: PlanOnly[Names | None] = None
-    """Operations; none: all that apply to the montage."""
+    """Operations; none: the default pool."""
     magnitudes: PlanOnly[Magnitudes] = "sleep"
     """sleep or motor-imagery, the best of the authors; or magnitudes by operation."""
     n_train: int | None = 350

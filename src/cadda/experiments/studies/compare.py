@@ -68,7 +68,7 @@ class CompareConfig(TrainingConfig):
     seconds: float | None = Field(120.0, gt=0)
     """Time of each search in seconds; none: the default budget of each method."""
     operations: Names | None = None
-    """Operations to choose from; none: all that apply to the montage."""
+    """Operations to choose from; none: the default pool."""
 
     @field_validator("methods")
     @classmethod

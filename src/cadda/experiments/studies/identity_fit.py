@@ -78,7 +78,7 @@ class IdentityFitConfig(StudyConfig):
     """Settings of the study."""
 
     operations: PlanOnly[Names | None] = None
-    """Operations; none: all that apply to the montage."""
+    """Operations; none: the default pool."""
     lrs: PlanOnly[Several[LearningRate]] = Field((0.01, 0.03, 0.1, 0.3), min_length=1)
     """Learning rates of Adam for the logits of p and µ, each tried separately."""
     n_steps: int = Field(500, ge=1)

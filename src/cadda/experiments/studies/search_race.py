@@ -72,7 +72,7 @@ class RaceConfig(TrainingConfig):
     stops: Several[float] = Field((10.0, 40.0), min_length=1)
     """Computing times in seconds at which a model is trained with the policy found so far."""
     operations: Names | None = None
-    """Operations to choose from; none: all that apply to the montage."""
+    """Operations to choose from; none: the default pool."""
 
     @field_validator("stops")
     @classmethod

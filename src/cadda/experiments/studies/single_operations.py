@@ -72,7 +72,7 @@ class ManualConfig(TrainingConfig):
     """Settings of the study."""
 
     operations: PlanOnly[Names | None] = None
-    """Operations; none: all that apply to the montage."""
+    """Operations; none: the default pool."""
     magnitudes: PlanOnly[Magnitudes] = "sleep"
     """sleep or motor-imagery, the best of the authors; or magnitudes by operation."""
     n_fractions: PlanOnly[int] = Field(4, ge=1)
@@ -164,7 +164,7 @@ class MagnitudesConfig(TrainingConfig):
     """Settings of the study."""
 
     operations: PlanOnly[Names | None] = None
-    """Operations with a magnitude; none: all that apply to the montage."""
+    """Operations with a magnitude; none: the default pool."""
     magnitudes: PlanOnly[Several[Magnitude]] = Field((0.1, 0.3, 0.5, 0.7, 0.9), min_length=1)
     """Magnitudes to try."""
     fraction: float = Field(1.0, gt=0, le=1)

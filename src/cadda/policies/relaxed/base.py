@@ -19,7 +19,6 @@ from cadda.policies.dispatch import (
     Granularity,
     Group,
     check_granularity,
-    draw_groups,
     per_window,
 )
 from cadda.policies.policy import stage_entry
@@ -267,12 +266,13 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         """
         gate = uniform(operation.shape, x, generator)
         suited, relabels = operation, None
+        labels: Sequence[Tensor | None] = [y] * (self.n_stages + 1)
         if self.pool.label_table is not None:
             probability = probability.detach().to(x.dtype)
             applied, _ = relaxed_bernoulli(probability, gate, self.gate_temperature)
-            suited, relabels, y = self._follow_labels(operation, applied.bool(), y)
-        groups = tuple(draw_groups(self.pool, x, column, generator) for column in suited.T)
-        return RelaxedDraw(row, subpolicy, noise, operation, gate, groups, y, relabels)
+            suited, relabels, labels = self._follow_labels(operation, applied.bool(), y)
+        groups = self._draw_stages(x, labels, suited, generator)
+        return RelaxedDraw(row, subpolicy, noise, operation, gate, groups, labels[-1], relabels)
 
     def _pathwise_probability(self, draw: RelaxedDraw) -> Tensor:
         """Return p of each window and stage, detached where it also decides about the label.

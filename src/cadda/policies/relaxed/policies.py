@@ -11,6 +11,7 @@ from torch.nn.functional import one_hot
 
 from cadda._internal.random import uniform
 from cadda._internal.validation import check_positive
+from cadda.operations.base import Batch
 from cadda.operations.label_maps import NOT_MAPPED
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, per_window, transform_groups
@@ -144,7 +145,7 @@ class MixturePolicy(StagedPolicy):
         row, y = self._rows(x, y)
         subpolicy = self._draw_subpolicy(x, row, generator)
         shape = (len(x), self.n_stages, len(self.pool))
-        everything = torch.arange(len(x), device=x.device)
+        batch, everything = Batch(x, y, y), torch.arange(len(x), device=x.device)
         draw = RelaxedDraw(
             row=row,
             subpolicy=subpolicy,
@@ -153,7 +154,7 @@ class MixturePolicy(StagedPolicy):
             gate=uniform(shape, x, generator),
             groups=tuple(
                 tuple(
-                    Group(n, everything, operation.sample(x, generator))
+                    Group(n, everything, operation.sample_group(batch, everything, generator))
                     for n, operation in enumerate(self.pool)
                 )
                 for _ in range(self.n_stages)

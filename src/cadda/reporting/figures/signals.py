@@ -24,7 +24,7 @@ from cadda.drawing.signals import (
     typical_spread,
     typical_window,
 )
-from cadda.operations.base import Operation
+from cadda.operations.base import Batch, Operation
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.summary import operation_info
 from cadda.signal.spectral import PICTURE_FLOOR, decibel, power_spectrum
@@ -57,6 +57,7 @@ def plot_operation(
     ch_names: tuple[str, ...],
     magnitude: float = 1.0,
     seed: int = 0,
+    others: Tensor | None = None,
 ) -> Figure:
     """Draw one operation on one window: signal and spectrum, before and after.
 
@@ -74,6 +75,9 @@ def plot_operation(
         Strength in [0, 1].
     seed : int
         Decides the random draw.
+    others : Tensor | None
+        Windows of the same class, (n_windows, n_channels, n_times), for an operation that takes
+        something from them.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def plot_operation(
         The picture.
     """
     figure = Figure(figsize=(9, 3), layout="constrained")
-    _draw_panel(figure, operation, window, sfreq, ch_names[:3], magnitude, seed)
+    _draw_panel(figure, operation, window, sfreq, ch_names[:3], magnitude, seed, others)
     figure.legend(handles=_legend(), loc="upper right", ncols=2, fontsize=8, frameon=False)
     return figure
 
@@ -92,6 +96,7 @@ def plot_operations(
     *,
     magnitudes: Mapping[str, float] | None = None,
     seed: int = 0,
+    others: Tensor | None = None,
 ) -> Figure:
     """Draw every operation of a pool on one window, as a contact sheet.
 
@@ -105,6 +110,9 @@ def plot_operations(
         Strength by operation; 1 where none is given.
     seed : int
         Decides the random draws.
+    others : Tensor | None
+        Windows of the same class, (n_windows, n_channels, n_times), for operations that take
+        something from them.
 
     Returns
     -------
@@ -119,7 +127,9 @@ def plot_operations(
     panels = figure.subfigures(n_rows, N_COLUMNS, squeeze=False).ravel()
     for operation, panel in zip(pool, panels, strict=False):
         magnitude = strength.get(operation.name, 1.0)
-        _draw_panel(panel, operation, window, pool.sfreq, pool.ch_names[:2], magnitude, seed)
+        _draw_panel(
+            panel, operation, window, pool.sfreq, pool.ch_names[:2], magnitude, seed, others
+        )
     figure.legend(
         handles=_legend(), loc="outside lower right", ncols=2, fontsize=12, frameon=False
     )
@@ -133,12 +143,23 @@ def most_changed_draw(
     *,
     channels: Sequence[int],
     seed: int,
+    others: Tensor | None = None,
 ) -> Tensor:
-    """Transform a window `N_TRIES` times and return the result that differs most."""
+    """Transform a window `N_TRIES` times and return the result that differs most.
+
+    ``others`` are windows of the same class, for an operation that takes something from them.
+    """
     generator = Seeds(seed).stream(f"picture of {operation.name}")
     copies = window.expand(N_TRIES, *window.shape)
+    if operation.needs_labels:
+        x = window[None] if others is None else torch.cat([window[None], others])
+        same = torch.zeros(len(x), dtype=torch.long)
+        first = torch.zeros(N_TRIES, dtype=torch.long)
+        draw = operation.sample_group(Batch(x, same, same), first, generator)
+    else:
+        draw = operation.draw(copies, generator=generator)
     with torch.no_grad():
-        results = operation(copies, magnitude, generator=generator)
+        results = operation.transform(copies, magnitude, draw)
     change = (results - copies)[:, list(channels)].square().sum((1, 2))
     return results[int(change.argmax())]
 
@@ -151,9 +172,10 @@ def _draw_panel(
     ch_names: tuple[str, ...],
     magnitude: float,
     seed: int,
+    others: Tensor | None,
 ) -> None:
     """Draw signal and spectrum of the first channels into a figure or a part of one."""
-    after = most_changed_draw(operation, window, magnitude, channels=[0], seed=seed)
+    after = most_changed_draw(operation, window, magnitude, channels=[0], seed=seed, others=others)
     signal_axes, spectrum_axes = panel.subplots(1, 2, width_ratios=(2, 1))
     panel.suptitle(_title(operation, magnitude), fontsize=10)
     # The thinner line on top leaves the one below to be seen where they agree.

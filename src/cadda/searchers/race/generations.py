@@ -62,17 +62,19 @@ def first_generation(
     lenient: Sequence[Passing],
     pool: OperationPool,
     x: Tensor,
+    y: Tensor,
     generator: Generator,
 ) -> list[Candidate]:
     """Return none and what should improve on it, the most promising first.
 
     Operations are those that a probe lets pass, with a strict and with a lenient rule. Of single
-    operations, those with a label map come first, then those that change the windows ``x`` most:
-    what keeps the class and changes little teaches little. Policies of the zoo race where they
-    are made for the operations and classes of the pool.
+    operations, those with a label map come first, then those that change the windows ``x``, of the
+    classes ``y``, most: what keeps the class and changes little teaches little. Policies of the
+    zoo race where they are made for the operations and classes of the pool.
     """
     change = {
-        item.operation: _change(pool.plain(item.operation), item, x, generator) for item in lenient
+        item.operation: _change(pool.plain(item.operation), item, x, y, generator)
+        for item in lenient
     }
     singles = sorted(lenient, key=lambda item: (item.label_map is None, -change[item.operation]))
     strong = [_single(item, strong=True) for item in singles]
@@ -97,10 +99,12 @@ def _zoo(pool: OperationPool, *, general: bool) -> list[Candidate]:
     return [Candidate(name, policy, level_of(policy)) for name, policy in policies.items()]
 
 
-def _change(operation: Operation, item: Passing, x: Tensor, generator: Generator) -> float:
+def _change(
+    operation: Operation, item: Passing, x: Tensor, y: Tensor, generator: Generator
+) -> float:
     """Compute how much an operation changes windows, relative to their power."""
     magnitude = torch.full((len(x),), item.magnitude or 0.0, dtype=x.dtype)
-    changed = operation.transform(x, magnitude, operation.draw(x, generator=generator))
+    changed = operation.transform(x, magnitude, operation.draw(x, y=y, generator=generator))
     return float((changed - x).square().mean() / x.square().mean())
 
 

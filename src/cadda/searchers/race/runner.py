@@ -137,13 +137,14 @@ class RaceRunner(SearchRunner):
 
     def _first_generation(self) -> list[Candidate]:
         pool = self.problem.pool
-        seeds, x = Seeds(self.settings.seed), self._usable.train.x
-        few = torch.randperm(len(x), generator=seeds.stream("examples"))[:N_EXAMPLES]
+        seeds, windows = Seeds(self.settings.seed), self._usable.train
+        few = torch.randperm(len(windows.x), generator=seeds.stream("examples"))[:N_EXAMPLES]
         candidates = first_generation(
             self.passing,
             self.lenient or unprobed(pool),
             pool,
-            x[few],
+            windows.x[few],
+            windows.y[few],
             seeds.stream("change of examples"),
         )
         n_affordable = int((self.n_epochs - self.n_reserved) * SHARE_OF_FIRST) // MIN_BLOCKS
