@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -13,10 +14,13 @@ from cadda.api.prepare import Device, PolicyLike, check_fits, prepare_training
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
+from cadda.policies.policy import Policy
 from cadda.probing.leak_probe import with_leak_probe
+from cadda.tracking import LogTo, open_trackers, tee
 from cadda.training import Fitted, Scores, TrainingEvent, TrainingSettings, predict_logits, score
+from cadda.training.trainer import Trainer
 
-__all__ = ["evaluate", "fit"]
+__all__ = ["evaluate", "fit", "logged_settings"]
 
 
 def fit(
@@ -38,6 +42,7 @@ def fit(
     seed: int = 0,
     device: Device = "auto",
     on_event: Callable[[TrainingEvent], None] | None = None,
+    log_to: LogTo = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Fitted:
     """Train a model, augmented by a policy, and keep the weights that are best on validation.
@@ -82,6 +87,9 @@ def fit(
         Device to train on; auto takes a GPU if there is one.
     on_event : callable | None
         Called with an event after every epoch and at the end.
+    log_to : str | sequence of str | None
+        Experiment trackers that get every epoch: ``"tensorboard:FOLDER"``,
+        ``"mlflow"`` or ``"mlflow:URI"``, ``"wandb"`` or ``"wandb:PROJECT"``.
     checkpoint : path-like | None
         File to write after every epoch, and to continue from if it exists. It must be of the same
         windows, model, policy and settings; a callable as policy is compared by its qualified
@@ -107,10 +115,19 @@ def fit(
     trainer = prepare_training(
         train, valid, settings, model=model, policy=policy, pool=pool, device=device
     )
-    fitted = trainer.run(
-        on_event=on_event, checkpoint=None if checkpoint is None else Path(checkpoint)
-    )
+    with open_trackers(log_to, logged_settings(trainer)) as trackers:
+        fitted = trainer.run(
+            on_event=trackers if on_event is None else tee(trackers, on_event),
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+        )
     return with_leak_probe(fitted, trainer.problem.valid, trainer.policy)
+
+
+def logged_settings(trainer: Trainer) -> dict[str, object]:
+    """Return what experiment trackers get to know about a training run."""
+    policy = trainer.policy
+    known = {"policy": str(policy.spec)} if isinstance(policy, Policy) else {}
+    return {"model": trainer.problem.description.model, **asdict(trainer.settings), **known}
 
 
 def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:

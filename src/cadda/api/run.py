@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cadda.api.fit import evaluate
+from cadda.api.fit import evaluate, logged_settings
 from cadda.api.prepare import Device, check_fits, make_problem, operation_pool, prepare_training
 from cadda.api.search import ProbeLike, SearchResult, probe_source, search_problem
 from cadda.data.windows import Windows
@@ -26,7 +26,8 @@ from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
 from cadda.runs.records import RunScores, save_fitted, write_run_records
 from cadda.runs.splits import WindowSplit
 from cadda.searchers.registry import find_method
-from cadda.tracking import tee
+from cadda.tracking import LogTo, open_trackers, tee
+from cadda.tracking.trackers import find_trackers
 from cadda.training import Fitted, Scores, TrainingEnd, TrainingEvent, TrainingSettings
 
 __all__ = ["SearchRun", "TrainingRun", "evaluate_run", "run_search", "run_training"]
@@ -54,6 +55,7 @@ def run_training(
     data: str | None = None,
     reading: Reading | None = None,
     on_event: Callable[[TrainingEvent], None] | None = None,
+    log_to: LogTo = None,
 ) -> TrainingRun:
     """Split windows by subject, train, test and write all results to a folder.
 
@@ -62,6 +64,7 @@ def run_training(
     """
     split = WindowSplit.make(windows, _split_settings(valid, test, settings.seed, split_from))
     # Wrong arguments raise here, before there is a folder.
+    find_trackers(log_to)
     trainer = prepare_training(
         split.train, split.valid, settings, model=model, policy=policy, device=device
     )
@@ -80,9 +83,9 @@ def run_training(
     if policy is not None:
         policy.save(run.policy)
     events = EventLog(run.events)
-    fitted = trainer.run(
-        on_event=events if on_event is None else tee(events, on_event), checkpoint=run.checkpoint
-    )
+    with open_trackers(log_to, logged_settings(trainer)) as trackers:
+        receivers = (events, trackers) if on_event is None else (events, trackers, on_event)
+        fitted = trainer.run(on_event=tee(*receivers), checkpoint=run.checkpoint)
     # After a kill, the file may lack an epoch that the checkpoint has, or have only half of it.
     end = TrainingEnd(len(fitted.history), fitted.best_epoch, fitted.stopped_early)
     events.rewrite([*fitted.history, end])

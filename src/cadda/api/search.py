@@ -34,7 +34,8 @@ from cadda.searchers.registry import find_method
 from cadda.searchers.retraining import SearchBudget
 from cadda.searchers.runner import SearchContext
 from cadda.searchers.warnings import check_pool, check_problem
-from cadda.tracking import tee
+from cadda.tracking import LogTo, open_trackers, tee
+from cadda.tracking.trackers import find_trackers
 from cadda.training import Problem, TrainingSettings
 
 __all__ = [
@@ -76,6 +77,7 @@ def search(
     data: str | None = None,
     reading: Reading | None = None,
     on_event: Callable[[RunEvent], None] | None = None,
+    log_to: LogTo = None,
     **settings: Any,
 ) -> SearchResult:
     """Find the augmentation with which a model generalises best to other subjects.
@@ -136,6 +138,9 @@ def search(
         The call that made the windows; written to the run folder.
     on_event : callable | None
         Called with every event of search and retraining.
+    log_to : str | sequence of str | None
+        Experiment trackers that get every epoch, trial or round: ``"tensorboard:FOLDER"``,
+        ``"mlflow"`` or ``"mlflow:URI"``, ``"wandb"`` or ``"wandb:PROJECT"``.
     **settings : object
         Settings of the method, such as ``estimator="straight-through"`` or ``n_stages=1``: see
         `BilevelSettings`, `FasterSettings`, `TrialSettings` and `PopulationSettings`.
@@ -175,6 +180,7 @@ def search(
         data=data,
         reading=reading,
         on_event=on_event,
+        log_to=log_to,
         **settings,
     )
 
@@ -237,10 +243,11 @@ def search_problem(
     reading: Reading | None = None,
     test_subjects: tuple[str, ...] = (),
     on_event: Callable[[RunEvent], None] | None = None,
+    log_to: LogTo = None,
     **settings: Any,
 ) -> SearchResult:
     """Run `search` on an existing problem; `test_subjects` are only written to the run folder."""
-    report = on_event or (lambda event: None)
+    find_trackers(log_to)
     chosen = find_method(method)
     budget = chosen.default_budget if budget is None else budget
     classwise = _is_classwise(classwise, chosen, method)
@@ -270,7 +277,14 @@ def search_problem(
     problem, notes = chosen.restrict(problem)
     check_pool(problem)
     # The engine first: one that cannot be reached must not leave a folder.
-    with open_engine(engine) as workers:
+    logged = {
+        **{"method": method, "classwise": classwise, "model": problem.description.model},
+        **{"budget": budget, "seed": seed, "data": data},
+        # The address of a database may contain a password.
+        **{name: value for name, value in asdict(own).items() if name != "storage"},
+    }
+    with open_engine(engine) as workers, open_trackers(log_to, logged) as trackers:
+        report = trackers if on_event is None else tee(trackers, on_event)
         if folder is not None:
             config = SearchConfig(
                 data=DataSource(data, problem.train.digest, problem.valid.digest),
@@ -324,7 +338,8 @@ def search_problem(
             )
         )
         runner.run()
-    result = result_of(runner, provenance)
+        result = result_of(runner, provenance)
+        trackers.log_text("policy", str(result))
     if folder is not None:
         write_result(folder, result)
     return result

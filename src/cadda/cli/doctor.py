@@ -51,6 +51,10 @@ OPTIONAL = tuple(
         ),
         ("distributed", "trials on Dask, cadda search --engine dask:ADDRESS", "'cadda[dask]'"),
         ("pandas", "to_frame, tables as metadata of MNE epochs", "'cadda[pandas]'"),
+        *(
+            (name, f"cadda search --log-to {name}", f"'cadda[{name}]'")
+            for name in ("tensorboard", "mlflow", "wandb")
+        ),
         ("pytest", "testing operations of your own with cadda.testing", "'cadda[testing]'"),
     )
 )

@@ -31,6 +31,7 @@ __all__ = [
     "EarlyStopping",
     "Engine",
     "LearningRate",
+    "LogTo",
     "Model",
     "Operations",
     "ReadingOptions",
@@ -60,6 +61,13 @@ Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], Option(help="Device to
 Engine = Annotated[
     str,
     Option(help="Where to run jobs: serial, processes:N, dask:ADDRESS or dask:local:N."),
+]
+LogTo = Annotated[
+    list[str] | None,
+    Option(
+        help="Experiment tracker to log to: tensorboard:FOLDER, mlflow[:URI] or wandb[:PROJECT]; "
+        "may be repeated."
+    ),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 

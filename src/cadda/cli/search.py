@@ -94,6 +94,7 @@ def search(
         ),
     ] = "auto",
     resume: Annotated[bool, Option("--resume", help="Resume an interrupted search.")] = False,
+    log_to: options.LogTo = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the augmentation with which a model generalises best to other subjects.
@@ -146,6 +147,7 @@ def search(
                 data=str(data),
                 reading=read_options.reading(data),
                 on_event=tee(session, display),
+                log_to=log_to,
                 **chosen,
             )
     report = write_report(out)

@@ -49,6 +49,7 @@ def train(
     ] = "loss",
     seed: options.Seed = 0,
     device: options.Device = "auto",
+    log_to: options.LogTo = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model on some subjects and test it on others.
@@ -96,6 +97,7 @@ def train(
                 ),
                 device=device,
                 on_event=display,
+                log_to=log_to,
                 reading=read_options.reading(data),
             )
     if as_json:

@@ -1,8 +1,16 @@
-"""Displays of the progress of training, search and probe."""
+"""Displays of the progress of training, search and probe, and experiment trackers."""
 
 from __future__ import annotations
 
 from cadda.tracking.displays import ProbeDisplay, TrainingDisplay, tee
 from cadda.tracking.search import SearchDisplay
+from cadda.tracking.trackers import LogTo, open_trackers
 
-__all__ = ["ProbeDisplay", "SearchDisplay", "TrainingDisplay", "tee"]
+__all__ = [
+    "LogTo",
+    "ProbeDisplay",
+    "SearchDisplay",
+    "TrainingDisplay",
+    "open_trackers",
+    "tee",
+]
