@@ -6,6 +6,10 @@ from .api.prepare import operation_pool as operation_pool
 from .api.probe import probe as probe
 from .api.result import SearchResult as SearchResult
 from .api.search import search as search
+from .data.io.exchange import windows_from_braindecode as windows_from_braindecode
+from .data.io.exchange import windows_from_moabb as windows_from_moabb
+from .data.io.exchange import windows_to_braindecode as windows_to_braindecode
+from .data.io.exchange import windows_to_moabb as windows_to_moabb
 from .data.io.preprocess import Preprocessing as Preprocessing
 from .data.io.read import read_windows as read_windows
 from .data.simulation.motor_imagery import simulate_motor_imagery as simulate_motor_imagery
@@ -123,4 +127,8 @@ __all__ = [
     "simulate_motor_imagery",
     "simulate_sleep",
     "split_from",
+    "windows_from_braindecode",
+    "windows_from_moabb",
+    "windows_to_braindecode",
+    "windows_to_moabb",
 ]

@@ -125,7 +125,7 @@ def test_info_of_saved_windows(tmp_path: Path, run: Run) -> None:
     ("name", "message"),
     [
         ("none-epo.fif", "none-epo.fif does not exist"),
-        ("empty", "empty has no EDF file; it must have pairs such as"),
+        ("empty", "empty has no recording; it must have pairs such as"),
         ("text.csv", "text.csv must be an MNE epochs file"),
         ("broken-epo.fif", "broken-epo.fif as MNE epochs"),
     ],
@@ -175,7 +175,8 @@ def test_fetch_imagined_fists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, r
     out, _ = run("fetch", "eegbci", *options)
     assert asked == [1, 2, 5]
     mapping = tmp_path / "imagined-fists.toml"
-    assert f'Next: cadda search "{mapping}" --model shallow --out run' in out
+    assert f'Next: cadda search "{mapping}" --model shallow --highpass 4 --out run' in out
+    assert "Slow activity, probably of the eyes, tells left from right" in out
     assert tomllib.loads(mapping.read_text())["files"][:2] == ["S001R04.edf", "S001R08.edf"]
     out, _ = run("fetch", "eegbci", *options, "--json")
     assert json.loads(out) == {"mapping": str(mapping), "subjects": 3}

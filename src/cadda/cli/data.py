@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,15 +13,15 @@ from rich.markup import escape
 from rich.table import Table
 from typer import Option
 
-from cadda.cli.commands import command_group
+from cadda.cli.commands import command_group, name_options
 from cadda.cli.display import progress_bar
 from cadda.cli.fetch import app as fetch_app
 from cadda.cli.options import AsJson, Data, Engine, SelectionOptions, parse_names
 from cadda.cli.simulate import app as simulate_app
 
 if TYPE_CHECKING:
-    from cadda.data.checks import Quality
     from cadda.data.io.cache import CacheEntry
+    from cadda.data.io.read import ReadResult
     from cadda.data.windows import Windows
 
 __all__ = ["app"]
@@ -50,15 +50,18 @@ def info(
             min_windows=1 if select.min_windows is None else select.min_windows,
             engine=engine,
             on_progress=on_progress,
+            label=select.label,
+            keep_stage_4=select.keep_stage_4,
+            settings=select.settings(),
         )
-        windows, quality = read_with_quality(data, options)
-    summary = _summarise(windows, quality)
+        result = read_with_quality(data, options)
+    summary = _summarise(result)
     if as_json:
         typer.echo(
             json.dumps({"data": str(data), **asdict(summary)}, indent=1, ensure_ascii=False)
         )
     else:
-        _print_summary(windows, summary, drop_bad=select.drop_bad)
+        _print_summary(result.windows, summary, drop_bad=select.drop_bad)
 
 
 def cache(
@@ -119,14 +122,20 @@ class DataSummary:
     n_recordings: int
     n_bad: int
     n_clipped: int
+    n_rejected: int  # by amplitude
     amplitude: dict[str, float]  # standard deviation within a window, by channel
     operations: list[str]
     left_out: dict[str, str]  # reasons by operation
+    preprocessing: dict[str, Any] | None  # settings; None if the signals are as in the file
+    preprocessing_text: str
+    notes: list[str]
 
 
-def _summarise(windows: Windows, quality: Quality) -> DataSummary:
+def _summarise(result: ReadResult) -> DataSummary:
     from cadda import operation_pool
+    from cadda.data.io.preprocess import describe_preprocessing
 
+    windows, quality, settings = result.windows, result.quality, result.preprocessing
     pool = operation_pool(windows)
 
     def count(part: Windows) -> dict[str, int]:
@@ -142,9 +151,13 @@ def _summarise(windows: Windows, quality: Quality) -> DataSummary:
         n_recordings=len(set(zip(windows.subject, windows.recording, strict=True))),
         n_bad=quality.n_bad,
         n_clipped=quality.n_clipped,
+        n_rejected=quality.n_rejected,
         amplitude=dict(zip(windows.ch_names, quality.amplitude, strict=True)),
         operations=list(pool.names),
         left_out=dict(pool.left_out),
+        preprocessing=None if settings is None else asdict(settings),
+        preprocessing_text=describe_preprocessing(settings),
+        notes=[name_options(note) for note in result.notes],
     )
 
 
@@ -174,6 +187,11 @@ def _lines(summary: DataSummary, *, drop_bad: bool) -> Iterator[str]:
     hint = ", dropped" if drop_bad else ", not counted above; drop them with --drop-bad"
     yield f"windows with NaN or a flat channel: {summary.n_bad}{hint if summary.n_bad else ''}"
     yield f"windows with a clipped channel: {summary.n_clipped}"
+    yield f"preprocessing: {summary.preprocessing_text}"
+    if summary.n_rejected:
+        yield f"windows rejected by amplitude: {summary.n_rejected}, not counted above"
+    for note in summary.notes:
+        yield f"note: {note}"
     yield f"operations ({len(summary.operations)}): {', '.join(summary.operations)}"
     for name, reason in summary.left_out.items():
         yield f"not applicable: {name}, {reason}"

@@ -43,7 +43,11 @@ __all__ = [
 ]
 
 Data = Annotated[
-    Path, Argument(help="Epochs file, .npz file, mapping file, or folder of recordings.")
+    Path,
+    Argument(
+        help="Epochs file, .npz file, mapping file, recording in a format that MNE reads, folder "
+        "of recordings such as a BIDS data set, or a pattern in quotes such as 'data/*.vhdr'."
+    ),
 ]
 MODEL_HELP = f"Model to train: {', '.join(MODEL_NAMES)} or braindecode:NAME."
 Model = Annotated[str, Option(help=MODEL_HELP)]
@@ -73,6 +77,10 @@ AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 
 RecordingOption = partial(Option, rich_help_panel="Recordings")
+PreprocessingOption = partial(
+    Option,
+    rich_help_panel="Preprocessing (auto: as the mapping file says, or as for its kind of data)",
+)
 SubjectOption = partial(Option, rich_help_panel="Subjects")
 TrainingOption = partial(Option, rich_help_panel="Training")
 
@@ -82,13 +90,23 @@ class SelectionOptions:
     """What is read of the recordings."""
 
     subject: Annotated[
-        str | None, RecordingOption(help="Metadata column of the epochs that names the subject.")
+        str | None,
+        RecordingOption(
+            help="Metadata column of the epochs that names the subject; for recordings, a regular "
+            "expression whose first group is the subject in a file name."
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        RecordingOption(
+            help="Metadata column of the epochs that names the class; default: the events."
+        ),
     ] = None
     channels: Annotated[
         str | None,
         RecordingOption(
-            help="Channels to use, separated by commas; default: all EEG channels of epochs; for "
-            "recordings, those of the paper or of the mapping file."
+            help="Channels to use, or types such as eeg, separated by commas; default: the good "
+            "EEG channels, for nights those of the paper, or those of the mapping file."
         ),
     ] = None
     classes: Annotated[
@@ -101,6 +119,54 @@ class SelectionOptions:
     drop_bad: Annotated[
         bool, RecordingOption("--drop-bad", help="Drop windows with NaN or a flat channel.")
     ] = False
+    keep_stage_4: Annotated[
+        bool,
+        RecordingOption("--keep-stage-4", help="Keep sleep stage 4 as N4, not as part of N3."),
+    ] = False
+    highpass: Annotated[str, PreprocessingOption(help="High-pass in Hz, or none.")] = "auto"
+    lowpass: Annotated[str, PreprocessingOption(help="Low-pass in Hz, or none.")] = "auto"
+    notch: Annotated[
+        str, PreprocessingOption(help="Frequencies to remove in Hz, separated by commas, or none.")
+    ] = "auto"
+    reference: Annotated[
+        str,
+        PreprocessingOption(help="average, channels separated by commas such as M1,M2, or none."),
+    ] = "auto"
+    sfreq: Annotated[
+        str, PreprocessingOption(help="Sampling rate to resample to in Hz, or none.")
+    ] = "auto"
+    window_seconds: Annotated[str, PreprocessingOption(help="Length of a window in seconds.")] = (
+        "auto"
+    )
+    offset: Annotated[
+        str, PreprocessingOption(help="Start of a window after its annotation in seconds.")
+    ] = "auto"
+    baseline_seconds: Annotated[
+        str,
+        PreprocessingOption(
+            help="Start and end of the baseline after the annotation in seconds, such as -0.2,0, "
+            "or none."
+        ),
+    ] = "auto"
+    reject: Annotated[
+        str,
+        PreprocessingOption(
+            help="Drop windows with a larger peak-to-peak amplitude in volts, such as 150e-6."
+        ),
+    ] = "auto"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the preprocessing that are given."""
+        from cadda.data.io.options import given_settings
+
+        return given_settings({name: getattr(self, name) for name in _PREPROCESSING})
+
+
+_PREPROCESSING = (
+    *("highpass", "lowpass", "notch", "reference", "sfreq"),
+    *("window_seconds", "offset", "baseline_seconds", "reject"),
+)
+"""Options for settings of `cadda.Preprocessing`."""
 
 
 @dataclass(frozen=True)
@@ -117,16 +183,27 @@ class ReadingOptions(SelectionOptions):
 
     def arguments(self) -> dict[str, JsonValue]:
         """Return the arguments of `cadda.read_windows` beside the source."""
+        from cadda.data.io.options import argument_of
+
         given: dict[str, JsonValue] = {
             "subject": self.subject,
+            "label": self.label,
             "channels": _json_list(parse_names(self.channels)),
             "classes": _json_list(parse_names(self.classes)),
             "min_windows": self.min_windows,
+            "keep_stage_4": self.keep_stage_4 or None,
         }
-        return {name: value for name, value in given.items() if value is not None} | {
-            "standardise": None if self.standardise == "none" else self.standardise,
-            "on_bad": "drop" if self.drop_bad else "raise",
+        settings = {
+            argument_of(name): _json_value(value) for name, value in self.settings().items()
         }
+        return (
+            {name: value for name, value in given.items() if value is not None}
+            | settings
+            | {
+                "standardise": None if self.standardise == "none" else self.standardise,
+                "on_bad": "drop" if self.drop_bad else "raise",
+            }
+        )
 
     def reading(self, source: Path) -> Reading:
         """Return the call that reads the windows, as the run folder records it."""
@@ -195,6 +272,10 @@ class EarlyStopping:
 def parse_names(text: str | None) -> list[str] | None:
     """Return the names in a list separated by commas; None stays None."""
     return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _json_value(value: Any) -> JsonValue:
+    return [*value] if isinstance(value, tuple) else value
 
 
 def _json_list(names: list[str] | None) -> list[JsonValue] | None:

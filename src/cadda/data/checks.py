@@ -155,27 +155,49 @@ class WindowQuality:
     bad: NDArray[np.bool_]  # NaN, infinite, or a channel is flat
     clipped: NDArray[np.bool_]
     spread: NDArray[np.float64]  # standard deviations, shape (n_windows, n_channels)
+    rejected: NDArray[np.bool_]  # by amplitude
+
+    @classmethod
+    def empty(cls, n_windows: int, n_channels: int) -> WindowQuality:
+        """Return arrays to be filled."""
+        bad, clipped, rejected = (np.empty(n_windows, dtype=bool) for _ in range(3))
+        return cls(bad, clipped, np.empty((n_windows, n_channels)), rejected)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name."""
+        return dict(vars(self))
 
     def __getitem__(self, index: NDArray[np.bool_]) -> WindowQuality:
         """Return the quality of some windows."""
-        return WindowQuality(self.bad[index], self.clipped[index], self.spread[index])
+        return WindowQuality(**{name: array[index] for name, array in self.arrays().items()})
+
+    def __setitem__(self, index: slice, part: WindowQuality) -> None:
+        """Fill in the quality of some windows."""
+        for name, array in self.arrays().items():
+            array[index] = part.arrays()[name]
 
     def summary(self) -> Quality:
         """Count the windows of each kind, and average the amplitude of the good windows."""
-        good = ~self.bad
+        good = ~(self.bad | self.rejected)
         amplitude = self.spread[good].mean(axis=0) if good.any() else self.spread[:0].sum(axis=0)
-        n_clipped = int((self.clipped & good).sum())
-        return Quality(int(good.sum()), int(self.bad.sum()), n_clipped, tuple(amplitude.tolist()))
+        return Quality(
+            int(good.sum()),
+            int(self.bad.sum()),
+            int((self.clipped & good).sum()),
+            tuple(amplitude.tolist()),
+            int((self.rejected & ~self.bad).sum()),
+        )
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Numbers of good, bad and clipped windows of a source, and its amplitudes."""
+    """Numbers of good, bad, clipped and rejected windows of a source, and its amplitudes."""
 
     n_good: int
     n_bad: int  # with NaN or a flat channel
     n_clipped: int  # of the good windows
     amplitude: tuple[float, ...]  # mean standard deviation of each channel, before preprocessing
+    n_rejected: int = 0  # by amplitude, of those that are not bad
 
     @classmethod
     def of_all(cls, parts: Sequence[Quality]) -> Quality:
@@ -187,6 +209,7 @@ class Quality:
             sum(part.n_bad for part in parts),
             sum(part.n_clipped for part in parts),
             tuple(amplitude.tolist()),
+            sum(part.n_rejected for part in parts),
         )
 
 
@@ -205,7 +228,7 @@ def assess_windows(x: NDArray[Any]) -> WindowQuality:
             spread[here] = chunk.std(-1, dtype=float)
         bad[here] = ~finite | flat.any(axis=(1, 2))
         clipped[here] = (at_edge >= _CLIPPED).any(axis=1)
-    return WindowQuality(bad, clipped, spread)
+    return WindowQuality(bad, clipped, spread, np.zeros(len(x), dtype=bool))
 
 
 def quality_of_kept(x: NDArray[Any]) -> Quality:
@@ -215,7 +238,12 @@ def quality_of_kept(x: NDArray[Any]) -> Quality:
 
 def raise_if_bad(quality: Quality, where: str) -> None:
     """Raise if a source has bad windows; `where` names it."""
-    total = quality.n_good + quality.n_bad
+    total = quality.n_good + quality.n_bad + quality.n_rejected
+    if not quality.n_good and quality.n_rejected:
+        raise DataError(
+            f"{where}: {quality.n_rejected} of {total} windows exceed `reject`, and no other "
+            "window is good; choose a higher `reject`."
+        )
     if not quality.n_good:
         raise DataError(
             f"{where}: all {total} windows have NaN or a flat channel; select channels that were "

@@ -146,8 +146,8 @@ def test_a_list_of_files(folder: Path) -> None:
             r"no file has one of the annotations \['T8', 'T9'\]; "
             r"S001R04.edf has \['T0', 'T1', ",
         ),
-        ("[classes]", "lowpass = true\n[classes]", "`lowpass` must be a number above 0, or false"),
-        ("[classes]", "lowpass = -1\n[classes]", "`lowpass` must be .*, or false, got -1"),
+        ("[classes]", "lowpass = true\n[classes]", "key `lowpass` must be a number, got True"),
+        ("[classes]", "lowpass = -1\n[classes]", "key `lowpass` must be above 0, got -1"),
         ("T1 =", "T7 =", "no window of 'left'"),
         ("(S\\d+)R", "S\\d+R", "`subject` must be a regular expression with a group"),
         ("(S\\d+)R", "(S\\d+", "`subject` must be a regular expression with a group"),

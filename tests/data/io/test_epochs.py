@@ -248,7 +248,7 @@ def test_back_and_forth(tmp_path: Path) -> None:
         back, _ = (
             (read_windows(source, standardise=None, min_windows=1), 0)
             if isinstance(source, Path)
-            else epochs_to_windows(source, ReadOptions(standardise=None, min_windows=1))
+            else epochs_to_windows([("a", source)], ReadOptions(standardise=None, min_windows=1))
         )
         np.testing.assert_allclose(back.x, windows.x, rtol=1e-5, atol=1e-7)
         assert back.y.tolist() == windows.y.tolist()

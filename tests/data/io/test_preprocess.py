@@ -1,197 +1,330 @@
-"""Preprocessing against MNE on the whole recording, sines with known answers, and memory."""
+"""Every setting of the preprocessing against MNE's own calls on the whole recording."""
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import mne
 import numpy as np
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
-from cadda.data.io import preprocess
-from cadda.data.io.preprocess import Preprocessing, Recording, cut_recording
-from cadda.data.standardise import standardise, standardise_as
+from cadda.data.io import cutting
+from cadda.data.io.cache import cache_entries
+from cadda.data.io.preprocess import Preprocessing, describe_preprocessing
+from cadda.data.io.read import read_windows
 from cadda.exceptions import DataError
 
-WriteEdf = Callable[..., Path]
+NAMES = ["Fz", "C3", "Cz", "C4", "M1", "M2"]
+ONSETS = [1.0, 14.0, 27.5, 60.0, 88.25, 110.0]
 
 
-def recording(path: Path, picks: list[str], sfreq: float, starts: list[float]) -> Recording:
-    labels = np.zeros(len(starts), dtype=np.int64)
-    return Recording(path, tuple(picks), sfreq, np.array(starts, dtype=float), labels, "s", "r")
-
-
-signals = hnp.arrays(
-    np.float32,
-    (3, 2, 20),
-    elements=st.floats(-1e3, 1e3, width=32, allow_subnormal=False),
-)
-
-
-@given(signals)
-def test_standardise_in_closed_form(x: np.ndarray) -> None:
-    out = standardise(torch.from_numpy(x.copy())).numpy()
-    exact = x.astype(np.float64)
-    flat = exact.max(-1) == exact.min(-1)
-    assert np.isfinite(out).all()
-    assert (out[flat] == 0).all()
-    spread = exact.std(-1)[~flat]
-    expected = (exact - exact.mean(-1, keepdims=True))[~flat] / spread[:, None]
-    np.testing.assert_allclose(out[~flat], expected, rtol=1e-5, atol=1e-5)
-
-
-@given(st.floats(-1e3, 1e3), st.floats(1e-6, 1e3))
-def test_standardise_knows_neither_offset_nor_scale(offset: float, scale: float) -> None:
-    x = torch.randn(4, 2, 100, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    torch.testing.assert_close(standardise(offset + scale * x), standardise(x), rtol=0, atol=1e-6)
-
-
-def test_standardise_in_place_and_in_chunks() -> None:
-    x = torch.randn(200, 1, 30)
-    expected = standardise(x)
-    assert standardise(x, out=x) is x
-    torch.testing.assert_close(x, expected)
-    torch.testing.assert_close(x[137:138], standardise(expected[137:138]))
-
-
-def test_flat_channel_with_an_offset_becomes_zeros() -> None:
-    x = torch.full((1, 2, 3000), 0.1)
-    x[0, 1] = torch.randn(3000)
-    out = standardise(x)
-    assert (out[0, 0] == 0).all()
-    assert out.isfinite().all()
-
-
-def test_standardise_recordings_apart() -> None:
+@pytest.fixture
+def raw() -> mne.io.RawArray:
+    """Two minutes with drifts, at 200 Hz."""
     rng = np.random.default_rng(0)
-    x = (rng.standard_normal((100, 2, 20)) * [[3.0], [50.0]] + 5).astype(np.float32)
-    groups = np.array([["a", "1"], ["b", "1"]])[np.arange(100) % 2]
-    x[1::2, 0] = 0.1
-    standardise_as("recording", x, groups)
-    np.testing.assert_allclose(x[::2].mean((0, 2)), 0, atol=1e-5)
-    np.testing.assert_allclose(x[::2].std((0, 2)), 1, rtol=1e-5)
-    assert (x[1::2, 0] == 0).all()
-    # Windows of one recording keep their differences.
-    assert x[::2].std(-1).std() > 0.01
+    data = 1e-5 * rng.standard_normal((6, 24_000))
+    data += 1e-6 * np.cumsum(rng.standard_normal((6, 24_000)), axis=1)
+    made = mne.io.RawArray(data, mne.create_info(NAMES, 200.0, "eeg"), verbose="error")
+    made.set_annotations(mne.Annotations(ONSETS, 4.0, ["a", "b"] * 3))
+    return made
 
 
-@pytest.mark.parametrize("piece", [1, 5000, 1 << 20])
-def test_pieces_are_as_if_the_whole_recording_was_filtered(
-    tmp_path: Path, write_edf: WriteEdf, monkeypatch: pytest.MonkeyPatch, piece: int
-) -> None:
-    rng = np.random.default_rng(0)
-    names = ["EEG A", "EEG B", "EEG C"]
-    path = write_edf(
-        tmp_path / "a.edf", {name: 40 * rng.standard_normal(20_000) for name in names}
+def by_mne(raw: mne.io.BaseRaw, *, offset: float = 0.0, **settings: Any) -> np.ndarray:
+    events, ids = mne.events_from_annotations(raw, regexp="^[ab]$", verbose="error")
+    epochs = mne.Epochs(
+        raw,
+        events,
+        ids,
+        tmin=min(offset, -0.5),
+        tmax=offset + 3.0 - 1 / raw.info["sfreq"],
+        **{"baseline": None, "preload": True, "verbose": "error", **settings},
     )
-    starts = [0.0, 7.5, 12.0, 60.0, 155.0, 170.0]
-    monkeypatch.setattr(preprocess, "_PIECE_SAMPLES", piece)
-    one = recording(path, ["EEG C", "EEG A"], 100.0, starts)
-    x, quality = cut_recording(one, Preprocessing())
-    raw = mne.io.read_raw_edf(path, preload=True, verbose="error")
-    raw.filter(None, 30.0, h_trans_bandwidth=7.0, verbose="error")
-    whole = raw.get_data(["EEG C", "EEG A"])
-    expected = np.stack([whole[:, int(100 * t) : int(100 * t) + 3000] for t in starts])
-    np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-11)
-    assert not quality.bad.any()
+    return epochs.crop(tmin=offset).get_data(["C3", "Cz", "C4"])
+
+
+def ours(raw: mne.io.BaseRaw, **settings: Any) -> np.ndarray:
+    given = {"lowpass": None, "window_seconds": 3.0, "standardise": None, **settings}
+    return read_windows(raw, channels=["C3", "Cz", "C4"], **given).x.numpy()
 
 
 @pytest.mark.parametrize("piece", [1, 1 << 20])
 @pytest.mark.parametrize(
-    ("sfreq", "target"), [(256.0, 128.0), (256.0, 100.0), (100.0, 128.0), (200.0, None)]
+    ("settings", "steps"),
+    [
+        ({"highpass": 4.0}, [("filter", (4.0, None), {})]),
+        ({"highpass": 0.5}, [("filter", (0.5, None), {})]),
+        (
+            {"highpass": 1.0, "lowpass": 40.0},
+            [("filter", (1.0, 40.0), {"h_trans_bandwidth": 7.0})],
+        ),
+        ({"notch": 50}, [("notch_filter", (50.0,), {})]),
+        ({"notch": [25.0, 50.0]}, [("notch_filter", ([25.0, 50.0],), {})]),
+        (
+            {"notch": 50.0, "highpass": 2.0, "lowpass": 30.0, "reference": "average"},
+            [
+                ("set_eeg_reference", ("average",), {}),
+                ("notch_filter", (50.0,), {}),
+                ("filter", (2.0, 30.0), {"h_trans_bandwidth": 7.0}),
+            ],
+        ),
+        ({"reference": "average"}, [("set_eeg_reference", ("average",), {})]),
+        ({"reference": ["M1", "m2"]}, [("set_eeg_reference", (["M1", "M2"],), {})]),
+        ({"reference": "M1"}, [("set_eeg_reference", (["M1"],), {})]),
+    ],
 )
-def test_sines_keep_their_phase_or_vanish(
-    tmp_path: Path,
-    write_edf: WriteEdf,
+def test_filters_and_reference(
+    raw: mne.io.RawArray,
     monkeypatch: pytest.MonkeyPatch,
     piece: int,
-    sfreq: float,
-    target: float | None,
+    settings: dict[str, Any],
+    steps: list[tuple[str, Any, dict[str, Any]]],
 ) -> None:
-    time = np.arange(round(150 * sfreq)) / sfreq
-    slow, fast = np.sin(2 * np.pi * 12.3 * time), np.sin(2 * np.pi * 41.0 * time)
-    path = write_edf(tmp_path / "a.edf", {"slow": 100 * slow, "fast": 100 * fast}, sfreq)
-    starts = [0.0, 31.25, 62.5, 117.1875]
-    monkeypatch.setattr(preprocess, "_PIECE_SAMPLES", piece)
-    settings = Preprocessing(sfreq=target)
-    x, _ = cut_recording(recording(path, ["slow", "fast"], sfreq, starts), settings)
-    rate = settings.rate(sfreq)
-    assert x.shape == (4, 2, round(30 * rate))
-    inside = slice(round(rate), -round(rate))
-    for window, start in zip(x, starts, strict=True):
-        # Windows begin at the sample that is nearest.
-        begin = np.rint(start * rate) / rate
-        expected = 1e-4 * np.sin(2 * np.pi * 12.3 * (begin + np.arange(x.shape[-1]) / rate))
-        np.testing.assert_allclose(window[0, inside], expected[inside], atol=1e-6)
-        assert np.abs(window[1, inside]).max() < 1e-6
+    monkeypatch.setattr(cutting, "_PIECE_SAMPLES", piece)
+    x = ours(raw, **settings)
+    expected = raw.copy()
+    for name, arguments, options in steps:
+        getattr(expected, name)(*arguments, **options, verbose="error")
+    np.testing.assert_allclose(x, by_mne(expected), rtol=1e-4, atol=2e-10)
 
 
-def test_without_filter_the_samples_are_those_of_the_file(
-    tmp_path: Path, write_edf: WriteEdf
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+@pytest.mark.parametrize(
+    ("offset", "baseline"),
+    [(0.0, (-0.5, 0.0)), (0.0, (0.0, 1.0)), (-0.3, (-0.3, 0.0)), (0.7, (-0.5, 0.2))],
+)
+def test_baseline(
+    raw: mne.io.RawArray,
+    monkeypatch: pytest.MonkeyPatch,
+    piece: int,
+    offset: float,
+    baseline: tuple[float, float],
 ) -> None:
-    values = 50 * np.random.default_rng(0).standard_normal(6000)
-    path = write_edf(tmp_path / "a.edf", {"Cz": values})
-    x, _ = cut_recording(recording(path, ["Cz"], 100.0, [10.0]), Preprocessing(lowpass=None))
-    np.testing.assert_allclose(1e6 * x[0, 0], values[1000:4000], atol=0.01)
+    monkeypatch.setattr(cutting, "_PIECE_SAMPLES", piece)
+    x = ours(raw, offset=offset, baseline_seconds=baseline)
+    np.testing.assert_allclose(
+        x, by_mne(raw, offset=offset, baseline=baseline), rtol=1e-4, atol=1e-10
+    )
 
 
-def test_quality_are_those_of_the_recording_itself(tmp_path: Path, write_edf: WriteEdf) -> None:
-    values = 50 * np.random.default_rng(0).standard_normal(12_000)
-    values[3000:6000] = 7.0
-    clipped = np.clip(values, -60, 60)
-    path = write_edf(tmp_path / "a.edf", {"Cz": values, "Pz": clipped + np.arange(12_000) % 2})
-    starts = [0.0, 29.0, 30.0, 60.0, 90.0]
-    _, quality = cut_recording(recording(path, ["Cz"], 100.0, starts), Preprocessing())
-    # A window that is flat but for a second is left to the user, one that is flat is not.
-    assert quality.bad.tolist() == [False, False, True, False, False]
-    # But it does stay at one value for most of its time.
-    assert quality.clipped[[0, 3, 4]].tolist() == [False] * 3
-    np.testing.assert_allclose(1e6 * quality.spread[0, 0], values[:3000].std(), rtol=1e-3)
-    _, quality = cut_recording(recording(path, ["Pz"], 100.0, starts), Preprocessing())
-    assert quality.clipped[[0, 3, 4]].tolist() == [True] * 3
+def test_windows_whose_baseline_was_not_recorded_are_left_out(raw: mne.io.RawArray) -> None:
+    assert len(ours(raw)) == 6
+    assert len(ours(raw, baseline_seconds=(-2.0, 0.0))) == 5
+    assert len(ours(raw, baseline_seconds=(0.0, 10.5))) == 5
 
 
-def test_lowpass_must_be_below_nyquist(tmp_path: Path, write_edf: WriteEdf) -> None:
-    path = write_edf(tmp_path / "a.edf", {"Cz": np.random.randn(64 * 40)}, 64.0)  # noqa: NPY002
-    with pytest.raises(DataError, match=r"below half the sampling rate, but a.edf has 64 Hz"):
-        cut_recording(recording(path, ["Cz"], 64.0, [0.0]), Preprocessing())
+def test_rejection_by_amplitude(raw: mne.io.RawArray) -> None:
+    peak_to_peak = np.ptp(by_mne(raw), axis=-1).max(axis=-1)
+    for limit in sorted(peak_to_peak)[4:]:
+        reject = {"eeg": limit * (1 + 1e-6)}
+        expected = by_mne(raw, reject=reject, reject_tmin=0.0, picks=["C3", "Cz", "C4"])
+        x = ours(raw, reject=limit * (1 + 1e-6), min_windows=0)
+        np.testing.assert_allclose(x, expected, rtol=1e-5)
+    with pytest.raises(DataError, match=r"6 of 6 windows exceed `reject`.* higher `reject`"):
+        ours(raw, reject=1e-9)
 
 
-@pytest.mark.parametrize("name", ["lowpass", "transition", "sfreq", "seconds"])
-def test_settings_are_positive(name: str) -> None:
-    with pytest.raises(ValueError, match=f"`{name}` must be above 0, got -1"):
-        Preprocessing(**{name: -1.0})
+def test_amplitudes_are_those_after_filtering(raw: mne.io.RawArray) -> None:
+    drifting = raw.copy()
+    drifting._data += 1e-3 * np.linspace(0, 1, raw.n_times)
+    drifting._data[:, 6000:6100] += 1e-3
+    arguments = {"highpass": 4.0, "reject": 4e-4}
+    assert len(ours(drifting, **arguments)) == len(ours(raw, **arguments)) - 1 == 5
 
 
-def test_memory_of_a_night_is_its_windows_and_little_more(
-    tmp_path: Path, write_edf: WriteEdf
+@pytest.mark.parametrize(("sfreq", "tolerance"), [(128.0, 1e-5), (100.0, 0.02)])
+def test_baseline_and_rate(raw: mne.io.RawArray, sfreq: float, tolerance: float) -> None:
+    """At half the rate, every second sample is taken, where MNE filters once more."""
+    settings = {"highpass": 2.0, "lowpass": 30.0, "baseline_seconds": (-0.5, 0.0)}
+    x = ours(raw, sfreq=sfreq, **settings)
+    assert x.shape[-1] == round(3 * sfreq)
+    filtered = raw.copy().filter(2.0, 30.0, h_trans_bandwidth=7.0, verbose="error")
+    whole = by_mne(
+        filtered.resample(sfreq, method="polyphase", verbose="error"), baseline=(-0.5, 0.0)
+    )
+    assert np.abs(x - whole).max() < tolerance * np.abs(whole).max()
+
+
+def test_average_reference_of_the_good_channels_only(raw: mne.io.RawArray) -> None:
+    raw.info["bads"] = ["Fz", "M1"]
+    x = ours(raw, reference="average")
+    expected = raw.copy().set_eeg_reference("average", verbose="error")
+    np.testing.assert_allclose(x, by_mne(expected), rtol=1e-5, atol=1e-12)
+    raw.info["bads"] = [name for name in NAMES if name != "Cz"]
+    with pytest.raises(DataError, match=r"`reference`='average' needs .* two .* has \['Cz'\]"):
+        ours(raw, reference="average")
+
+
+def test_reference_that_is_not_there(raw: mne.io.RawArray) -> None:
+    with pytest.raises(DataError, match=r"`reference` must be .* no 'M3'; did you mean"):
+        ours(raw, reference=["M1", "M3"])
+
+
+def test_epochs(raw: mne.io.RawArray) -> None:
+    events, ids = mne.events_from_annotations(raw, verbose="error")
+    epochs = mne.Epochs(
+        raw, events, ids, tmin=-0.5, tmax=4.0, baseline=None, preload=True, verbose="error"
+    )
+    before = epochs.get_data(copy=True)
+    expected = epochs.copy().set_eeg_reference("average", verbose="error")
+    expected.filter(4.0, None, verbose="error").apply_baseline((-0.5, 0.0), verbose="error")
+    expected.pick(["C4", "C3"])
+    limit = sorted(np.ptp(expected.get_data(), axis=-1).max(axis=-1))[-1] * 0.999
+    windows = read_windows(
+        epochs,
+        channels=["C4", "C3"],
+        reference="average",
+        highpass=4.0,
+        baseline_seconds=(-0.5, 0.0),
+        reject=limit,
+        standardise=None,
+    )
+    expected.drop_bad({"eeg": limit}, verbose="error")
+    assert len(expected) == 5
+    np.testing.assert_allclose(windows.x, expected.get_data(), rtol=1e-4, atol=1e-10)
+    # The epochs of the user are as they were.
+    np.testing.assert_array_equal(epochs.get_data(), before)
+    slower = read_windows(epochs, lowpass=30.0, sfreq=100.0, standardise=None)
+    filtered = epochs.copy().filter(None, 30.0, h_trans_bandwidth=7.0, verbose="error")
+    np.testing.assert_allclose(
+        slower.x[:, :, :450], filtered.get_data()[:, :, :900:2], rtol=1e-4, atol=1e-10
+    )
+    assert slower.sfreq == 100
+    with pytest.raises(DataError, match=r"`baseline` must be within .* from -0.5 to 4 s"):
+        read_windows(epochs, baseline_seconds=(-1.0, 0.0))
+    for name in ("window_seconds", "offset"):
+        with pytest.raises(ValueError, match=f"`{name}` is for recordings; epochs have their"):
+            read_windows(epochs, **{name: 1.0})
+
+
+def test_arrays_are_not_preprocessed(raw: mne.io.RawArray) -> None:
+    windows = read_windows(raw)
+    with pytest.raises(ValueError, match="`highpass` is for recordings and epochs, not for"):
+        read_windows(windows, highpass=4.0)
+    filtered = read_windows(windows.to_epochs(), highpass=4.0)
+    assert len(filtered) == len(windows)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"highpass": 0}, "`highpass` must be above 0, got 0"),
+        ({"highpass": True}, "`highpass` must be a number, got True"),
+        ({"notch": []}, r"`notch` must have at least one frequency, got \[\]"),
+        ({"notch": "fifty"}, "`notch.*` must be a valid number, got 'fifty'"),
+        ({"reference": []}, "`reference` must be 'average' or names of channels, got"),
+        ({"window_seconds": 0}, "`window_seconds` must be above 0, got 0"),
+        ({"baseline_seconds": (0.0, 0.0)}, "`baseline_seconds` must be a start and a later end"),
+        ({"baseline_seconds": 1}, "`baseline_seconds` must be two numbers"),
+        ({"reject": 150}, "`reject` must be in volts, such as 150e-6, got 150"),
+        ({"offset": float("nan")}, "`offset` must be a finite number"),
+    ],
+)
+def test_refuses(raw: mne.io.RawArray, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ours(raw, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"highpass": 40.0, "lowpass": 30.0}, "`highpass` must be below `lowpass`, 30 Hz, got 40"),
+        ({"highpass": 100.0}, "`highpass` must be below half the sampling rate, 100 Hz, got 100"),
+        ({"notch": [50.0, 99.5]}, "`notch` must be below half .* 200 Hz and `notch` is 99.5 Hz"),
+    ],
+)
+def test_edges_fit_the_sampling_rate(
+    raw: mne.io.RawArray, settings: dict[str, Any], message: str
 ) -> None:
-    """Four hours of twenty channels, of which two are wanted."""
-    rng = np.random.default_rng(0)
-    names = [f"EEG {i}" for i in range(20)]
-    path = write_edf(tmp_path / "a.edf", {n: 20 * rng.standard_normal(100) for n in names})
-    content = path.read_bytes()
-    n_header, hours = int(content[184:192]), 4
-    with path.open("wb") as file:
-        records = str(hours * 3600).ljust(8).encode()
-        file.write(content[:236] + records + content[244:n_header])
-        for _ in range(hours * 60):
-            file.write(content[n_header:] * 60)
-    starts = np.arange(0, hours * 3600, 30.0)
-    one = recording(path, ["EEG 3", "EEG 13"], 100.0, starts.tolist())
-    cut_recording(recording(path, ["EEG 3"], 100.0, [0.0]), Preprocessing())
-    tracemalloc.start()
-    try:
-        x, _ = cut_recording(one, Preprocessing())
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert x.shape == (480, 2, 3000)
-    whole_file = 20 * hours * 3600 * 100 * 8
-    assert peak < x.nbytes + 36e6 < whole_file / 4
+    with pytest.raises(DataError, match=message):
+        ours(raw, **settings)
+
+
+def test_settings_as_text() -> None:
+    """As on the command line."""
+    settings = Preprocessing(
+        lowpass="none", notch="50, 100", reference="M1,M2", baseline="-0.2,0", reject="150e-6"
+    )
+    assert settings == Preprocessing(
+        lowpass=None,
+        notch=(50.0, 100.0),
+        reference=("M1", "M2"),
+        baseline=(-0.2, 0.0),
+        reject=1.5e-4,
+    )
+    assert Preprocessing(reference="average").reference == "average"
+    assert Preprocessing(reference="none").reference is None
+
+
+def test_description() -> None:
+    assert describe_preprocessing(None) == "none, signals as in the source"
+    usual = Preprocessing()
+    assert describe_preprocessing(usual) == "no high-pass, low-pass 30 Hz, reference as recorded"
+    everything = Preprocessing(
+        highpass=0.5,
+        lowpass=None,
+        notch=50,
+        reference=["M1", "M2"],
+        sfreq=100,
+        baseline=(-0.2, 0),
+        reject=150e-6,
+    )
+    assert describe_preprocessing(everything) == (
+        "high-pass 0.5 Hz, no low-pass, notch 50 Hz, reference M1, M2, resampled to 100 Hz, "
+        "baseline -0.2 to 0 s, windows above 150 µV rejected"
+    )
+
+
+SETTINGS = [
+    {"lowpass": 25.0},
+    {"transition": 5.0},
+    {"sfreq": 100.0},
+    {"seconds": 2.5},
+    {"highpass": 1.0},
+    {"notch": 50.0},
+    {"reference": "average"},
+    {"reference": ["M1"]},
+    {"reference": ["M2"]},
+    {"offset": 0.25},
+    {"baseline": (-0.5, 0.0)},
+    {"baseline": (-0.5, -0.25)},
+    {"reject": 7e-5},
+]
+
+
+def test_every_setting_has_entries_of_its_own_in_the_cache(
+    raw: mne.io.RawArray, tmp_path: Path
+) -> None:
+    """Nothing stale is returned, whatever was read before; the same settings are a hit."""
+    path = tmp_path / "a_raw.fif"
+    raw.save(path, verbose="error")
+    usual = Preprocessing(seconds=3.0)
+    assert {name for settings in SETTINGS for name in settings} == set(vars(usual))
+    truth = {}
+    for settings in [{}, *SETTINGS]:
+        preprocessing = replace(usual, **settings)
+        arguments = {"preprocessing": preprocessing, "standardise": None, "min_windows": 0}
+        fresh = read_windows(path, cache=False, **arguments)
+        n_before = len(cache_entries())
+        np.testing.assert_array_equal(read_windows(path, **arguments).x, fresh.x)
+        n_after = len(cache_entries())
+        assert n_after == n_before + 2
+        np.testing.assert_array_equal(read_windows(path, **arguments).x, fresh.x)
+        assert len(cache_entries()) == n_after
+        truth[str(settings)] = fresh.x.numpy().tobytes()
+    assert len(set(truth.values())) == len(truth)
+
+
+def test_bad_channels_that_change_the_reference_are_a_miss(
+    raw: mne.io.RawArray, tmp_path: Path
+) -> None:
+    path = tmp_path / "a_raw.fif"
+    arguments = {"channels": ["C3", "C4"], "reference": "average", "standardise": None}
+    raw.save(path, verbose="error")
+    before = read_windows(path, **arguments)
+    raw.info["bads"] = ["Fz"]
+    raw.save(path, overwrite=True, verbose="error")
+    after = read_windows(path, **arguments)
+    np.testing.assert_array_equal(after.x, read_windows(path, cache=False, **arguments).x)
+    assert not np.array_equal(after.x, before.x)

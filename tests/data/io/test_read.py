@@ -38,7 +38,7 @@ def test_unknown_kind(tmp_path: Path, name: str) -> None:
 
 def test_single_recording(tmp_path: Path, write_night: WriteNight) -> None:
     psg = write_night(tmp_path)
-    with pytest.raises(DataError, match="folder of recordings; pass the folder"):
+    with pytest.raises(DataError, match=r"PSG.edf has no annotation .* or the folder"):
         read_windows(psg)
 
 
@@ -46,8 +46,12 @@ def test_unknown_object() -> None:
     with pytest.raises(TypeError, match=r"`source` must be a path, .* got ndarray"):
         read_windows(np.zeros((3, 2, 1)))
     raw = mne.io.RawArray(np.zeros((1, 100)), mne.create_info(["Cz"], 100.0), verbose="error")
-    with pytest.raises(TypeError, match=r"`source` must be a path, .* got RawArray"):
+    with pytest.raises(DataError, match="RawArray has no annotation or event"):
         read_windows(raw)
+    with pytest.raises(TypeError, match=r"`source` must be .* got RawArray and ndarray"):
+        read_windows([raw, np.zeros((3, 2, 1))])
+    with pytest.raises(ValueError, match="`source` must have at least one element"):
+        read_windows([])
 
 
 def test_channels_are_a_list(tmp_path: Path, write_night: WriteNight) -> None:

@@ -12,6 +12,7 @@ import torch
 
 from cadda.data.io import sleep_edf
 from cadda.data.io.hypnogram import STAGES
+from cadda.data.io.options import ReadOptions
 from cadda.data.io.read import read_windows
 from cadda.data.io.sleep_edf import plan_sleep
 from cadda.exceptions import DataError
@@ -46,7 +47,7 @@ def test_every_header_is_read_once(
         return path_open(path, *args, **kwargs)
 
     monkeypatch.setattr(Path, "open", counting_open)
-    sleep_edf.plan_sleep(tmp_path)
+    sleep_edf.plan_sleep(tmp_path, ReadOptions())
     assert sorted(opened) == ["SC4001E0-PSG.edf", "SC4001EC-Hypnogram.edf"]
 
 
@@ -91,7 +92,7 @@ def test_hypnogram_may_start_later_than_its_recording(
     pages = [(30 * i, 30, f"Sleep stage {s}") for i, s in enumerate("W123R")]
     late = datetime.time(22, 2, 0)
     write_edf(tmp_path / "SC4001EC-Hypnogram.edf", {}, annotations=pages, start=late)
-    plan = plan_sleep(tmp_path)
+    plan = plan_sleep(tmp_path, ReadOptions())
     assert plan.recordings[0].starts.tolist() == [120, 150, 180, 210, 240]
     assert "SC4001EC-Hypnogram.edf starts 120 s after SC4001E0-PSG.edf" in caplog.text
 
@@ -209,8 +210,8 @@ def test_folder_without_pairs(tmp_path: Path, write_edf: WriteEdf, content: str 
         (tmp_path / content).write_text("nothing")
     elif content:
         write_edf(tmp_path / content, {"Cz": np.random.default_rng(0).standard_normal(100)})
-    what = "only night.edf and the like" if content == "night.edf" else "no EDF file"
-    with pytest.raises(DataError, match=rf"has {what}; it must have pairs such as 'SC4001E0-PSG"):
+    what = "annotation" if content == "night.edf" else "recording; .* such as 'SC4001E0-PSG"
+    with pytest.raises(DataError, match=rf"has no {what}"):
         read_windows(tmp_path)
 
 

@@ -54,7 +54,7 @@ __all__ = [
 
 _logger = logging.getLogger(__name__)
 
-_VERSION = 2
+_VERSION = 3
 _KEY_LENGTH, _DRAFT_LENGTH = 40, 12
 _ENTRY = re.compile(rf"[0-9a-f]{{{_KEY_LENGTH}}}")
 _DRAFT = re.compile(rf"\.[0-9a-f]{{{_DRAFT_LENGTH}}}-\w+")
@@ -94,8 +94,7 @@ class CachedRecording:
     """A recording that windows of an entry come from."""
 
     name: str
-    path: str
-    sha256: str  # of the file when it was read
+    sha256: dict[str, str]  # of each file when it was read, by path
     quality: Quality
 
 
@@ -160,13 +159,18 @@ def hash_file(path: str | Path) -> str:
 
 def is_current(recordings: Sequence[CachedRecording]) -> bool:
     """Check by content that the files are those that were read; a missing file counts as such."""
-    for recording in recordings:
-        try:
-            if hash_file(recording.path) != recording.sha256:
-                return False
-        except FileNotFoundError:
-            continue
-    return True
+    return all(
+        _has_digest(path, sha256)
+        for recording in recordings
+        for path, sha256 in recording.sha256.items()
+    )
+
+
+def _has_digest(path: str, sha256: str) -> bool:
+    try:
+        return hash_file(path) == sha256
+    except FileNotFoundError:
+        return True
 
 
 def describe_entry(

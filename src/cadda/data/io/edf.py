@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from cadda._internal.text import short_reason
+from cadda.data.io.header import Header, guess_type
 from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import DataError
 
-__all__ = ["EdfHeader", "read_annotations", "read_edf_header"]
+__all__ = ["open_edf", "read_annotations", "read_edf_header"]
 
 _ANNOTATIONS = "EDF Annotations"
 
 
-@dataclass(frozen=True)
-class EdfHeader:
-    """The header of an EDF file, without its channels of annotations."""
-
-    path: Path
-    labels: tuple[str, ...]
-    sfreqs: tuple[float, ...]
-    seconds: float
-    start: datetime | None
-
-    def sfreq_of(self, picks: tuple[str, ...]) -> float:
-        """Return the sampling rate of some channels in Hz; raise if they have several."""
-        rates = {name: self.sfreqs[self.labels.index(name)] for name in picks}
-        if len(set(rates.values())) > 1:
-            raise DataError(
-                f"{self.path.name} has channels with different sampling rates, {rates} Hz; choose "
-                "`channels` with the same rate."
-            )
-        return rates[picks[0]]
-
-
-def read_edf_header(path: Path) -> EdfHeader:
+def read_edf_header(path: Path) -> Header:
     """Read the header of an EDF file; raise if the file is truncated or not EDF."""
     try:
         with path.open("rb") as file:
@@ -69,9 +49,11 @@ def read_edf_header(path: Path) -> EdfHeader:
         raise DataError(f"{path} has gaps in time (EDF+D), which cannot be read; fill them first.")
     if signals and duration <= 0:
         raise DataError(f"{path} has signals, but its records last {duration:g} s.")
-    return EdfHeader(
+    labels = tuple(names[i] for i in signals)
+    return Header(
         path,
-        tuple(names[i] for i in signals),
+        labels,
+        tuple(map(guess_type, labels)),
         tuple(sizes[i] / duration for i in signals),
         # A recorder that was switched off leaves -1.
         (n_records if n_records > 0 else n_present) * duration,
@@ -79,7 +61,7 @@ def read_edf_header(path: Path) -> EdfHeader:
     )
 
 
-def read_annotations(header: EdfHeader) -> list[Annotation]:
+def read_annotations(header: Header) -> list[Annotation]:
     """Read the annotations of an EDF file, with signals or without, in the order of the file."""
     path, labels = header.path, header.labels
     with warnings.catch_warnings():
@@ -102,16 +84,25 @@ def read_annotations(header: EdfHeader) -> list[Annotation]:
     ]
 
 
+def open_edf(path: Path, channels: Sequence[str], encoding: str = "latin1") -> Any:
+    """Open some channels, so that others with a higher sampling rate do not matter.
+
+    In Latin-1, any bytes are text: annotations that are not used cannot fail.
+    """
+    import mne
+
+    return mne.io.read_raw_edf(
+        path, include=list(channels), preload=False, encoding=encoding, verbose="error"
+    )
+
+
 def _annotations(path: Path, labels: tuple[str, ...], encoding: str) -> Any:
     import mne
 
     if not labels:
         return mne.read_annotations(path, encoding=encoding)
     # Where there are signals, MNE's `read_annotations` would look for text in them as well.
-    raw = mne.io.read_raw_edf(
-        path, include=[labels[0]], preload=False, encoding=encoding, verbose="error"
-    )
-    return raw.annotations
+    return open_edf(path, labels[:1], encoding).annotations
 
 
 def _start(text: str) -> datetime | None:

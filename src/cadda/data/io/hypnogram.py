@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from cadda._internal.text import did_you_mean
 from cadda.exceptions import DataError
 
-__all__ = ["STAGES", "Annotation", "are_stages", "hypnogram_windows", "stage_of"]
+__all__ = [
+    "STAGES",
+    "Annotation",
+    "are_stages",
+    "hypnogram_windows",
+    "merge_note",
+    "stage_of",
+    "stages",
+]
 
 STAGES = ("W", "N1", "N2", "N3", "R")
 """Sleep stages of the AASM, in their usual order."""
@@ -22,13 +30,14 @@ _SPELLINGS = {
     "W": ("w", "wake", "awake", "wakefulness"),
     "N1": ("n1", "s1", "nrem1", "nrem 1"),
     "N2": ("n2", "s2", "nrem2", "nrem 2"),
-    "N3": ("n3", "n4", "s3", "s4", "nrem3", "nrem 3", "nrem4", "nrem 4"),
+    "N3": ("n3", "s3", "nrem3", "nrem 3"),
+    "N4": ("n4", "s4", "nrem4", "nrem 4"),
     "R": ("r", "rem"),
     "": ("?", "u", "unknown", "unscored", "undefined", "m", "mt", "movement", "movement time"),
 }
 _STAGE_OF = {spelling: stage for stage, group in _SPELLINGS.items() for spelling in group}
 # A bare number is a stage only where the text says so.
-_NUMBERED = {"0": "W", "1": "N1", "2": "N2", "3": "N3", "4": "N3", "5": "R"}
+_NUMBERED = {"0": "W", "1": "N1", "2": "N2", "3": "N3", "4": "N4", "5": "R"}
 
 _SHORTFALL = 0.1
 """Seconds by which an annotation may be shorter than its windows, as scorers round."""
@@ -43,22 +52,34 @@ class Annotation:
     text: str
 
 
-def stage_of(text: str) -> str | None:
+def stages(*, keep_stage_4: bool) -> tuple[str, ...]:
+    """Return the names of the stages: of the AASM, or with the N4 of Rechtschaffen and Kales."""
+    return (*STAGES[:4], "N4", *STAGES[4:]) if keep_stage_4 else STAGES
+
+
+def stage_of(text: str, *, keep_stage_4: bool = False) -> str | None:
     """Return the stage that a text such as ``Sleep stage 2`` or ``REM`` names.
 
-    Stages 3 and 4 are N3; movement and unscored are ``""``; any other text is None.
+    Stages 3 and 4 are N3, unless stage 4 is kept as N4; movement and unscored are ``""``; any
+    other text is None.
     """
     plain = " ".join(text.casefold().split())
     bare = re.sub(r"^(sleep[ _-]?)?stage[ _:-]*", "", plain)
-    if bare != plain and bare in _NUMBERED:
-        return _NUMBERED[bare]
-    return _STAGE_OF.get(bare)
+    is_numbered = bare != plain and bare in _NUMBERED
+    stage = _NUMBERED[bare] if is_numbered else _STAGE_OF.get(bare)
+    return "N3" if stage == "N4" and not keep_stage_4 else stage
+
+
+def merge_note(texts: Iterable[str], *, keep_stage_4: bool) -> tuple[str, ...]:
+    """Return a note if stage 4 is among some texts and is merged into N3."""
+    merges = not keep_stage_4 and any(stage_of(t, keep_stage_4=True) == "N4" for t in set(texts))
+    return ("stages 3 and 4 are merged into N3; `keep_stage_4=True` keeps N4",) if merges else ()
 
 
 def are_stages(names: Iterable[str]) -> bool:
     """Check whether all names are sleep stages, and not only letters such as R and W."""
-    stages = [stage_of(name) for name in names]
-    return None not in stages and any(stage in ("N1", "N2", "N3") for stage in stages)
+    found = [stage_of(name) for name in names]
+    return None not in found and any(stage in ("N1", "N2", "N3") for stage in found)
 
 
 def hypnogram_windows(
@@ -68,13 +89,15 @@ def hypnogram_windows(
     total: float,
     where: str,
     wake_minutes: float = 30.0,
+    keep_stage_4: bool = False,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return starts in seconds and labels, indices into `STAGES`, of the windows of a hypnogram.
+    """Return starts in seconds and labels, indices into `stages`, of the windows of a hypnogram.
 
     A stage without a duration lasts until the next. Movement and unscored parts have no windows,
     and wake is kept for `wake_minutes` before the first and after the last sleep.
     """
-    scored = _scored(annotations, seconds, where)
+    scored = _scored(annotations, seconds, where, keep_stage_4=keep_stage_4)
+    names = stages(keep_stage_4=keep_stage_4)
     end = max(stage.onset + stage.duration for stage in scored)
     if end > total + seconds or scored[0].onset < -seconds:
         raise DataError(
@@ -85,7 +108,7 @@ def hypnogram_windows(
     for stage in scored:
         n_windows = int((stage.duration + _SHORTFALL) / seconds)
         starts.append(stage.onset + seconds * np.arange(n_windows))
-        labels.append(np.full(n_windows, STAGES.index(stage.text)))
+        labels.append(np.full(n_windows, names.index(stage.text)))
     if not any(map(len, starts)):
         longest = max(stage.duration for stage in scored)
         raise DataError(
@@ -94,14 +117,16 @@ def hypnogram_windows(
         )
     start, label = np.concatenate(starts), np.concatenate(labels).astype(np.int64)
     keep = (start >= -_SHORTFALL) & (start + seconds <= total + _SHORTFALL)
-    asleep = start[keep & (label != STAGES.index("W"))]
+    asleep = start[keep & (label != names.index("W"))]
     if len(asleep):
         keep &= start >= asleep.min() - 60 * wake_minutes
         keep &= start <= asleep.max() + 60 * wake_minutes
     return np.clip(start[keep], 0, max(total - seconds, 0)), label[keep]
 
 
-def _scored(annotations: Sequence[Annotation], seconds: float, where: str) -> list[Annotation]:
+def _scored(
+    annotations: Sequence[Annotation], seconds: float, where: str, *, keep_stage_4: bool
+) -> list[Annotation]:
     """Return the stages in the order of time, with durations and AASM names."""
     ordered = sorted(annotations, key=lambda annotation: annotation.onset)
     known = [annotation for annotation in ordered if _is_stage(annotation, seconds, where)]
@@ -113,7 +138,7 @@ def _scored(annotations: Sequence[Annotation], seconds: float, where: str) -> li
     scored = [
         Annotation(annotation.onset, annotation.duration or end - annotation.onset, stage)
         for annotation, end in zip(known, ends, strict=True)
-        if (stage := stage_of(annotation.text))
+        if (stage := stage_of(annotation.text, keep_stage_4=keep_stage_4))
     ]
     if not scored:
         texts = sorted({annotation.text for annotation in annotations})[:5]

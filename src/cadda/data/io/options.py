@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,13 +20,47 @@ from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["CacheUse", "Progress", "ReadOptions", "Selection", "select", "select_classes"]
+__all__ = [
+    "CacheUse",
+    "Progress",
+    "ReadOptions",
+    "Selection",
+    "argument_of",
+    "given_settings",
+    "select",
+    "select_classes",
+]
 
 Progress: TypeAlias = Callable[[int, int, str], None]
 """Called with the number of recordings done, their total, and the name of the next one."""
 
 CacheUse: TypeAlias = bool | Literal["verify"]
 """Whether to use the cache, and whether to compare the content of the files with it."""
+
+
+ARGUMENT_OF = {"seconds": "window_seconds", "baseline": "baseline_seconds"}
+"""Arguments with another name than the setting of `Preprocessing`; commands have others so."""
+
+
+def given_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the preprocessing that are not ``"auto"``, after a check."""
+    names = {argument: name for name, argument in ARGUMENT_OF.items()}
+    given = {
+        names.get(argument, argument): value
+        for argument, value in arguments.items()
+        if not (isinstance(value, str) and value == "auto")
+    }
+    try:
+        checked = Preprocessing(**given)
+    except ValueError as error:
+        text = re.sub(r"`(\w+)`", lambda found: f"`{argument_of(found[1])}`", str(error))
+        raise ValueError(text) from error
+    return {name: getattr(checked, name) for name in given}
+
+
+def argument_of(setting: str) -> str:
+    """Return the argument of `read_windows` for a setting of `Preprocessing`."""
+    return ARGUMENT_OF.get(setting, setting)
 
 
 @dataclass(frozen=True)
@@ -41,6 +76,9 @@ class ReadOptions:
     cache: CacheUse = True
     engine: str = "serial"
     on_progress: Progress | None = None
+    label: str | None = None
+    keep_stage_4: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the preprocessing, if given
 
     def __post_init__(self) -> None:
         if self.standardise not in ("auto", "window", "recording", None):
@@ -58,6 +96,16 @@ class ReadOptions:
                 raise TypeError(f"`{name}` must be a list of names, got {getattr(self, name)!r}.")
         if self.channels is not None and not len(self.channels):
             raise ValueError("`channels` must name at least one channel, got none.")
+
+    @property
+    def given_seconds(self) -> float | None:
+        """Length of a window, or None if that is left to the source."""
+        given = self.settings.get("seconds")
+        return given if self.preprocessing is None else self.preprocessing.seconds
+
+    def preprocess(self, default: Preprocessing) -> Preprocessing:
+        """Return the preprocessing: that of the source, unless another is given."""
+        return replace(self.preprocessing or default, **self.settings)
 
     @property
     def standardise_signals(self) -> Standardise:

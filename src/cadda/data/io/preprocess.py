@@ -1,49 +1,113 @@
-"""From a recording to windows: low-pass, resample and cut, a piece at a time."""
+"""Preprocessing of signals: filters, sampling rate, baseline and rejection by amplitude."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from cadda._internal.text import short_reason
-from cadda._internal.validation import Positive, validated_dataclass
-from cadda.data.checks import WindowQuality, assess_windows
+from cadda._internal.validation import Pair, Positive, split_commas, validated_dataclass
 from cadda.exceptions import DataError
 
-__all__ = ["Preprocessing", "ReadPlan", "Recording", "cut_recording"]
+__all__ = [
+    "Preprocessing",
+    "describe_preprocessing",
+    "exceeds",
+    "filter_reach",
+    "filter_signal",
+    "sampling_ratio",
+]
 
-_PIECE_SAMPLES = 1 << 20
-"""Samples of all channels together that are filtered at once: 8 MiB as float64."""
+_NOTCH_TRANSITION = 0.5
+"""Width of the transition bands of MNE's notch filter in Hz."""
+
+_FIR_FACTOR = 3.3
+"""Length of MNE's filters in seconds times the width of the transition band in Hz."""
+
+
+def _read_reference(value: Any) -> Any:
+    """Read ``average``, or names of channels, also as text with commas."""
+    if isinstance(value, str) and value == "average":
+        return value
+    names = split_commas(value)
+    if not isinstance(names, list | tuple) or not names or not all(names):
+        raise ValueError("must be 'average' or names of channels")
+    return tuple(names)
+
+
+def _check_frequencies(frequencies: tuple[float, ...]) -> tuple[float, ...]:
+    if not frequencies:
+        raise ValueError("must have at least one frequency")
+    return frequencies
+
+
+def _check_baseline(baseline: tuple[float, float]) -> tuple[float, float]:
+    if not baseline[0] < baseline[1]:
+        raise ValueError("must be a start and a later end, in seconds")
+    return baseline
+
+
+def _check_volts(amplitude: float) -> float:
+    if amplitude >= 0.1:
+        raise ValueError("must be in volts, such as 150e-6")
+    return amplitude
+
+
+Frequencies: TypeAlias = Annotated[
+    tuple[Positive, ...], BeforeValidator(split_commas), AfterValidator(_check_frequencies)
+]
+Reference: TypeAlias = Annotated[str | tuple[str, ...], BeforeValidator(_read_reference)]
+Baseline: TypeAlias = Annotated[Pair, AfterValidator(_check_baseline)]
+Amplitude: TypeAlias = Annotated[Positive, AfterValidator(_check_volts)]
 
 
 @validated_dataclass
 class Preprocessing:
     """What is done to a recording before it is cut; the defaults are those of the paper.
 
+    Filters are MNE's, with zero phase and MNE's lengths.
+
     Parameters
     ----------
     lowpass : float | None
-        Edge of the pass band in Hz; None does not filter.
+        Upper edge of the pass band in Hz; None does not filter.
     transition : float
         Width of the transition band above it in Hz.
     sfreq : float | None
         Sampling rate to resample to in Hz; None keeps that of the recording.
     seconds : float
         Length of a window.
+    highpass : float | None
+        Lower edge of the pass band in Hz; None does not filter.
+    notch : sequence of float | None
+        Frequencies in Hz to remove, such as those of the mains.
+    reference : "average" | sequence of str | None
+        ``"average"`` subtracts the mean of all good EEG channels of the recording, names of
+        channels, such as both mastoids, the mean of these; None keeps the reference.
+    offset : float
+        Start of a window after its annotation in seconds.
+    baseline : tuple of float | None
+        Start and end, in seconds after the annotation, of the time whose mean is subtracted from
+        each channel of the window.
+    reject : float | None
+        Drop windows with a larger peak-to-peak amplitude in any channel, in volts, after
+        filtering.
     """
 
     lowpass: Positive | None = 30.0
     transition: Positive = 7.0
     sfreq: Positive | None = None
     seconds: Positive = 30.0
+    highpass: Positive | None = None
+    notch: Frequencies | None = None
+    reference: Reference | None = None
+    offset: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    baseline: Baseline | None = None
+    reject: Amplitude | None = None
 
     def rate(self, sfreq: float) -> float:
         """Return the sampling rate of the windows.
@@ -60,149 +124,149 @@ class Preprocessing:
         """
         return sfreq if self.sfreq is None else float(self.sfreq)
 
+    def extent(self) -> tuple[float, float]:
+        """Return what is read for a window, from its start on.
 
-@dataclass(frozen=True, eq=False)
-class Recording:
-    """One EDF file and the windows to cut from it."""
-
-    path: Path
-    picks: tuple[str, ...]  # channels, as the file names them
-    sfreq: float
-    starts: NDArray[np.float64]  # seconds from the start of the file, ascending
-    labels: NDArray[np.int64]
-    subject: str
-    name: str
-
-
-@dataclass(frozen=True, eq=False)
-class ReadPlan:
-    """What to read from recordings, known before any signal is read."""
-
-    recordings: list[Recording]
-    ch_names: tuple[str, ...]  # as the user names them
-    class_names: tuple[str, ...]
-    preprocessing: Preprocessing
+        Returns
+        -------
+        first, last : float
+            In seconds; the baseline may be before or after the window.
+        """
+        if self.baseline is None:
+            return 0.0, self.seconds
+        begin, end = self.baseline
+        return min(0.0, begin - self.offset), max(self.seconds, end - self.offset)
 
 
-def cut_recording(
-    recording: Recording, preprocessing: Preprocessing
-) -> tuple[NDArray[np.float32], WindowQuality]:
-    """Return the windows of one recording in volts, and their quality before filtering.
-
-    The file is read a piece at a time, with enough signal on both sides that every sample is
-    as if the whole recording had been filtered.
-    """
-    raw = _open(recording)
-    rate = preprocessing.rate(recording.sfreq)
-    shape = (len(recording.starts), len(recording.picks), round(preprocessing.seconds * rate))
-    x = np.empty(shape, dtype=np.float32)
-    quality = WindowQuality(
-        np.empty(len(x), dtype=bool), np.empty(len(x), dtype=bool), np.empty(shape[:2])
-    )
-    for part, first, last in _pieces(recording, preprocessing, raw.n_times):
-        piece = _cut_piece(raw, recording, preprocessing, (part, first, last), x[part])
-        quality.bad[part], quality.clipped[part] = piece.bad, piece.clipped
-        quality.spread[part] = piece.spread
-    return x, quality
+def describe_preprocessing(preprocessing: Preprocessing | None) -> str:
+    """Return what is done to the signals, in one line."""
+    if preprocessing is None:
+        return "none, signals as in the source"
+    return ", ".join(_steps(preprocessing))
 
 
-def _cut_piece(
-    raw: Any,
-    recording: Recording,
-    preprocessing: Preprocessing,
-    piece: tuple[slice, int, int],
-    out: NDArray[np.float32],
-) -> WindowQuality:
-    """Write the windows of one piece to `out`; its signal is released afterwards."""
-    part, first, last = piece
-    starts, sfreq = recording.starts[part], recording.sfreq
-    rate = preprocessing.rate(sfreq)
-    signal = raw.get_data(picks=list(recording.picks), start=first, stop=last, verbose="error")
-    n_raw = min(round(preprocessing.seconds * sfreq), last - first)
-    quality = assess_windows(_cut(signal, np.rint(starts * sfreq).astype(int) - first, n_raw))
-    signal = _filtered(signal, recording, preprocessing)
-    origin = int(first * _ratio(sfreq, rate))
-    out[:] = _cut(signal, np.rint(starts * rate).astype(int) - origin, out.shape[-1])
-    return quality
+def _steps(preprocessing: Preprocessing) -> Iterator[str]:
+    highpass, lowpass = preprocessing.highpass, preprocessing.lowpass
+    yield "no high-pass" if highpass is None else f"high-pass {highpass:g} Hz"
+    yield "no low-pass" if lowpass is None else f"low-pass {lowpass:g} Hz"
+    if preprocessing.notch is not None:
+        yield f"notch {', '.join(f'{frequency:g}' for frequency in preprocessing.notch)} Hz"
+    if preprocessing.reference is None:
+        yield "reference as recorded"
+    elif preprocessing.reference == "average":
+        yield "average reference"
+    else:
+        yield f"reference {', '.join(preprocessing.reference)}"
+    if preprocessing.sfreq is not None:
+        yield f"resampled to {preprocessing.sfreq:g} Hz"
+    if preprocessing.baseline is not None:
+        begin, end = preprocessing.baseline
+        yield f"baseline {begin:g} to {end:g} s"
+    if preprocessing.reject is not None:
+        yield f"windows above {1e6 * preprocessing.reject:g} µV rejected"
 
 
-def _open(recording: Recording) -> Any:
-    import mne
-
-    with warnings.catch_warnings():
-        # About units and filters that the header lacks, and that are not used here.
-        warnings.simplefilter("ignore")
-        try:
-            return mne.io.read_raw_edf(
-                recording.path,
-                include=list(recording.picks),
-                preload=False,
-                # Any bytes are fine: annotations are not used here.
-                encoding="latin1",
-                verbose="error",
-            )
-        # MNE raises whatever the first surprise in the file leads to.
-        except Exception as error:
-            raise DataError(f"cannot read {recording.path}: {short_reason(error)}.") from error
-
-
-def _ratio(sfreq: float, rate: float) -> Fraction:
+def sampling_ratio(sfreq: float, rate: float) -> Fraction:
     """Return new samples per old one; over a day, the error is below a millisecond."""
     return Fraction(rate / sfreq).limit_denominator(20_000)
 
 
-def _pieces(
-    recording: Recording, preprocessing: Preprocessing, n_times: int
-) -> Iterator[tuple[slice, int, int]]:
-    """Yield windows that are close to each other, and the samples to read for them."""
-    sfreq, starts = recording.sfreq, recording.starts
-    step = _ratio(sfreq, preprocessing.rate(sfreq)).denominator
-    # Half the length of MNE's filters, the reach of the resampler, and a second to spare.
-    margin = round((1 + 1.65 / preprocessing.transition) * sfreq) + 20 * step
-    longest = max(_PIECE_SAMPLES / len(recording.picks) / sfreq, preprocessing.seconds)
-    piece = np.floor((starts - starts[0]) / longest).astype(int)
-    edges = [0, *(np.flatnonzero(np.diff(piece)) + 1), len(starts)]
-    for begin, end in pairwise(edges):
-        first = max(int(starts[begin] * sfreq) - margin, 0) // step * step
-        last = int((starts[end - 1] + preprocessing.seconds) * sfreq) + margin
-        yield slice(begin, end), first, min(last, n_times)
+def filter_reach(preprocessing: Preprocessing) -> float:
+    """Return how many seconds on each side a filtered sample depends on: half of each filter."""
+    widths = []
+    if preprocessing.lowpass is not None or preprocessing.highpass is not None:
+        lower = preprocessing.transition
+        if preprocessing.highpass is not None:
+            lower = min(lower, _highpass_transition(preprocessing.highpass))
+        widths.append(lower)
+    if preprocessing.notch is not None:
+        widths.append(_NOTCH_TRANSITION)
+    return sum(_FIR_FACTOR / 2 / width for width in widths)
 
 
-def _filtered(
-    signal: NDArray[np.float64], recording: Recording, preprocessing: Preprocessing
+def filter_signal(
+    signal: NDArray[np.float64],
+    sfreq: float,
+    preprocessing: Preprocessing,
+    where: str,
+    *,
+    pad: Literal["reflect_limited", "edge"] = "reflect_limited",
+) -> NDArray[np.float64]:
+    """Filter and resample signals along their last axis, perhaps in place.
+
+    MNE pads recordings by reflection, and epochs by their first and last values.
+    """
+    import mne
+
+    _check_edges(preprocessing, sfreq, where)
+    if preprocessing.notch is not None:
+        frequencies = np.array(preprocessing.notch)
+        signal = mne.filter.notch_filter(signal, sfreq, frequencies, copy=False, verbose="error")
+    highpass, lowpass = preprocessing.highpass, preprocessing.lowpass
+    if highpass is not None or lowpass is not None:
+        signal = mne.filter.filter_data(
+            signal,
+            sfreq,
+            highpass,
+            lowpass,
+            h_trans_bandwidth=preprocessing.transition,
+            pad=pad,
+            copy=False,
+            verbose="error",
+        )
+    return _resampled(signal, sfreq, preprocessing)
+
+
+def exceeds(x: NDArray[np.float32], reject: float | None) -> NDArray[np.bool_]:
+    """Return which windows have a larger peak-to-peak amplitude in any channel."""
+    if reject is None:
+        return np.zeros(len(x), dtype=bool)
+    return np.asarray((np.ptp(x, axis=-1) > reject).any(axis=-1))
+
+
+def _resampled(
+    signal: NDArray[np.float64], sfreq: float, preprocessing: Preprocessing
 ) -> NDArray[np.float64]:
     import mne
 
-    sfreq = recording.sfreq
-    lowpass, transition = preprocessing.lowpass, preprocessing.transition
-    if lowpass is not None:
-        if lowpass + transition > sfreq / 2:
-            raise DataError(
-                f"`lowpass` and `transition` together must be below half the sampling rate, but "
-                f"{recording.path.name} has {sfreq:g} Hz and they are {lowpass:g} and "
-                f"{transition:g} Hz; choose a lower `lowpass`, or None."
-            )
-        signal = mne.filter.filter_data(
-            signal, sfreq, None, lowpass, h_trans_bandwidth=transition, copy=False, verbose="error"
-        )
-    rate = preprocessing.rate(sfreq)
-    ratio = _ratio(sfreq, rate)
-    if ratio.numerator == 1 and (ratio == 1 or (lowpass or sfreq) + transition <= rate / 2):
+    lowpass, rate = preprocessing.lowpass, preprocessing.rate(sfreq)
+    ratio = sampling_ratio(sfreq, rate)
+    highest = (lowpass or sfreq) + preprocessing.transition
+    if ratio.numerator == 1 and (ratio == 1 or highest <= rate / 2):
         # Nothing above the new Nyquist frequency remains.
-        return signal[:, :: ratio.denominator]
+        return signal[..., :: ratio.denominator]
     # Whole steps, or the resampler would take the odd length for another ratio.
     rest = -signal.shape[-1] % ratio.denominator
-    signal = np.pad(signal, ((0, 0), (0, rest)), mode="edge")
+    signal = np.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(0, rest)], mode="edge")
     resampled = mne.filter.resample(
         signal, up=float(ratio), down=1.0, method="polyphase", verbose="error"
     )
     return np.asarray(resampled)
 
 
-def _cut(
-    signal: NDArray[np.float64], starts: NDArray[np.int64], n_times: int
-) -> NDArray[np.float64]:
-    """Cut windows of shape (n_windows, n_channels, n_times); clip starts that rounding moved."""
-    starts = np.clip(starts, 0, signal.shape[-1] - n_times)
-    windows = np.lib.stride_tricks.sliding_window_view(signal, n_times, axis=-1)
-    return windows[:, starts].swapaxes(0, 1)
+def _highpass_transition(highpass: float) -> float:
+    """Return the width that MNE chooses for the transition band."""
+    return min(max(0.25 * highpass, 2.0), highpass)
+
+
+def _check_edges(preprocessing: Preprocessing, sfreq: float, where: str) -> None:
+    highpass, lowpass = preprocessing.highpass, preprocessing.lowpass
+    transition, nyquist = preprocessing.transition, sfreq / 2
+    if lowpass is not None and lowpass + transition > nyquist:
+        raise DataError(
+            f"`lowpass` and `transition` together must be below half the sampling rate, but "
+            f"{where} has {sfreq:g} Hz and they are {lowpass:g} and {transition:g} Hz; choose a "
+            "lower `lowpass`, or None."
+        )
+    if highpass is not None and highpass >= (lowpass or nyquist):
+        raise DataError(
+            f"`highpass` must be below {'half the sampling rate' if lowpass is None else ''}"
+            f"{'' if lowpass is None else '`lowpass`'}, {lowpass or nyquist:g} Hz, "
+            f"got {highpass:g} Hz."
+        )
+    highest = max(preprocessing.notch or (0.0,))
+    if highest + 1 > nyquist:
+        raise DataError(
+            f"`notch` must be below half the sampling rate, but {where} has {sfreq:g} Hz and "
+            f"`notch` is {highest:g} Hz."
+        )

@@ -5,24 +5,33 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
 from cadda.data.checks import Quality, quality_of_kept, raise_if_bad
-from cadda.data.io.annotated import plan_annotated
-from cadda.data.io.epochs import epochs_to_windows, open_epochs
+from cadda.data.io.cutting import ReadPlan
+from cadda.data.io.epochs import epochs_notes, epochs_preprocessing, epochs_to_windows
+from cadda.data.io.hypnogram import are_stages
 from cadda.data.io.npz import arrays_to_windows, load_npz
-from cadda.data.io.options import CacheUse, Progress, ReadOptions, select
-from cadda.data.io.preprocess import Preprocessing, ReadPlan
+from cadda.data.io.options import (
+    CacheUse,
+    Progress,
+    ReadOptions,
+    argument_of,
+    given_settings,
+    select,
+)
+from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.recordings import read_recordings
-from cadda.data.io.sleep_edf import plan_sleep
+from cadda.data.io.sources import expand_paths, open_sources
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
-__all__ = ["read_windows", "read_with_quality"]
+__all__ = ["ReadResult", "read_windows", "read_with_quality"]
 
 _logger = logging.getLogger(__name__)
 
@@ -31,30 +40,47 @@ def read_windows(
     source: Any,
     *,
     subject: str | None = None,
+    label: str | None = None,
     channels: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     min_windows: int | None = None,
     standardise: Standardise | Literal["auto"] = "auto",
     on_bad: Literal["raise", "drop"] = "raise",
+    highpass: float | Literal["auto"] | None = "auto",
+    lowpass: float | Literal["auto"] | None = "auto",
+    notch: float | Sequence[float] | Literal["auto"] | None = "auto",
+    reference: str | Sequence[str] | None = "auto",
+    sfreq: float | Literal["auto"] | None = "auto",
+    window_seconds: float | Literal["auto"] = "auto",
+    offset: float | Literal["auto"] = "auto",
+    baseline_seconds: tuple[float, float] | Literal["auto"] | None = "auto",
+    reject: float | Literal["auto"] | None = "auto",
+    keep_stage_4: bool = False,
     preprocessing: Preprocessing | None = None,
     cache: CacheUse = True,
     engine: str = "serial",
     on_progress: Progress | None = None,
 ) -> Windows:
-    """Read windows with labels and subjects from files, MNE epochs or arrays.
+    """Read windows with labels and subjects from files, MNE objects or arrays.
 
     Parameters
     ----------
-    source : path-like | mne.Epochs | mapping | Windows
-        An MNE epochs file (``.fif``, ``.fif.gz``); a folder of nights named as in Sleep Physionet
-        or MASS; a mapping file (``.toml``), or a folder with one, for any other EDF files with
-        annotations; a ``.npz`` file; MNE epochs; `Windows`, or a mapping with their arguments.
+    source : path-like | mne.Epochs | mne.io.Raw | mapping | Windows | list
+        A file of recordings or epochs in a format that MNE reads, or a pattern such as
+        ``"data/*.vhdr"``; a folder of recordings, as a BIDS data set or as in Sleep Physionet or
+        MASS; a mapping file (``.toml``), or a folder with one, that assigns classes and subjects;
+        a ``.npz`` file; MNE epochs or Raw; `Windows`, or a mapping with their arguments. Also a
+        list of files, of epochs or of Raw.
     subject : str | None
-        For epochs: the column of the metadata with the subjects, by default ``subject``. Other
-        sources define their subjects themselves.
+        For epochs: the column of the metadata with the subjects, by default ``subject``. For
+        recordings: a regular expression whose first group is the subject in a file name; by
+        default ``sub-`` of BIDS, or else each file is a subject.
+    label : str | None
+        For epochs: the column of the metadata with the classes; None uses the names of events.
     channels : sequence of str | None
-        Channels to select, in any common spelling. None selects all EEG channels of epochs, those
-        of the paper for nights, and those of the mapping file.
+        Channels to select, in any common spelling, or types such as ``eeg`` and ``eog``. None
+        selects the good EEG channels, those of the paper for nights, and those of the mapping
+        file.
     classes : sequence of str | None
         Classes to select, in this order; None selects all.
     min_windows : int | None
@@ -67,17 +93,38 @@ def read_windows(
         None keeps the unit of the source, volts for recordings.
     on_bad : "raise" | "drop"
         Whether windows with NaN or a flat channel are an error or are dropped with a warning.
+    highpass, lowpass : float | "auto" | None
+        Edges of the pass band in Hz; None does not filter. Here and below, ``"auto"`` is what the
+        mapping file says, or else the default of `Preprocessing`; epochs are left as they are.
+    notch : float | sequence of float | "auto" | None
+        Frequencies in Hz to remove, such as those of the mains.
+    reference : "average" | sequence of str | "auto" | None
+        Channels whose mean is subtracted; ``"average"``: all good EEG channels.
+    sfreq : float | "auto" | None
+        Sampling rate to resample to in Hz.
+    window_seconds : float | "auto"
+        For recordings: length of a window. Without a mapping file, the default is 30 s for sleep
+        stages and the shortest annotation for others.
+    offset : float | "auto"
+        For recordings: start of a window after its annotation in seconds.
+    baseline_seconds : tuple of float | "auto" | None
+        Start and end, in seconds after the annotation, of the time whose mean is subtracted from
+        each channel of the window.
+    reject : float | "auto" | None
+        Drop windows with a larger peak-to-peak amplitude in any channel, in volts.
+    keep_stage_4 : bool
+        Whether stage 4 of Rechtschaffen and Kales is a class N4; by default it is part of N3.
     preprocessing : Preprocessing | None
-        For nights: filter, sampling rate and window length; None uses those of the paper.
+        All of these settings at once, in place of the defaults; not with a mapping file.
     cache : bool | "verify"
-        For nights and mapping files: whether to keep preprocessed windows in the folder
+        For recordings in files: whether to keep preprocessed windows in the folder
         ``CADDA_CACHE``. A recording that has changed is noticed by its size and modification
         time; ``"verify"`` compares the content of the file as well, which takes longer.
     engine : str
-        For nights and mapping files: where to preprocess, ``"serial"``,
+        For recordings: where to preprocess, ``"serial"``,
         ``"processes:N"``, ``"dask:ADDRESS"`` or ``"dask:local:N"``; the result is the same.
     on_progress : callable | None
-        For nights and mapping files: called before each recording with the number of recordings
+        For recordings: called before each recording with the number of recordings
         done, their total and a name, and once at the end.
 
     Returns
@@ -87,6 +134,17 @@ def read_windows(
     """
     if on_bad not in ("raise", "drop"):
         raise ValueError(f"`on_bad` must be 'raise' or 'drop', got {on_bad!r}.")
+    arguments = {
+        "highpass": highpass,
+        "lowpass": lowpass,
+        "notch": notch,
+        "reference": reference,
+        "sfreq": sfreq,
+        "window_seconds": window_seconds,
+        "offset": offset,
+        "baseline_seconds": baseline_seconds,
+        "reject": reject,
+    }
     options = ReadOptions(
         subject,
         channels,
@@ -97,62 +155,96 @@ def read_windows(
         cache,
         engine,
         on_progress,
+        label,
+        keep_stage_4,
+        given_settings(arguments),
     )
-    windows, quality = read_with_quality(source, options)
+    result = read_with_quality(source, options)
+    quality = result.quality
     if on_bad == "raise":
         raise_if_bad(quality, _name(source))
     elif quality.n_bad:
         message = "%s: dropped %d of %d windows, which have NaN or a flat channel."
         _logger.warning(message, _name(source), quality.n_bad, quality.n_bad + quality.n_good)
-    return windows
+    return result.windows
 
 
-def read_with_quality(source: Any, options: ReadOptions) -> tuple[Windows, Quality]:
-    """Read windows without bad windows; return the quality of all windows as well."""
-    if isinstance(source, str | os.PathLike):
-        windows, quality = _read_path(Path(source).expanduser(), options)
-    elif hasattr(source, "event_id") and hasattr(source, "get_data"):
-        windows, quality = epochs_to_windows(source, options)
-    elif isinstance(source, Windows):
-        windows, quality = _read_existing(source, options, "windows")
-    elif isinstance(source, Mapping):
-        windows, quality = arrays_to_windows(source, options, "arrays")
-    else:
-        raise TypeError(
-            "`source` must be a path, MNE epochs, Windows or a mapping of arrays, "
-            f"got {type(source).__name__}."
-        )
+@dataclass(frozen=True, eq=False)
+class ReadResult:
+    """Windows without bad windows, the quality of all windows, and what was done to them."""
+
+    windows: Windows
+    quality: Quality
+    preprocessing: Preprocessing | None = None  # None: none
+    notes: tuple[str, ...] = ()
+
+
+def read_with_quality(source: Any, options: ReadOptions) -> ReadResult:
+    """Read windows as `read_windows` does, without bad windows, with their quality."""
+    result = _read(source, options)
+    windows, quality = result.windows, result.quality
     counts = zip(windows.class_names, windows.class_counts(), strict=True)
     empty = [name for name, count in counts if not count]
-    if quality.n_bad and empty and options.min_windows != 0:
+    if (quality.n_bad or quality.n_rejected) and empty and options.min_windows != 0:
+        reason = "is rejected, or " if quality.n_rejected else ""
         raise DataError(
-            f"{_name(source)}: every window of {', '.join(map(repr, empty))} has NaN or a flat "
-            "channel; select other classes with `classes`."
+            f"{_name(source)}: every window of {', '.join(map(repr, empty))} {reason}has NaN or a "
+            "flat channel; select other classes with `classes`."
         )
-    return windows, quality
+    return result
+
+
+def _read(source: Any, options: ReadOptions) -> ReadResult:
+    if isinstance(source, Windows | Mapping):
+        where = "windows" if isinstance(source, Windows) else "arrays"
+        return ReadResult(*_read_arrays(source, options, where))
+    listed = list(source) if isinstance(source, list | tuple) else [source]
+    sources = [
+        item
+        for element in listed
+        for item in (
+            expand_paths(Path(element)) if isinstance(element, str | os.PathLike) else [element]
+        )
+    ]
+    if len(sources) == 1 and isinstance(sources[0], Path) and sources[0].suffix == ".npz":
+        path = sources[0]
+        return ReadResult(*_read_arrays(load_npz(path), options, str(path)))
+    opened = open_sources(sources, options)
+    if isinstance(opened, ReadPlan):
+        windows, quality = read_recordings(opened, options)
+        notes = (*opened.notes, *_highpass_note(windows, opened.preprocessing))
+        return ReadResult(windows, quality, opened.preprocessing, notes)
+    windows, quality = epochs_to_windows(opened, options)
+    return ReadResult(
+        windows, quality, epochs_preprocessing(options), epochs_notes(opened, options)
+    )
+
+
+def _highpass_note(windows: Windows, preprocessing: Preprocessing) -> tuple[str, ...]:
+    """Return a note if slow activity is kept, except in sleep, which is slow itself."""
+    if preprocessing.highpass is not None or are_stages(windows.class_names):
+        return ()
+    return (
+        "there is no high-pass: slow activity, such as that of the eyes, may tell the classes; "
+        "compare with `highpass=4`",
+    )
 
 
 def _name(source: Any) -> str:
     return str(source) if isinstance(source, str | os.PathLike) else type(source).__name__
 
 
-def _read_path(path: Path, options: ReadOptions) -> tuple[Windows, Quality]:
-    if not path.exists():
-        raise DataError(f"{path} does not exist.")
-    if path.name.endswith((".fif", ".fif.gz")):
-        return epochs_to_windows(open_epochs(path), options, path.name)
-    if path.suffix == ".npz":
-        content = load_npz(path)
-        if isinstance(content, Windows):
-            return _read_existing(content, options, path.name)
-        return arrays_to_windows(content, options, str(path))
-    if path.is_dir() or path.suffix == ".toml":
-        return read_recordings(_plan(path, options), options)
-    hint = "; pass the folder that contains it" if path.suffix.lower() == ".edf" else ""
-    raise DataError(
-        f"{path} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping file (.toml) "
-        f"or a folder of recordings{hint}."
-    )
+def _read_arrays(
+    source: Windows | Mapping[str, Any], options: ReadOptions, where: str
+) -> tuple[Windows, Quality]:
+    for setting in options.settings:
+        raise ValueError(
+            f"`{argument_of(setting)}` is for recordings and epochs, not for arrays; use "
+            "`Windows.to_epochs` to preprocess windows."
+        )
+    if isinstance(source, Windows):
+        return _read_existing(source, options, where)
+    return arrays_to_windows(source, options, where)
 
 
 def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
@@ -165,17 +257,3 @@ def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[
     quality = quality_of_kept(windows.x.numpy())
     how = options.standardise_windows
     return (windows if how is None else windows.standardised(how)), quality
-
-
-def _plan(path: Path, options: ReadOptions) -> ReadPlan:
-    mappings = [path] if path.is_file() else sorted(path.glob("*.toml"))
-    if len(mappings) > 1:
-        raise DataError(
-            f"{path} has several mapping files, {[file.name for file in mappings]}; pass one of "
-            "them instead of the folder."
-        )
-    if not mappings:
-        return plan_sleep(path, options.channels, options.preprocessing)
-    if options.preprocessing is not None:
-        raise ValueError(f"`preprocessing` must be None, as {mappings[0]} defines it.")
-    return plan_annotated(mappings[0], options.channels)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from cadda.compute import Engine, open_engine
 from cadda.data.checks import Quality, WindowQuality, raise_if_bad
 from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
+from cadda.data.io.cutting import ReadPlan, Recording, cut_recording
 from cadda.data.io.options import ReadOptions, select_classes
-from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording, cut_recording
+from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.window_store import WindowStore, warn_not_written, write_recording
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
@@ -35,14 +36,14 @@ class _Prepared:
 
     x: NDArray[np.float32]
     quality: WindowQuality
-    sha256: str  # empty if the windows are not cached
+    sha256: dict[str, str]  # of each file; empty if the windows are not cached
 
 
 @dataclass(frozen=True)
 class _Keys:
     """Names of the entries for one call: of each recording, and of the selection."""
 
-    files: list[SourceFile]
+    files: list[tuple[SourceFile, ...]]  # of each recording
     recordings: list[str]
     selection: str
     verify: bool
@@ -52,7 +53,9 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
     """Read recordings as planned; return the good windows, and the quality of all of them."""
     plan = _select_classes(plan, options)
     _check_sampling_rates(plan)
-    keys = _keys(plan, options) if options.cache else None
+    # A recording in memory may change without notice.
+    in_memory = any(recording.raw is not None for recording in plan.recordings)
+    keys = _keys(plan, options) if options.cache and not in_memory else None
     entry = None if keys is None else load_entry(keys.selection, verify=keys.verify)
     if entry is not None:
         x, y = entry.arrays["x"], entry.arrays["y"]
@@ -68,6 +71,7 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         sfreq=plan.preprocessing.rate(plan.recordings[0].sfreq),
         ch_names=plan.ch_names,
         class_names=plan.class_names,
+        positions=plan.positions,
     )
     return windows, Quality.of_all(qualities)
 
@@ -98,11 +102,18 @@ def _check_sampling_rates(plan: ReadPlan) -> None:
 
 
 def _keys(plan: ReadPlan, options: ReadOptions) -> _Keys:
-    files = [SourceFile.of(recording.path) for recording in plan.recordings]
+    files = [tuple(map(SourceFile.of, recording.all_files)) for recording in plan.recordings]
     settings = [version("mne"), asdict(plan.preprocessing)]
     recordings = [
-        cache_key("recording", asdict(file), recording.picks, recording.starts.tolist(), settings)
-        for file, recording in zip(files, plan.recordings, strict=True)
+        cache_key(
+            "recording",
+            [asdict(file) for file in own],
+            recording.picks,
+            recording.reference,
+            recording.starts.tolist(),
+            settings,
+        )
+        for own, recording in zip(files, plan.recordings, strict=True)
     ]
     labels = [recording.labels.tolist() for recording in plan.recordings]
     selection = cache_key("selection", recordings, labels, options.standardise_signals)
@@ -131,12 +142,12 @@ def _read(
                 windows, recording.labels, options.standardise_signals
             )
             qualities.append(quality)
-            store.append(x, labels, _cached(recording, windows, quality))
+            store.append(x, labels, CachedRecording(recording.name, windows.sha256, quality))
         on_progress(total, total, "")
         overall = Quality.of_all(qualities)
         if not overall.n_good:
             raise_if_bad(overall, str(plan.recordings[0].path.parent))
-        changed = keys is not None and any(file.has_changed() for file in keys.files)
+        changed = keys is not None and _have_changed(*keys.files)
         return *store.finish(keep=not changed), qualities
 
 
@@ -168,30 +179,31 @@ def _prepare_all(plan: ReadPlan, keys: _Keys | None, workers: Engine) -> Iterato
 def _prepare(recording: Recording, *, preprocessing: Preprocessing, hashed: bool) -> _Prepared:
     """Filter one recording and cut it into windows, perhaps in another process."""
     x, quality = cut_recording(recording, preprocessing)
-    return _Prepared(x, quality, hash_file(recording.path) if hashed else "")
+    sha256 = {str(path.resolve()): hash_file(path) for path in recording.all_files if hashed}
+    return _Prepared(x, quality, sha256)
 
 
 def _load(key: str, *, verify: bool) -> _Prepared | None:
     entry = load_entry(key, verify=verify)
     if entry is None:
         return None
-    arrays = entry.arrays
-    quality = WindowQuality(arrays["bad"], arrays["clipped"], arrays["spread"])
-    return _Prepared(arrays["x"], quality, entry.recordings[0].sha256)
+    arrays = dict(entry.arrays)
+    x = arrays.pop("x")
+    return _Prepared(x, WindowQuality(**arrays), entry.recordings[0].sha256)
 
 
-def _write(recording: Recording, prepared: _Prepared, file: SourceFile, key: str) -> None:
-    if file.has_changed():
+def _write(
+    recording: Recording, prepared: _Prepared, files: tuple[SourceFile, ...], key: str
+) -> None:
+    if _have_changed(files):
         _logger.warning("%s changed while it was read and is not cached.", recording.path)
         return
-    quality = prepared.quality
-    arrays = {"bad": quality.bad, "clipped": quality.clipped, "spread": quality.spread}
-    write_recording(key, prepared.x, arrays, _cached(recording, prepared, quality.summary()))
+    cached = CachedRecording(recording.name, prepared.sha256, prepared.quality.summary())
+    write_recording(key, prepared.x, prepared.quality.arrays(), cached)
 
 
-def _cached(recording: Recording, prepared: _Prepared, quality: Quality) -> CachedRecording:
-    path = str(recording.path.resolve())
-    return CachedRecording(recording.name, path, prepared.sha256, quality)
+def _have_changed(*files: tuple[SourceFile, ...]) -> bool:
+    return any(file.has_changed() for own in files for file in own)
 
 
 def _select_windows(
@@ -200,7 +212,7 @@ def _select_windows(
     """Return a copy of the good windows with a label, standardised; and the quality of all."""
     selected = labels >= 0
     quality = prepared.quality[selected]
-    good = selected & ~prepared.quality.bad
+    good = selected & ~prepared.quality.bad & ~prepared.quality.rejected
     x = np.array(prepared.x[good])
     standardise_as(standardise, x)
     return x, labels[good], quality.summary()

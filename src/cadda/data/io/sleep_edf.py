@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cadda.data.channels import find_channels
-from cadda.data.io.edf import EdfHeader, read_annotations, read_edf_header
-from cadda.data.io.hypnogram import STAGES, Annotation, hypnogram_windows
-from cadda.data.io.preprocess import Preprocessing, ReadPlan, Recording
+from cadda.data.io.cutting import ReadPlan, Recording
+from cadda.data.io.edf import read_annotations, read_edf_header
+from cadda.data.io.header import Header
+from cadda.data.io.hypnogram import Annotation, hypnogram_windows, merge_note, stages
+from cadda.data.io.options import ReadOptions
+from cadda.data.io.preprocess import Preprocessing
 from cadda.exceptions import DataError
 
-__all__ = ["NAMING_SCHEMES", "NamingScheme", "plan_sleep"]
+__all__ = ["NAMING_SCHEMES", "NamingScheme", "has_nights", "plan_sleep"]
 
 _logger = logging.getLogger(__name__)
 
@@ -52,28 +58,59 @@ NAMING_SCHEMES = (
 """Databases that are recognised by their file names."""
 
 
-def plan_sleep(
-    folder: Path,
-    channels: Sequence[str] | None = None,
-    preprocessing: Preprocessing | None = None,
-) -> ReadPlan:
+def has_nights(folder: Path) -> bool:
+    """Check whether a folder has recordings that are named as in a known database."""
+    files = _edf_files(folder)
+    return any(_matching(files, known.signals) for known in NAMING_SCHEMES)
+
+
+def plan_sleep(folder: Path, options: ReadOptions) -> ReadPlan:
     """Plan the reading of a folder of nights."""
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".edf")
-    scheme = next((known for known in NAMING_SCHEMES if _named(files, known.signals)), None)
+    files = _edf_files(folder)
+    scheme = next((known for known in NAMING_SCHEMES if _matching(files, known.signals)), None)
     if scheme is None:
         examples = " or ".join(f"{known.example} ({known.title})" for known in NAMING_SCHEMES)
-        content = f"only {files[0].name} and the like" if files else "no EDF file"
         raise DataError(
-            f"{folder} has {content}; it must have pairs such as {examples}, or EDF files with a "
-            "mapping file (TOML) that assigns annotations to classes."
+            f"{folder} has no recording; it must have pairs such as {examples}, or recordings "
+            "with annotations in a format that MNE reads."
         )
-    wanted = tuple(channels or scheme.channels)
-    preprocessing = preprocessing or scheme.preprocessing
-    recordings = [
-        _night(night, subject, psg, hypnogram, wanted, preprocessing.seconds)
-        for night, subject, psg, hypnogram in _pairs(folder, files, scheme)
-    ]
-    return ReadPlan(recordings, wanted, STAGES, preprocessing)
+    preprocessing = options.preprocess(scheme.preprocessing)
+    if preprocessing.offset:
+        raise ValueError(f"`offset` must be 0 for nights, got {preprocessing.offset:g}.")
+    wanted = tuple(options.channels or scheme.channels)
+    recordings, texts = [], []
+    for night in _pairs(folder, files, scheme):
+        header = read_edf_header(night.signals)
+        wanted = tuple(header.expand_types(wanted))
+        annotations = _annotations(night.hypnogram, header)
+        windows = hypnogram_windows(
+            annotations,
+            seconds=preprocessing.seconds,
+            total=header.seconds,
+            where=night.hypnogram.name,
+            keep_stage_4=options.keep_stage_4,
+        )
+        recordings.append(_recording(night, header, wanted, windows, preprocessing))
+        texts += [annotation.text for annotation in annotations]
+    names = stages(keep_stage_4=options.keep_stage_4)
+    notes = merge_note(texts, keep_stage_4=options.keep_stage_4)
+    return ReadPlan(recordings, wanted, names, preprocessing, notes=notes)
+
+
+@dataclass(frozen=True)
+class _Night:
+    name: str
+    subject: str
+    signals: Path
+    hypnogram: Path
+
+
+def _edf_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".edf")
+
+
+def _matching(files: Sequence[Path], pattern: str) -> bool:
+    return any(re.fullmatch(pattern, file.name, re.IGNORECASE) for file in files)
 
 
 def _named(files: Sequence[Path], pattern: str) -> dict[str, tuple[Path, re.Match[str]]]:
@@ -93,9 +130,7 @@ def _named(files: Sequence[Path], pattern: str) -> dict[str, tuple[Path, re.Matc
     return named
 
 
-def _pairs(
-    folder: Path, files: Sequence[Path], scheme: NamingScheme
-) -> list[tuple[str, str, Path, Path]]:
+def _pairs(folder: Path, files: Sequence[Path], scheme: NamingScheme) -> list[_Night]:
     signals, hypnograms = _named(files, scheme.signals), _named(files, scheme.hypnogram)
     unpaired = sorted(signals.keys() ^ hypnograms.keys())
     if unpaired:
@@ -105,26 +140,25 @@ def _pairs(
             f"{' …' if len(unpaired) > 5 else ''}; a night needs both, such as {scheme.example}."
         )
     return [
-        (night, match["subject"].upper(), psg, hypnograms[night][0])
+        _Night(night, match["subject"].upper(), psg, hypnograms[night][0])
         for night, (psg, match) in signals.items()
     ]
 
 
-def _night(
-    night: str, subject: str, psg: Path, hypnogram: Path, wanted: Sequence[str], seconds: float
+def _recording(
+    night: _Night,
+    header: Header,
+    wanted: Sequence[str],
+    windows: tuple[NDArray[np.float64], NDArray[np.int64]],
+    preprocessing: Preprocessing,
 ) -> Recording:
-    header = read_edf_header(psg)
-    picks = find_channels(wanted, header.labels, psg.name)
-    starts, labels = hypnogram_windows(
-        _annotations(hypnogram, header),
-        seconds=seconds,
-        total=header.seconds,
-        where=hypnogram.name,
-    )
-    return Recording(psg, picks, header.sfreq_of(picks), starts, labels, subject, night)
+    picks = find_channels(wanted, header.labels, night.signals.name)
+    reference = header.reference_channels(preprocessing.reference)
+    sfreq = header.sfreq_of((*picks, *reference))
+    return Recording(night.signals, picks, sfreq, *windows, night.subject, night.name, reference)
 
 
-def _annotations(hypnogram: Path, header: EdfHeader) -> list[Annotation]:
+def _annotations(hypnogram: Path, header: Header) -> list[Annotation]:
     """Read a hypnogram, with times relative to the start of its recording."""
     own = read_edf_header(hypnogram)
     start, annotations = own.start, read_annotations(own)

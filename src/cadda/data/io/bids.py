@@ -1,0 +1,66 @@
+"""Recordings of BIDS data sets, read by mne-bids."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from cadda._internal.optional import import_optional
+from cadda._internal.text import did_you_mean, short_reason
+from cadda.exceptions import DataError
+
+__all__ = ["bids_recordings", "bids_root", "bids_sidecars", "open_bids", "participant_values"]
+
+_DESCRIPTION = "dataset_description.json"
+_ID = "participant_id"
+
+
+def bids_root(path: Path) -> Path | None:
+    """Return the folder of the BIDS data set that a path is in, or None."""
+    path = path.absolute()
+    if (path / _DESCRIPTION).is_file():
+        return path
+    if not path.name.startswith("sub-"):
+        return None
+    return next((folder for folder in path.parents if (folder / _DESCRIPTION).is_file()), None)
+
+
+def bids_recordings(root: Path) -> list[Path]:
+    """Return the EEG files of all subjects, without derivatives."""
+    return sorted(root.glob("sub-*/**/eeg/*_eeg.*"))
+
+
+def open_bids(path: Path) -> Any:
+    """Open a recording with the annotations of ``events.tsv`` and bads of ``channels.tsv``."""
+    return _mne_bids().read_raw_bids(_bids_path(path), verbose="error")
+
+
+def bids_sidecars(path: Path) -> tuple[Path, ...]:
+    """Return the files that name the channels of a recording."""
+    found = _bids_path(path).find_matching_sidecar("channels", ".tsv", on_error="ignore")
+    return () if found is None else (Path(found),)
+
+
+def participant_values(table: Path, column: str) -> dict[str, str]:
+    """Return one column of ``participants.tsv`` by subject, with and without ``sub-``."""
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {table}: {short_reason(error)}.") from error
+    columns = list(rows[0]) if rows else []
+    for name in (_ID, column):
+        if name not in columns:
+            raise DataError(f"{table} has no column {name!r}{did_you_mean(name, columns)}.")
+    values = {str(row[_ID]).removeprefix("sub-"): str(row[column]) for row in rows}
+    return values | {f"sub-{subject}": value for subject, value in values.items()}
+
+
+def _bids_path(path: Path) -> Any:
+    bids_path = _mne_bids().get_bids_path_from_fname(path, verbose="error")
+    return bids_path.update(root=bids_root(path))
+
+
+def _mne_bids() -> Any:
+    return import_optional("mne_bids", "Reading a BIDS data set", "bids")

@@ -1,0 +1,253 @@
+"""What epochs of MNE hold: classes, subjects and signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda._internal.text import did_you_mean, short_reason
+from cadda.data.channels import find_channels, measured_positions
+from cadda.data.checks import WindowQuality, assess_windows, chunks, count_missing
+from cadda.data.io.header import Header
+from cadda.data.io.hypnogram import are_stages, stage_of, stages
+from cadda.data.io.options import ReadOptions
+from cadda.data.io.preprocess import Preprocessing, exceeds, filter_signal, sampling_ratio
+from cadda.exceptions import DataError
+
+__all__ = ["EpochsPart", "merge_classes", "read_epochs"]
+
+
+@dataclass(frozen=True, eq=False)
+class EpochsPart:
+    """One `mne.Epochs` object and what is selected from it."""
+
+    where: str  # its name in messages
+    epochs: Any
+    header: Header
+    ch_names: tuple[str, ...]  # as the user names them
+    picks: tuple[str, ...]
+    classes: list[str]  # of each epoch
+    class_names: list[str]  # in their order
+    subjects: NDArray[np.str_]
+    recordings: NDArray[np.str_]
+
+    @classmethod
+    def of(cls, where: str, epochs: Any, options: ReadOptions) -> EpochsPart:
+        """Read everything but the signals."""
+        import mne
+
+        if isinstance(epochs, mne.Epochs) and not epochs.preload:
+            # Rejected epochs are known only after reading.
+            epochs = epochs.copy().drop_bad(verbose="error")
+        header = _header(epochs, where)
+        wanted = _wanted(header, options.channels)
+        picks = find_channels(wanted, header.labels, where)
+        columns = _columns(epochs.metadata)
+        class_names, classes = _classes(epochs, columns, options.label, where)
+        subjects, recordings = _subjects(epochs, columns, options.subject, where)
+        return cls(
+            where,
+            epochs,
+            header,
+            tuple(wanted),
+            picks,
+            classes,
+            class_names,
+            subjects,
+            recordings,
+        )
+
+    @property
+    def sfreq(self) -> float:
+        """Sampling rate in Hz."""
+        return self.header.sfreqs[0]
+
+    def check_fits(self, first: EpochsPart) -> None:
+        """Raise if these epochs cannot be put together with others."""
+        for name, own, other in (
+            ("channels", self.ch_names, first.ch_names),
+            ("sampling rate", self.sfreq, first.sfreq),
+            ("number of samples", len(self.epochs.times), len(first.epochs.times)),
+        ):
+            if own != other:
+                raise DataError(
+                    f"all epochs must have the same {name}, but {first.where} has {other} and "
+                    f"{self.where} has {own}."
+                )
+
+
+def merge_classes(
+    parts: Sequence[EpochsPart], *, keep_stage_4: bool
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return class names and the label of each epoch of all parts, -1 for unscored."""
+    names = list(dict.fromkeys(name for part in parts for name in part.class_names))
+    class_of = {name: name for name in names}
+    if are_stages(names):
+        class_of = {n: stage_of(n, keep_stage_4=keep_stage_4) or "" for n in names}
+        names = [n for n in stages(keep_stage_4=keep_stage_4) if n in class_of.values()]
+    index = {name: i for i, name in enumerate(names)}
+    labels = [index.get(class_of[name], -1) for part in parts for name in part.classes]
+    return names, np.array(labels, dtype=np.int64)
+
+
+def read_epochs(
+    parts: Sequence[EpochsPart], labels: NDArray[np.int64], preprocessing: Preprocessing | None
+) -> tuple[NDArray[np.float32], WindowQuality]:
+    """Read the epochs with a label as float32, a chunk at a time, as MNE uses float64.
+
+    The quality is that before filtering.
+    """
+    first = parts[0]
+    n_times = len(first.epochs.times)
+    if preprocessing is not None:
+        n_times = round(n_times * sampling_ratio(first.sfreq, preprocessing.rate(first.sfreq)))
+    n_windows = int((labels >= 0).sum())
+    x = np.empty((n_windows, len(first.picks), n_times), dtype=np.float32)
+    quality = WindowQuality.empty(n_windows, len(first.picks))
+    ends = np.cumsum([len(part.classes) for part in parts])[:-1]
+    done = 0
+    for part, own in zip(parts, np.split(labels, ends), strict=True):
+        chosen = np.flatnonzero(own >= 0)
+        for here in chunks(len(chosen)):
+            there = slice(done + here.start, done + here.stop)
+            quality[there] = _read_chunk(part, chosen[here], preprocessing, x[there])
+        done += len(chosen)
+    return x, quality
+
+
+def _read_chunk(
+    part: EpochsPart,
+    chosen: NDArray[np.int64],
+    preprocessing: Preprocessing | None,
+    out: NDArray[np.float32],
+) -> WindowQuality:
+    """Write some epochs to `out`."""
+    reference = part.header.reference_channels(preprocessing.reference if preprocessing else None)
+    channels = list(dict.fromkeys((*part.picks, *reference)))
+    try:
+        signal = part.epochs.get_data(picks=channels, item=chosen, copy=True, verbose="error")
+    # MNE raises many kinds of errors for truncated files.
+    except Exception as error:
+        raise DataError(
+            f"cannot read {part.where} as MNE epochs: {short_reason(error)}."
+        ) from error
+    n_picks = len(part.picks)
+    quality = assess_windows(signal[:, :n_picks].astype(np.float32))
+    if preprocessing is None:
+        out[:] = signal
+        return quality
+    if reference:
+        rows = [channels.index(name) for name in reference]
+        signal = signal[:, :n_picks] - signal[:, rows].mean(axis=1, keepdims=True)
+    signal = np.ascontiguousarray(signal[:, :n_picks])
+    signal = filter_signal(signal, part.sfreq, preprocessing, part.where, pad="edge")
+    if preprocessing.baseline is not None:
+        signal = signal - _baseline(part, signal, preprocessing, preprocessing.baseline)
+    out[:] = signal[..., : out.shape[-1]]
+    quality.rejected[:] = exceeds(out, preprocessing.reject)
+    return quality
+
+
+def _baseline(
+    part: EpochsPart,
+    signal: NDArray[np.float64],
+    preprocessing: Preprocessing,
+    limits: tuple[float, float],
+) -> NDArray[np.float64]:
+    """Return the mean of each channel over the baseline."""
+    rate, times = preprocessing.rate(part.sfreq), part.epochs.times
+    first, last = (round((limit - float(times[0])) * rate) for limit in limits)
+    if first < 0 or last >= signal.shape[-1]:
+        raise DataError(
+            f"`baseline` must be within the epochs, but {part.where} is from {times[0]:g} to "
+            f"{times[-1]:g} s."
+        )
+    return np.asarray(signal[..., first : last + 1].mean(axis=-1, keepdims=True))
+
+
+def _header(epochs: Any, where: str) -> Header:
+    sfreq = float(epochs.info["sfreq"])
+    return Header(
+        Path(where),
+        tuple(epochs.ch_names),
+        tuple(epochs.get_channel_types()),
+        (sfreq,) * len(epochs.ch_names),
+        len(epochs.times) / sfreq,
+        bads=tuple(epochs.info["bads"]),
+        positions=measured_positions(epochs.info),
+    )
+
+
+def _wanted(header: Header, channels: Sequence[str] | None) -> list[str]:
+    if channels is not None:
+        return header.expand_types(channels)
+    good = header.good("eeg")
+    if not good:
+        raise DataError(
+            f"{header.path}: none of the channels {list(header.labels)} is EEG; select some with "
+            "`channels`."
+        )
+    return good
+
+
+def _classes(
+    epochs: Any, columns: dict[str, list[Any]], label: str | None, where: str
+) -> tuple[list[str], list[str]]:
+    """Return the names of the classes and the class of each epoch, by events or by a column."""
+    if label is not None:
+        texts = _column("label", label, columns, where).tolist()
+        return sorted(set(texts)), texts
+    ids = dict(sorted(epochs.event_id.items(), key=lambda item: item[1]))
+    name_of = {code: str(name) for name, code in ids.items()}
+    return [str(name) for name in ids], [name_of.get(c, "") for c in epochs.events[:, 2]]
+
+
+def _subjects(
+    epochs: Any, columns: dict[str, list[Any]], subject: str | None, where: str
+) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    if subject is None and not columns:
+        only = (epochs.info["subject_info"] or {}).get("his_id") or where
+        subjects = np.full(len(epochs), str(only))
+    else:
+        subjects = _column("subject", subject or "subject", columns, where)
+    recordings = _texts("recording", columns["recording"]) if "recording" in columns else subjects
+    return subjects, recordings
+
+
+def _column(
+    argument: str, name: str, columns: dict[str, list[Any]], where: str
+) -> NDArray[np.str_]:
+    """Return a column of the metadata that an argument names."""
+    if name in columns:
+        return _texts(name, columns[name])
+    meaning = {"subject": "subjects", "label": "classes"}[argument]
+    raise DataError(
+        f"`{argument}` must be a column of the metadata, but {where} has "
+        f"{list(columns) or 'no metadata'}, not {name!r}{did_you_mean(name, columns)}; "
+        + (
+            f"name the column with the {meaning} in `{argument}`."
+            if columns
+            else f"set epochs.metadata, with a column of the {argument} of each epoch."
+        )
+    )
+
+
+def _columns(metadata: Any) -> dict[str, list[Any]]:
+    """Return the columns of metadata, a table, or a list of rows without pandas."""
+    if metadata is None:
+        return {}
+    if isinstance(metadata, list):
+        return {str(key): [row[key] for row in metadata] for key in (metadata or [{}])[0]}
+    return {str(key): metadata[key].tolist() for key in metadata.columns}
+
+
+def _texts(name: str, values: list[Any]) -> NDArray[np.str_]:
+    missing = count_missing(values)
+    if missing:
+        raise DataError(f"the column {name!r} of the metadata is empty for {missing} epochs.")
+    return np.array([str(value) for value in values])

@@ -1,0 +1,112 @@
+"""What is known about a recording before its signals are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.data.channels import electrodes, find_channels
+from cadda.exceptions import DataError
+
+__all__ = ["Header", "guess_type"]
+
+CHANNEL_TYPES = ("eeg", "eog", "emg", "ecg", "resp", "bio", "misc", "stim", "seeg", "ecog", "mag")
+"""Types of MNE by which channels can be selected."""
+
+
+@dataclass(frozen=True, eq=False)
+class Header:
+    """A recording without its signals."""
+
+    path: Path  # of the file, or the name of a recording in memory
+    labels: tuple[str, ...]
+    types: tuple[str, ...]
+    sfreqs: tuple[float, ...]
+    seconds: float
+    start: datetime | None = None
+    bads: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()  # that hold the signals beside `path`
+    positions: NDArray[np.float64] | None = None  # of the sensors, shape (n_channels, 3)
+    raw: Any = None  # the recording itself, if it is in memory
+
+    @property
+    def name(self) -> str:
+        """Name of the recording: that of its file without what all have."""
+        bare = self.path.name.removesuffix(".gz").rpartition(".")[0].removesuffix("_eeg")
+        return bare or self.path.name
+
+    def sfreq_of(self, picks: Sequence[str]) -> float:
+        """Return the sampling rate of some channels in Hz; raise if they have several."""
+        rates = {name: self.sfreqs[self.labels.index(name)] for name in picks}
+        if len(set(rates.values())) > 1:
+            raise DataError(
+                f"{self.path.name} has channels with different sampling rates, {rates} Hz; choose "
+                "`channels` with the same rate."
+            )
+        return rates[picks[0]]
+
+    def positions_of(self, picks: Sequence[str]) -> NDArray[np.float64] | None:
+        """Return the positions of some channels, or None if none is known."""
+        if self.positions is None:
+            return None
+        positions = self.positions[[self.labels.index(name) for name in picks]]
+        return positions if np.isfinite(positions).any() else None
+
+    def good(self, kind: str) -> list[str]:
+        """Return the channels of a type that are not marked as bad."""
+        channels = zip(self.labels, self.types, strict=True)
+        return [name for name, own in channels if own == kind and name not in self.bads]
+
+    def eeg(self) -> list[str]:
+        """Return the good EEG channels; if some have a 10-20 name, only these.
+
+        Many formats call every channel EEG.
+        """
+        good = self.good("eeg")
+        return [name for name in good if electrodes(name)] or good
+
+    def expand_types(self, wanted: Sequence[str]) -> list[str]:
+        """Replace types such as ``eog`` by the good channels of that type."""
+        channels: list[str] = []
+        for name in wanted:
+            if name not in CHANNEL_TYPES or name in self.labels:
+                channels.append(name)
+            elif found := self.eeg() if name == "eeg" else self.good(name):
+                channels += found
+            else:
+                raise DataError(
+                    f"`channels` must be in the recording, but {self.path.name} has no good "
+                    f"channel of type {name!r}; its channels are "
+                    f"{', '.join(map(repr, self.labels[:20]))}."
+                )
+        return channels
+
+    def reference_channels(self, reference: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Return the channels whose mean is the reference."""
+        if reference is None:
+            return ()
+        if reference != "average":
+            return find_channels(
+                list(reference), self.labels, self.path.name, given_as="`reference`"
+            )
+        channels = tuple(self.eeg())
+        if len(channels) < 2:
+            raise DataError(
+                f"`reference`='average' needs at least two good EEG channels, but "
+                f"{self.path.name} has {list(channels)}."
+            )
+        return channels
+
+
+def guess_type(label: str) -> str:
+    """Return the type of a channel by its name, for formats that have none."""
+    if electrodes(label):
+        return "eeg"
+    prefix = label.casefold().split(" ")[0].split("-")[0]
+    return prefix if prefix in CHANNEL_TYPES and prefix != "eeg" else "misc"

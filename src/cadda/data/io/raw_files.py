@@ -1,0 +1,147 @@
+"""Recordings in every format that MNE reads: header, annotations and signals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cadda._internal.text import short_reason
+from cadda.data.channels import measured_positions
+from cadda.data.io.bids import bids_recordings, bids_root, bids_sidecars, open_bids
+from cadda.data.io.edf import open_edf, read_annotations, read_edf_header
+from cadda.data.io.header import Header
+from cadda.data.io.hypnogram import Annotation
+from cadda.exceptions import CaddaError, DataError
+
+__all__ = [
+    "SUFFIXES",
+    "find_recordings",
+    "inspect_raw",
+    "inspect_recording",
+    "is_recording",
+    "names_a_class",
+    "open_raw",
+]
+
+SUFFIXES = (
+    *(".edf", ".bdf", ".gdf", ".vhdr", ".ahdr", ".set", ".cnt", ".mff", ".fif", ".fif.gz"),
+    *(".nxe", ".lay", ".nedf", ".cdt", ".mefd", ".egi"),
+)
+"""Formats of recordings that are looked for in a folder, by the end of the name."""
+
+_IGNORED = ("bad", "edge", "new segment", "boundary")
+"""How annotations begin that name no class, in small letters."""
+
+_EPOCHS = ("-epo.fif", "_epo.fif", "-epo.fif.gz", "_epo.fif.gz")
+
+_TRIGGER_BITS = 2**16 - 1
+"""Bits of the stim channel of BioSemi that hold triggers; the others are states of the device."""
+
+
+def is_recording(path: Path) -> bool:
+    """Check whether the name is that of a continuous recording."""
+    name = path.name.casefold()
+    return name.endswith(SUFFIXES) and not name.endswith(_EPOCHS) and not name.startswith(".")
+
+
+def find_recordings(folder: Path) -> list[Path]:
+    """Return the recordings in a folder and below; of a BIDS data set, those of its subjects."""
+    if bids_root(folder) == folder:
+        return [path for path in bids_recordings(folder) if is_recording(path)]
+    found = [path for path in folder.rglob("*") if is_recording(path)]
+    # Some formats are folders of files.
+    folders = {path for path in found if path.is_dir()}
+    return sorted(path for path in found if not folders.intersection(path.parents))
+
+
+def inspect_recording(path: Path) -> tuple[Header, list[Annotation]]:
+    """Read the header and the annotations of a recording."""
+    if path.suffix.lower() == ".edf" and bids_root(path) is None:
+        header = read_edf_header(path)
+        return header, read_annotations(header)
+    raw = open_raw(path)
+    sidecars = bids_sidecars(path) if bids_root(path) else ()
+    parts = (Path(file) for file in raw.filenames if file is not None)
+    files = dict.fromkeys((*sidecars, *(file for part in parts for file in _files(part))))
+    return inspect_raw(raw, path, tuple(file for file in files if file != path))
+
+
+def inspect_raw(
+    raw: Any, path: Path, files: tuple[Path, ...] = (), *, in_memory: bool = False
+) -> tuple[Header, list[Annotation]]:
+    """Return the header and the annotations of an open recording.
+
+    Where no annotation could name a class, the events of its stim channel are used.
+    """
+    info = raw.info
+    header = Header(
+        path,
+        tuple(raw.ch_names),
+        tuple(raw.get_channel_types()),
+        (float(info["sfreq"]),) * len(raw.ch_names),
+        raw.n_times / float(info["sfreq"]),
+        bads=tuple(info["bads"]),
+        files=files,
+        positions=measured_positions(info),
+        raw=raw if in_memory else None,
+    )
+    notes = raw.annotations
+    annotations = [
+        # MNE counts from when the recorder was switched on, perhaps before the first sample.
+        Annotation(float(onset - raw.first_time), float(duration), str(text))
+        for onset, duration, text in zip(
+            notes.onset, notes.duration, notes.description, strict=True
+        )
+    ]
+    if "stim" in header.types and not any(map(names_a_class, annotations)):
+        annotations += _stim_events(raw)
+    return header, annotations
+
+
+def names_a_class(annotation: Annotation) -> bool:
+    """Check whether an annotation may name a class: not bad parts, edges and pauses."""
+    # What is text in other formats is a comment in BrainVision's.
+    return not annotation.text.casefold().removeprefix("comment/").startswith(_IGNORED)
+
+
+def open_raw(path: Path, channels: Sequence[str] = ()) -> Any:
+    """Open a recording without reading its signals; of EDF files, only some channels."""
+    import mne
+
+    with warnings.catch_warnings():
+        # About units, filters and positions that the file lacks, and that are not used here.
+        warnings.simplefilter("ignore")
+        try:
+            if bids_root(path):
+                return open_bids(path)
+            if path.suffix.lower() == ".edf" and channels:
+                return open_edf(path, channels)
+            return mne.io.read_raw(path, preload=False, verbose="error")
+        except CaddaError:
+            raise
+        # MNE raises whatever the first surprise in the file leads to.
+        except Exception as error:
+            raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
+
+
+def _stim_events(raw: Any) -> list[Annotation]:
+    """Return the events of the stim channel; their texts are the codes."""
+    import mne
+
+    mask = _TRIGGER_BITS if "Status" in raw.ch_names else None
+    events = mne.find_events(
+        raw, shortest_event=1, mask=mask, mask_type="and", initial_event=True, verbose="error"
+    )
+    return [
+        Annotation(float(sample - raw.first_samp) / raw.info["sfreq"], 0.0, str(code))
+        for sample, _, code in events
+    ]
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file, or the files in a folder."""
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file())
+    return [path]

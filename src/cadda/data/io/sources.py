@@ -1,0 +1,156 @@
+"""Which reader gets a source: one path, several, a pattern, or objects of MNE."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cadda.data.io.annotated import plan_mapping, plan_recordings
+from cadda.data.io.cutting import ReadPlan
+from cadda.data.io.epochs import open_epochs
+from cadda.data.io.options import ReadOptions
+from cadda.data.io.raw_files import (
+    find_recordings,
+    inspect_raw,
+    inspect_recording,
+    is_recording,
+    open_raw,
+)
+from cadda.data.io.sleep_edf import has_nights, plan_sleep
+from cadda.exceptions import DataError
+
+__all__ = ["Epochs", "expand_paths", "is_epochs", "is_raw", "open_sources"]
+
+Epochs = list[tuple[str, Any]]
+"""Epochs with their names."""
+
+
+def is_raw(source: Any) -> bool:
+    """Check for a Raw object of MNE."""
+    return hasattr(source, "annotations") and hasattr(source, "n_times")
+
+
+def is_epochs(source: Any) -> bool:
+    """Check for an Epochs object of MNE."""
+    return hasattr(source, "event_id") and hasattr(source, "get_data")
+
+
+def expand_paths(path: Path) -> list[Path]:
+    """Return the files that a pattern with ``*`` matches, or the path itself."""
+    path = path.expanduser()
+    if path.exists():
+        return [path]
+    if not glob.has_magic(str(path)):
+        raise DataError(f"{path} does not exist.")
+    found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 (absolute too)
+    if not found:
+        raise DataError(f"no file matches {path}.")
+    return found
+
+
+def open_sources(sources: Sequence[Any], options: ReadOptions) -> ReadPlan | Epochs:
+    """Return a plan for recordings, or epochs, of paths or objects of one kind.
+
+    Paths are files, or folders of recordings.
+    """
+    if not sources:
+        raise ValueError("`source` must have at least one element, got an empty list.")
+    if len(sources) == 1 and isinstance(sources[0], Path):
+        path = sources[0]
+        if path.suffix == ".toml" or (path.is_dir() and not is_recording(path)):
+            return _open_folder(path, options)
+    if all(map(is_epochs, sources)):
+        return _named("epochs", sources)
+    if all(map(is_raw, sources)):
+        names = [Path(_raw_name(raw, i)) for i, raw in enumerate(sources, 1)]
+        pairs = zip(sources, names, strict=True)
+        inspected = [inspect_raw(raw, name, in_memory=True) for raw, name in pairs]
+        return plan_recordings(inspected, options, type(sources[0]).__name__)
+    if not all(isinstance(source, Path) for source in sources):
+        kinds = sorted({type(source).__name__ for source in sources})
+        raise TypeError(
+            "`source` must be a path, MNE epochs or Raw, Windows, a mapping of arrays, or a list "
+            f"of paths, of epochs or of Raw, got {' and '.join(kinds)}."
+        )
+    return _open_files(sources, options)
+
+
+def _named(kind: str, sources: Sequence[Any]) -> Epochs:
+    """Return objects with names, numbered if there are several."""
+    if len(sources) == 1:
+        return [(kind, sources[0])]
+    return [(f"{kind} {i}", source) for i, source in enumerate(sources, 1)]
+
+
+def _raw_name(raw: Any, number: int) -> str:
+    """Return the name of a recording in memory: of its file or of its subject."""
+    file = next(iter(raw.filenames), None)
+    if file is not None:
+        return Path(file).name
+    subject = (raw.info["subject_info"] or {}).get("his_id")
+    return str(subject or f"raw-{number}")
+
+
+def _open_folder(path: Path, options: ReadOptions) -> ReadPlan:
+    mappings = [path] if path.is_file() else sorted(path.glob("*.toml"))
+    if len(mappings) > 1:
+        raise DataError(
+            f"{path} has several mapping files, {[file.name for file in mappings]}; pass one of "
+            "them instead of the folder."
+        )
+    if mappings:
+        if options.preprocessing is not None:
+            raise ValueError(f"`preprocessing` must be None, as {mappings[0]} defines it.")
+        return plan_mapping(mappings[0], options)
+    if has_nights(path):
+        return plan_sleep(path, options)
+    files = find_recordings(path)
+    if not files:
+        return plan_sleep(path, options)
+    return plan_recordings([inspect_recording(file) for file in files], options, str(path))
+
+
+def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epochs:
+    files = [file for path in paths for file in _files_of(path)]
+    unknown = [file for file in files if not file.name.casefold().endswith((".fif", ".fif.gz"))]
+    unknown = [file for file in unknown if not is_recording(file)]
+    if unknown:
+        raise DataError(
+            f"{unknown[0]} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping "
+            "file (.toml), a recording in a format that MNE reads, or a folder of recordings."
+        )
+    where = str(files[0]) if len(files) == 1 else f"{files[0].parent} ({len(files)} files)"
+    epoched = [_has_epochs(file) for file in files]
+    if all(epoched):
+        return [(file.name, open_epochs(file)) for file in files]
+    if any(epoched):
+        first = files[epoched.index(True)]
+        raise DataError(
+            f"`source` must be recordings or epochs, but {first.name} has epochs and "
+            f"{files[epoched.index(False)].name} does not; read them one after the other."
+        )
+    return plan_recordings([inspect_recording(file) for file in files], options, where)
+
+
+def _files_of(path: Path) -> list[Path]:
+    if not path.is_dir() or is_recording(path):
+        return [path]
+    found = find_recordings(path)
+    if not found:
+        raise DataError(f"{path} has no recording.")
+    return found
+
+
+def _has_epochs(path: Path) -> bool:
+    """Check whether a file has epochs; in two formats that shows only when it is opened."""
+    if not is_recording(path):
+        return True
+    if not path.name.casefold().endswith((".fif", ".fif.gz", ".set")):
+        return False
+    try:
+        open_raw(path)
+    except DataError:
+        return True
+    return False

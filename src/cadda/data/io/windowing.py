@@ -1,0 +1,239 @@
+"""Which windows recordings have: by annotations, by file names, or by a table of participants."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.data.io.bids import participant_values
+from cadda.data.io.header import Header
+from cadda.data.io.hypnogram import Annotation
+from cadda.data.io.mapping import RecordingMapping, match_class
+from cadda.data.io.preprocess import Preprocessing
+from cadda.exceptions import DataError
+
+__all__ = ["MAX_LISTED", "Inspected", "Labelled", "Rules", "label_windows", "subject_of"]
+
+_logger = logging.getLogger(__name__)
+
+Inspected: TypeAlias = tuple[Header, list[Annotation]]
+Labelled: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
+"""Starts of windows in seconds, and their labels."""
+
+MAX_LISTED = 20
+"""Annotations that a message lists."""
+
+_BAD = re.compile("(comment/)?bad", re.IGNORECASE)
+"""How annotations of bad parts begin, with the prefix that they have in BrainVision's format."""
+
+_TOLERANCE = 1e-3
+"""Rounding of times in files, in seconds."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How recordings become windows."""
+
+    where: str  # the mapping file or the recordings, in messages
+    mapping: RecordingMapping
+    preprocessing: Preprocessing
+    folder: Path = Path()  # of the mapping file
+    in_file: bool = False  # whether there is a mapping file
+
+    def key(self, name: str) -> str:
+        """Return a key of the mapping file in messages, or an argument."""
+        return f"{self.where}: key `{name}`" if self.in_file else f"`{name}`"
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of the mapping."""
+        return tuple(dict.fromkeys(self.mapping.classes.values()))
+
+
+def label_windows(inspected: Sequence[Inspected], rules: Rules) -> list[Labelled]:
+    """Return the windows of all recordings; raise if there are none."""
+    segments = [_segments(header, notes, rules) for header, notes in inspected]
+    labelled = [
+        _windows(found, header.seconds, rules)
+        for (header, _), found in zip(inspected, segments, strict=True)
+    ]
+    if not sum(len(starts) for starts, _ in labelled):
+        raise DataError(f"{rules.where}: {_why_no_windows(inspected, segments, rules)}.")
+    _warn_about_absent_annotations(inspected, rules)
+    labelled = _without_bad_parts(inspected, labelled, rules)
+    _warn_about_overlaps([starts for starts, _ in labelled], rules)
+    return labelled
+
+
+def subject_of(header: Header, rules: Rules) -> str:
+    """Return the subject of a recording, by its file name."""
+    pattern, name = rules.mapping.subject, header.path.name
+    if pattern is None:
+        bids = re.match(r"sub-[^_.]+", name)
+        return bids[0] if bids else header.name
+    key = rules.key("subject")
+    try:
+        match = re.search(pattern, name)
+        subject = match[1] if match else None
+    except (re.error, IndexError) as error:
+        raise DataError(
+            f"{key} must be a regular expression with a group, got {pattern!r}."
+        ) from error
+    if not subject:
+        raise DataError(
+            f"{key} must match the names of all files, but {pattern!r} does not match {name}."
+        )
+    return subject
+
+
+def _segments(
+    header: Header, notes: Sequence[Annotation], rules: Rules
+) -> list[tuple[Annotation, int]]:
+    """Return the parts of a recording that have a class, and their labels."""
+    mapping, class_names = rules.mapping, rules.class_names
+    if mapping.class_from == "annotations":
+        names = [match_class(note.text, mapping.classes) for note in notes]
+    else:
+        name = match_class(_class_text(header, rules), mapping.classes)
+        if name is None:
+            _logger.warning("%s: %s has no class and is left out.", rules.where, header.path.name)
+        if mapping.within is None:
+            notes = [Annotation(0.0, header.seconds, "")]
+        else:
+            inside = dict.fromkeys(mapping.within, "")
+            notes = [note for note in notes if match_class(note.text, inside) is not None]
+        names = [name] * len(notes)
+    pairs = zip(notes, names, strict=True)
+    return [(note, class_names.index(name)) for note, name in pairs if name is not None]
+
+
+def _class_text(header: Header, rules: Rules) -> str:
+    """Return what names the class of a whole recording."""
+    source, _, column = rules.mapping.class_from.partition(":")
+    if source == "file":
+        return header.path.name
+    table = rules.folder / rules.mapping.participants
+    values = participant_values(table, column)
+    subject = subject_of(header, rules)
+    if subject not in values:
+        raise DataError(f"{table} has no participant {subject!r}.")
+    return values[subject]
+
+
+def _windows(
+    segments: Sequence[tuple[Annotation, int]], recorded: float, rules: Rules
+) -> Labelled:
+    """Return starts in seconds and labels of the windows, in the order of time.
+
+    The recording has `recorded` seconds.
+    """
+    settings, mapping = rules.preprocessing, rules.mapping
+    fills = mapping.repeat or (mapping.class_from != "annotations" and mapping.within is None)
+    windows: list[tuple[float, int]] = []
+    for annotation, label in segments:
+        room = annotation.duration - settings.offset + _TOLERANCE
+        count = int(room / settings.seconds) if fills else 1
+        first = annotation.onset + settings.offset
+        windows += [(first + k * settings.seconds, label) for k in range(count)]
+    before, after = settings.extent()
+    earliest, latest = -before - _TOLERANCE, recorded - after + _TOLERANCE
+    inside = sorted(window for window in windows if earliest <= window[0] <= latest)
+    starts = np.array([start for start, _ in inside])
+    labels = np.array([label for _, label in inside], dtype=np.int64)
+    return np.clip(starts, 0, max(recorded - settings.seconds, 0)), labels
+
+
+def _without_bad_parts(
+    inspected: Sequence[Inspected], labelled: Sequence[Labelled], rules: Rules
+) -> list[Labelled]:
+    """Drop windows that overlap an annotation that begins with ``bad``, as MNE does."""
+    kept, n_dropped = [], 0
+    for (_, notes), (starts, labels) in zip(inspected, labelled, strict=True):
+        bad = [note for note in notes if _BAD.match(note.text)]
+        onsets = np.array([note.onset for note in bad])
+        ends = onsets + np.array([note.duration for note in bad])
+        overlap = (onsets < starts[:, None] + rules.preprocessing.seconds - _TOLERANCE) & (
+            ends > starts[:, None] + _TOLERANCE
+        )
+        good = ~overlap.any(axis=1)
+        n_dropped += int((~good).sum())
+        kept.append((starts[good], labels[good]))
+    if n_dropped:
+        _logger.warning(
+            "%s: %d windows overlap an annotation that begins with 'bad' and are dropped.",
+            rules.where,
+            n_dropped,
+        )
+    return kept
+
+
+def _why_no_windows(
+    inspected: Sequence[Inspected],
+    segments: Sequence[Sequence[tuple[Annotation, int]]],
+    rules: Rules,
+) -> str:
+    mapping, (first, notes) = rules.mapping, inspected[0]
+    if not any(segments):
+        if mapping.class_from != "annotations":
+            return f"no recording has one of the classes {list(mapping.classes)}"
+        return (
+            f"no file has one of the annotations {list(mapping.classes)}; "
+            f"{first.path.name} has {sorted({note.text for note in notes})[:10]}"
+        )
+    longest = max(header.seconds for header, _ in inspected)
+    key = "`window_seconds`" if not rules.in_file else "the key `seconds`"
+    return (
+        f"no window of {key}, {rules.preprocessing.seconds:g} s, fits into its recording"
+        f"{' and its annotation' if mapping.repeat else ''}; the longest recording has "
+        f"{longest:g} s"
+    )
+
+
+def _warn_about_absent_annotations(inspected: Sequence[Inspected], rules: Rules) -> None:
+    """Warn about annotations that no file has, which may be misspelt."""
+    if rules.mapping.class_from != "annotations":
+        return
+    present = {note.text for _, notes in inspected for note in notes}
+    classes = rules.mapping.classes
+    absent = [
+        text
+        for text, name in classes.items()
+        if not any(match_class(own, {text: name}) for own in present)
+    ]
+    if absent:
+        _logger.warning(
+            "%s: no file has the annotation%s %s of the key `classes`; there are %s.",
+            rules.where,
+            "s" if absent[1:] else "",
+            ", ".join(map(repr, absent)),
+            ", ".join(map(repr, sorted(present)[:MAX_LISTED])),
+        )
+
+
+def _warn_about_overlaps(starts_of_all: Sequence[NDArray[np.float64]], rules: Rules) -> None:
+    """Warn about windows that share signal with another, which is rarely intended."""
+    seconds = rules.preprocessing.seconds
+    n_overlapping = n_windows = 0
+    for starts in starts_of_all:
+        touches_next = np.diff(starts) < seconds - _TOLERANCE
+        overlaps = np.zeros(len(starts), dtype=bool)
+        overlaps[:-1] |= touches_next
+        overlaps[1:] |= touches_next
+        n_overlapping += int(overlaps.sum())
+        n_windows += len(overlaps)
+    if n_overlapping:
+        _logger.warning(
+            "%s: %d of %d windows overlap, as their annotations are less than `seconds`, %g s, "
+            "apart; choose shorter windows if that is not intended.",
+            rules.where,
+            n_overlapping,
+            n_windows,
+            seconds,
+        )

@@ -1,0 +1,365 @@
+"""Recordings in several formats against MNE's own readers and `mne.Epochs`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import mne
+import numpy as np
+import pytest
+
+from cadda.data.io.cache import cache_entries
+from cadda.data.io.raw_files import find_recordings
+from cadda.data.io.read import read_windows
+from cadda.exceptions import DataError
+
+Export = Callable[..., Path]
+
+ONSETS = [2.0, 10.0, 20.0, 30.0, 41.0]
+TEXTS = ["left", "right", "left", "right", "left"]
+
+
+def make_raw(seed: int = 0, *, bads: tuple[str, ...] = ()) -> mne.io.RawArray:
+    """Sixty seconds of three EEG channels and one of the eyes."""
+    rng = np.random.default_rng(seed)
+    info = mne.create_info(["C3", "Cz", "C4", "VEOG"], 100.0, ["eeg"] * 3 + ["eog"])
+    raw = mne.io.RawArray(2e-5 * rng.standard_normal((4, 6000)), info, verbose="error")
+    raw.info["bads"] = list(bads)
+    raw.set_annotations(mne.Annotations(ONSETS, 3.0, TEXTS))
+    return raw
+
+
+@pytest.fixture
+def export() -> Export:
+    """Write a recording in the format of its suffix."""
+
+    def write(path: Path, raw: mne.io.BaseRaw) -> Path:
+        if path.name.endswith((".fif", ".fif.gz")):
+            raw.save(path, overwrite=True, verbose="error")
+            return path
+        if path.suffix == ".vhdr":
+            pytest.importorskip("pybv")
+        if path.suffix == ".set":
+            pytest.importorskip("eeglabio")
+        mne.export.export_raw(path, raw, overwrite=True, verbose="error")
+        return path
+
+    return write
+
+
+def expected(raw: mne.io.BaseRaw, picks: list[str], **settings: object) -> np.ndarray:
+    """Windows of two seconds from every annotation, by MNE."""
+    events, ids = mne.events_from_annotations(
+        raw, regexp="(Comment/)?(left|right)", verbose="error"
+    )
+    epochs = mne.Epochs(
+        raw,
+        events,
+        ids,
+        tmin=0.0,
+        tmax=2.0 - 1 / raw.info["sfreq"],
+        picks=picks,
+        preload=True,
+        **{"baseline": None, **settings},
+        verbose="error",
+    )
+    return epochs.get_data()
+
+
+FORMATS = ["a.vhdr", "a.set", "a.edf", "a.bdf", "a_raw.fif", "a_raw.fif.gz"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_windows_are_those_of_mne(tmp_path: Path, export: Export, name: str) -> None:
+    path = export(tmp_path / name, make_raw())
+    windows = read_windows(path, window_seconds=2.0, lowpass=None, standardise=None)
+    raw = mne.io.read_raw(path, verbose="error")
+    np.testing.assert_allclose(windows.x, expected(raw, ["C3", "Cz", "C4"]), rtol=1e-5, atol=1e-12)
+    # BrainVision has the text as a comment.
+    assert [n.removeprefix("Comment/") for n in windows.class_names] == ["left", "right"]
+    assert windows.y.tolist() == [0, 1, 0, 1, 0]
+    assert windows.ch_names == ("C3", "Cz", "C4")
+    # From the cache, the same.
+    again = read_windows(path, window_seconds=2.0, lowpass=None, standardise=None)
+    np.testing.assert_array_equal(again.x, windows.x)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_filtered_windows_are_those_of_mne(tmp_path: Path, export: Export, name: str) -> None:
+    path = export(tmp_path / name, make_raw())
+    windows = read_windows(
+        path, window_seconds=2.0, highpass=4.0, notch=40.0, lowpass=30.0, standardise=None
+    )
+    raw = mne.io.read_raw(path, preload=True, verbose="error")
+    raw.set_channel_types({"VEOG": "eeg"}, verbose="error")
+    raw.notch_filter(40.0, verbose="error").filter(4.0, 30.0, h_trans_bandwidth=7, verbose="error")
+    np.testing.assert_allclose(windows.x, expected(raw, ["C3", "Cz", "C4"]), rtol=1e-4, atol=1e-10)
+
+
+def test_recording_that_does_not_begin_with_its_first_sample(tmp_path: Path) -> None:
+    """In a FIF file, times may count from before the first sample that was kept."""
+    raw = make_raw()
+    raw.set_meas_date(0)
+    raw.crop(tmin=6.0).save(tmp_path / "a_raw.fif", verbose="error")
+    windows = read_windows(
+        tmp_path / "a_raw.fif", window_seconds=2.0, lowpass=None, standardise=None
+    )
+    assert windows.y.tolist() == [1, 0, 1, 0]
+    reread = mne.io.read_raw(tmp_path / "a_raw.fif", verbose="error")
+    assert reread.first_time == 6.0
+    picks = ["C3", "Cz", "C4"]
+    np.testing.assert_allclose(windows.x, expected(reread, picks), rtol=1e-5, atol=1e-12)
+    in_memory = read_windows(reread, window_seconds=2.0, lowpass=None, standardise=None)
+    np.testing.assert_array_equal(in_memory.x, windows.x)
+
+
+def test_raw_in_memory(cache_folder: Path) -> None:
+    raw = make_raw()
+    windows = read_windows(raw, lowpass=None, standardise=None)
+    assert windows.x.shape == (5, 3, 300)
+    np.testing.assert_allclose(windows.x[:, :, :200], expected(raw, ["C3", "Cz", "C4"]), rtol=1e-6)
+    # It may change without notice, so it is never cached.
+    raw._data *= 2
+    twice = read_windows(raw, lowpass=None, standardise=None)
+    np.testing.assert_allclose(twice.x, 2 * windows.x, rtol=1e-6)
+    assert not cache_entries()
+    assert not cache_folder.exists()
+
+
+def test_several_raws_are_several_subjects(caplog: pytest.LogCaptureFixture) -> None:
+    raws = [make_raw(seed) for seed in range(3)]
+    windows = read_windows(raws)
+    assert windows.subjects == ["raw-1", "raw-2", "raw-3"]
+    assert "each of the 3 recordings counts as a subject" in caplog.text
+    for raw, name in zip(raws, ("anna", "anna", "boris"), strict=True):
+        raw.info["subject_info"] = {"his_id": name}
+    assert read_windows(raws).subjects == ["anna", "boris"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, export: Export) -> Path:
+    (tmp_path / "data").mkdir()
+    for seed, name in enumerate(("s1-a", "s1-b", "s2-a")):
+        export(tmp_path / "data" / f"{name}_raw.fif", make_raw(seed))
+    return tmp_path / "data"
+
+
+def test_folders_patterns_and_lists(folder: Path) -> None:
+    sources = [
+        folder,
+        str(folder / "*.fif"),
+        str(folder / "**" / "*.fif"),
+        sorted(folder.iterdir()),
+        [str(path) for path in sorted(folder.iterdir())],
+        (folder / "s1-a_raw.fif", str(folder / "s[12]-[b]*"), folder / "s2-a_raw.fif"),
+    ]
+    for source in sources:
+        windows = read_windows(source, subject="^(s[0-9])")
+        assert windows.subjects == ["s1", "s2"]
+        assert list(dict.fromkeys(windows.recording)) == ["s1-a_raw", "s1-b_raw", "s2-a_raw"]
+        assert len(windows) == 15
+    with pytest.raises(DataError, match=r"no file matches .*x\*\.fif"):
+        read_windows(str(folder / "x*.fif"))
+    with pytest.raises(DataError, match=r"`subject` must match .* '\(t\)' does not match s1-a"):
+        read_windows(folder, subject="(t)")
+
+
+def test_recordings_of_a_folder(tmp_path: Path, export: Export) -> None:
+    """Folders that are recordings are not searched, and neither are epochs and hidden files."""
+    for name in ("b.mff/signal1.edf", "sub/c.EDF", ".hidden.edf", "d-epo.fif", "e.txt", "f.eeg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    export(tmp_path / "a.vhdr", make_raw())
+    names = [path.relative_to(tmp_path).as_posix() for path in find_recordings(tmp_path)]
+    assert names == ["a.vhdr", "b.mff", "sub/c.EDF"]
+
+
+def test_recordings_and_epochs_do_not_mix(folder: Path) -> None:
+    epochs = mne.make_fixed_length_epochs(make_raw(), preload=True, verbose="error")
+    epochs.save(folder / "x-epo.fif", verbose="error")
+    with pytest.raises(DataError, match=r"x-epo.fif has epochs and s1-a_raw.fif does not"):
+        read_windows(sorted(folder.iterdir()))
+
+
+def test_epochs_of_eeglab(tmp_path: Path) -> None:
+    pytest.importorskip("eeglabio")
+    raw = make_raw()
+    events, ids = mne.events_from_annotations(raw, verbose="error")
+    epochs = mne.Epochs(raw, events, ids, tmin=0, tmax=1, baseline=None, preload=True)
+    epochs.set_annotations(None)
+    mne.export.export_epochs(tmp_path / "a.set", epochs, verbose="error")
+    windows = read_windows(tmp_path / "a.set", channels=["C3", "C4"], standardise=None)
+    reread = mne.read_epochs_eeglab(tmp_path / "a.set", verbose="error")
+    np.testing.assert_allclose(windows.x, reread.get_data(["C3", "C4"]), rtol=1e-6)
+    assert windows.y.tolist() == [0, 1, 0, 1, 0]
+
+
+def test_several_epochs(tmp_path: Path) -> None:
+    """One object per class and subject; ids differ, names do not."""
+
+    def epochs(name: str, code: int, person: str, n: int) -> mne.EpochsArray:
+        info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+        info["subject_info"] = {"his_id": person}
+        data = np.random.default_rng(n).standard_normal((n, 2, 150))
+        events = np.column_stack([np.arange(n), np.zeros(n, int), np.full(n, code)])
+        return mne.EpochsArray(data, info, events, event_id={name: code}, verbose="error")
+
+    parts = [epochs("left", 1, "a", 3), epochs("right", 1, "a", 4), epochs("left", 7, "b", 2)]
+    windows = read_windows(parts, standardise=None)
+    assert windows.class_names == ("left", "right")
+    assert windows.y.tolist() == [0] * 3 + [1] * 4 + [0] * 2
+    assert windows.subject.tolist() == ["a"] * 7 + ["b"] * 2
+    data = np.concatenate([part.get_data() for part in parts])
+    np.testing.assert_allclose(windows.x, data, rtol=1e-6)
+    for i, part in enumerate(parts):
+        part.save(tmp_path / f"{i}-epo.fif", fmt="double", verbose="error")
+    from_files = read_windows(str(tmp_path / "*-epo.fif"), standardise=None)
+    np.testing.assert_array_equal(from_files.x, windows.x)
+    assert from_files.subject.tolist() == windows.subject.tolist()
+    short = parts[2].copy().crop(0.0, 1.0)
+    with pytest.raises(DataError, match="same number of samples, but epochs 1 has 150"):
+        read_windows([parts[0], short])
+    other = parts[1].copy().rename_channels({"C4": "Cz"})
+    with pytest.raises(DataError, match=r"same channels, but epochs 1 has \('C3', 'C4'\)"):
+        read_windows([parts[0], other])
+
+
+def test_triggers_of_a_stim_channel(tmp_path: Path) -> None:
+    """They are the classes of recordings without annotations, by their codes."""
+    raw = make_raw()
+    raw.set_annotations(mne.Annotations([50.0], [1.0], ["BAD_end"]))
+    stim = np.zeros((1, raw.n_times))
+    for onset, code in ((500, 5), (1500, 9), (2500, 5), (5000, 9)):
+        stim[0, onset : onset + 3] = code
+    channel = mne.io.RawArray(stim, mne.create_info(["STI"], 100.0, "stim"), verbose="error")
+    raw.add_channels([channel], force_update_info=True)
+    raw.save(tmp_path / "a_raw.fif", verbose="error")
+    with pytest.raises(DataError, match="`window_seconds` is missing, as annotations have no dur"):
+        read_windows(tmp_path / "a_raw.fif")
+    windows = read_windows(
+        tmp_path / "a_raw.fif", window_seconds=1.5, lowpass=None, standardise=None
+    )
+    assert windows.class_names == ("5", "9")
+    # The last is in the bad part.
+    assert windows.y.tolist() == [0, 1, 0]
+    events = mne.find_events(raw, verbose="error")[:3]
+    epochs = mne.Epochs(
+        raw, events, tmin=0, tmax=1.49, baseline=None, picks="eeg", verbose="error"
+    )
+    np.testing.assert_allclose(windows.x, epochs.get_data(), rtol=1e-6)
+
+
+def test_bad_parts_are_dropped_as_in_mne(caplog: pytest.LogCaptureFixture) -> None:
+    raw = make_raw()
+    raw.annotations.append([3.5, 31.9, 45.0], [0.2, 5.0, 1.0], ["bad_blink", "BAD", "bad"])
+    windows = read_windows(raw, window_seconds=2.0, lowpass=None, standardise=None)
+    np.testing.assert_allclose(windows.x, expected(raw, ["C3", "Cz", "C4"]), rtol=1e-6)
+    assert len(windows) == 3
+    assert "2 windows overlap an annotation that begins with 'bad'" in caplog.text
+
+
+def test_channels_that_are_bad_in_a_recording(caplog: pytest.LogCaptureFixture) -> None:
+    raws = [make_raw(0), make_raw(1, bads=("Cz",))]
+    assert read_windows(raws).ch_names == ("C3", "C4")
+    assert "bad in a recording are not used in any: Cz" in caplog.text
+    caplog.clear()
+    assert read_windows(raws, channels=["Cz", "C4"]).ch_names == ("Cz", "C4")
+    assert "used although they are marked as bad: Cz of raw-2" in caplog.text
+    alone = make_raw(bads=("C3", "Cz", "C4"))
+    with pytest.raises(DataError, match=r"no good EEG channel, .* set `channels`"):
+        read_windows(alone)
+
+
+def test_types_of_channels(tmp_path: Path, export: Export) -> None:
+    raw = make_raw(bads=("Cz",))
+    assert read_windows(raw, channels=["eog", "eeg"]).ch_names == ("VEOG", "C3", "C4")
+    with pytest.raises(DataError, match="raw-1 has no good channel of type 'emg'; its"):
+        read_windows(raw, channels=["emg"])
+    # EDF has no types, so names decide.
+    raw.rename_channels({"VEOG": "EOG left"})
+    path = export(tmp_path / "a.edf", raw)
+    assert read_windows(path, channels=["eeg"]).ch_names == ("C3", "Cz", "C4")
+    assert read_windows(path, channels=["eog", "C4"]).ch_names == ("EOG left", "C4")
+
+
+def test_positions_of_sensors(tmp_path: Path, export: Export) -> None:
+    raw = make_raw()
+    raw.set_montage(mne.channels.make_standard_montage("colin27_1005"), on_missing="ignore")
+    windows = read_windows(export(tmp_path / "a_raw.fif", raw), channels=["C4", "C3"])
+    assert windows.positions is not None
+    expected = [raw.info["chs"][i]["loc"][:3] for i in (2, 0)]
+    np.testing.assert_allclose(windows.positions, expected, atol=1e-6)
+    assert read_windows(make_raw()).positions is None
+
+
+def test_nights_with_stages_as_annotations() -> None:
+    texts = ["Sleep stage W", "Sleep stage 2", "Sleep stage 3", "Sleep stage 4", "Sleep stage R"]
+    info = mne.create_info(["Fpz-Cz"], 50.0, "eeg")
+    raw = mne.io.RawArray(
+        1e-5 * np.random.default_rng(0).standard_normal((1, 50 * 300)), info, verbose="error"
+    )
+    raw.set_annotations(mne.Annotations(np.arange(5) * 60.0, 60.0, texts))
+    windows = read_windows(raw, min_windows=1, lowpass=15.0)
+    assert windows.class_names == ("W", "N2", "N3", "R")
+    assert windows.class_counts().tolist() == [2, 2, 4, 2]
+    kept = read_windows(raw, min_windows=1, lowpass=15.0, keep_stage_4=True)
+    assert kept.class_names == ("W", "N2", "N3", "N4", "R")
+    assert kept.class_counts().tolist() == [2, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("name", ["a.vhdr", "a.set", "a.bdf", "a.gdf", "a.cnt", "a_raw.fif"])
+def test_damaged_files(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"nothing of the kind" * 100)
+    with pytest.raises(DataError, match=rf"cannot read .*{name}"):
+        read_windows(tmp_path / name)
+
+
+def change_samples(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 400] = bytes(400)
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(("name", "signals"), [("a.vhdr", "a.eeg"), ("a_raw.fif", "a_raw.fif")])
+def test_change_of_signals_is_a_miss(
+    tmp_path: Path, export: Export, name: str, signals: str
+) -> None:
+    """Also where they are in another file than the header."""
+    path = export(tmp_path / name, make_raw())
+    arguments = {"lowpass": None, "standardise": None}
+    before = read_windows(path, **arguments)
+    raw = make_raw()
+    raw._data[:, 900:1400] *= 3
+    header = path.read_bytes()
+    export(path, raw)
+    assert (path.read_bytes() == header) == (signals != name)
+    after = read_windows(path, **arguments)
+    np.testing.assert_allclose(after.x[1], 3 * before.x[1], rtol=0.01, atol=1e-6)
+    np.testing.assert_array_equal(after.x, read_windows(path, cache=False, **arguments).x)
+
+
+def test_silent_change_of_signals_is_found_by_verifying(tmp_path: Path, export: Export) -> None:
+    import os
+
+    from cadda.data.io.cache import remove_outdated
+
+    path = export(tmp_path / "a.vhdr", make_raw())
+    before = read_windows(path, standardise=None)
+    signals = tmp_path / "a.eeg"
+    status = signals.stat()
+    change_samples(signals)
+    os.utime(signals, ns=(status.st_atime_ns, status.st_mtime_ns))
+    truth = read_windows(path, standardise=None, cache=False)
+    assert not np.array_equal(truth.x, before.x)
+    np.testing.assert_array_equal(read_windows(path, standardise=None, cache="verify").x, truth.x)
+    assert not remove_outdated()
+
+
+def test_nothing_is_said_about_a_clean_recording(
+    tmp_path: Path, export: Export, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, logger="cadda"):
+        read_windows(export(tmp_path / "a.vhdr", make_raw()))
+    assert not caplog.messages
