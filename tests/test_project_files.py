@@ -42,6 +42,7 @@ def test_every_pinned_tool_has_one_version() -> None:
         "scipy",
         "braindecode",
         "edfio",
+        "mne-bids",
         "pandas",
         "tensorboard",
     }

@@ -266,3 +266,85 @@ def test_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CADDA_CACHE", str(tmp_path / "file"))
     with pytest.raises(DataError, match=r"cannot read the cache .*; set CADDA_CACHE to another"):
         run_cache()
+
+
+def test_info_with_preprocessing(tmp_path: Path, run: Run, cache_folder: Path) -> None:
+    """A pattern, and options of the preprocessing; what was done is printed."""
+    rng = np.random.default_rng(0)
+    for name in ("s1_raw.fif", "s2_raw.fif"):
+        info = mne.create_info(["C3", "Cz", "C4"], 100.0, "eeg")
+        raw = mne.io.RawArray(2e-5 * rng.standard_normal((3, 3000)), info, verbose="error")
+        raw._data[0, 500] = 1e-3
+        raw.set_annotations(mne.Annotations([4.0, 10.0, 16.0, 22.0], 3.0, list("abab")))
+        raw.save(tmp_path / name, verbose="error")
+    pattern = str(tmp_path / "*_raw.fif")
+    out, _ = run("info", pattern, "--subject", "(s.)_")
+    assert "8 windows of 3 channels × 3 s at 100 Hz, 2 subjects; a 4, b 4" in out
+    assert "preprocessing: no high-pass, low-pass 30 Hz, reference as recorded\n" in out
+    assert "note: there is no high-pass: slow activity, such as that of the eyes" in out
+    assert "compare with `--highpass 4`" in out
+    options = (
+        *("--subject", "(s.)_", "--highpass", "4", "--lowpass", "none", "--notch", "20,40"),
+        *("--reference", "average", "--window-seconds", "2", "--offset", "0.5"),
+        *("--baseline-seconds=-0.2,0", "--reject", "300e-6", "--sfreq", "50"),
+    )
+    out, _ = run("info", pattern, *options)
+    assert "6 windows of 3 channels × 2 s at 50 Hz, 2 subjects; a 2, b 4" in out
+    assert (
+        "preprocessing: high-pass 4 Hz, no low-pass, notch 20, 40 Hz, average reference, "
+        "resampled to 50 Hz, baseline -0.2 to 0 s, windows above 300 µV rejected\n"
+    ) in out
+    assert "windows rejected by amplitude: 2, not counted above" in out
+    assert "note:" not in out
+    report = json.loads(run("info", pattern, *options, "--json")[0])
+    assert report["preprocessing"]["notch"] == [20, 40]
+    assert report["n_rejected"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--highpass", "slow"], "`--highpass` must be a valid number, got 'slow'"),
+        (["--window-seconds", "0"], "`--window-seconds` must be above 0, got '0'"),
+        (["--baseline-seconds", "1"], "`--baseline-seconds` must be two numbers"),
+        (["--reject", "150"], "`--reject` must be in volts, such as 150e-6"),
+        (["--highpass", "40"], "`--highpass` must be below `--lowpass`, 30 Hz, got 40 Hz"),
+        (["--offset", "1"], "`--offset` must be 0 for nights, got 1"),
+        (["--reference", "M1,M2"], "`--reference` must be in the recording, but"),
+    ],
+)
+def test_mistakes_in_preprocessing(
+    tmp_path: Path, write_night: WriteNight, run: Run, options: list[str], message: str
+) -> None:
+    write_night(tmp_path)
+    _, err = run("info", str(tmp_path), *options, code=2)
+    assert message in err
+
+
+def test_stage_4_is_merged_and_said(tmp_path: Path, write_night: WriteNight, run: Run) -> None:
+    write_night(tmp_path)
+    out, _ = run("info", str(tmp_path))
+    assert "N3 4" in out
+    merged = "note: stages 3 and 4 are merged into N3; `--keep-stage-4` keeps N4"
+    assert merged in out
+    out, _ = run("info", str(tmp_path), "--keep-stage-4")
+    assert "W 2, N1 2, N2 2, N3 2, N4 2, R 2" in out
+    assert "merged" not in out
+
+
+def test_preprocessing_of_epochs(tmp_path: Path, run: Run) -> None:
+    rng = np.random.default_rng(0)
+    windows = Windows(
+        rng.standard_normal((8, 2, 300)),
+        [0, 1] * 4,
+        subject=list("aabbccdd"),
+        sfreq=100,
+        ch_names=["C3", "C4"],
+        class_names=["left", "right"],
+    )
+    windows.to_epochs().save(tmp_path / "w-epo.fif", verbose="error")
+    out, _ = run("info", str(tmp_path / "w-epo.fif"))
+    assert "preprocessing: none, signals as in the source" in out
+    out, _ = run("info", str(tmp_path / "w-epo.fif"), "--highpass", "4", "--label", "subject")
+    assert "preprocessing: high-pass 4 Hz, no low-pass" in out
+    assert "a 2, b 2, c 2, d 2" in out
