@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -73,12 +75,42 @@ def test_a_function_gets_the_sizes() -> None:
         ("chambon2019", ValueError, r"got 'chambon2019' \(did you mean `chambon2018`\?\)"),
         (lambda *_: 3, TypeError, "must make a torch module, got int"),
         ("braindecode:EEGNetv5", ValueError, "one of braindecode's models, got 'EEGNetv5'"),
+        ("braindecode:Deep4", ValueError, r"got 'Deep4' \(did you mean `Deep4Net`\?\)"),
+        ("eegnet", ValueError, r"got 'eegnet' \(did you mean `braindecode:EEGNet\w*`\?\)"),
+        ("ShalowFBCSPNet", ValueError, r"\(did you mean `braindecode:ShallowFBCSPNet`\?\)"),
+        ("perceptron", ValueError, r"got 'perceptron'\.$"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_no_model(source: object, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         make_model(source, seed=0, **SIZES)
+
+
+def test_no_unlike_model_is_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where braindecode cannot be imported."""
+    monkeypatch.setitem(sys.modules, "braindecode", None)
+    with pytest.raises(ValueError, match=r"got 'EEGNet'\.$"):
+        make_model("EEGNet", seed=0, **SIZES)
+    with pytest.raises(ValueError, match=r"\(did you mean `lenet1`\?\)"):
+        make_model("lenet", seed=0, **SIZES)
+
+
+def lazy(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
+    del n_channels, n_times
+    return nn.Sequential(nn.Flatten(), nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.LazyLinear(5))
+
+
+def test_lazy_modules_get_weights_that_depend_on_the_seed() -> None:
+    first, second, other = (make_model(lazy, seed=seed, **SIZES) for seed in (0, 0, 1))
+    assert first[1].weight.shape == (4, 6000)
+    assert torch.equal(first[1].weight, second[1].weight)
+    assert not torch.equal(first[1].weight, other[1].weight)
+    assert first.training
+    # The window that gave the sizes has left no trace in the statistics.
+    assert torch.equal(first[2].running_mean, torch.zeros(4))
+    made = make_model(lazy(2, 3000, 5), seed=0, **SIZES)
+    assert made(torch.zeros(3, 2, 3000)).shape == (3, 5)
 
 
 def test_lenet1_has_the_published_size() -> None:

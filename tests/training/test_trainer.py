@@ -15,7 +15,7 @@ from torch import nn
 from cadda import Operation, OperationPool, Policy, PolicySpec, StagedPolicy, operation_pool
 from cadda.exceptions import ModelError, TrainingError
 from cadda.policies.schedule import PolicySchedule, ScheduledPolicy, Segment
-from cadda.training import EpochEnd, Problem, TrainingEnd, TrainingSettings, train
+from cadda.training import EpochEnd, Problem, Trainer, TrainingEnd, TrainingSettings, train
 from cadda.training.augmenter import Augmenter
 
 CLASSES = ("low", "high")
@@ -67,6 +67,45 @@ def test_learns_and_reports() -> None:
     assert max(event.valid_balanced_accuracy for event in result.history) > 0.9
     assert [type(event) for event in events] == [EpochEnd] * len(result.history) + [TrainingEnd]
     assert not result.model.training
+
+
+def flat(*, norm: bool) -> nn.Module:
+    """Make a network whose batch normalisation sees one value per window."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        parts = [nn.Flatten(), nn.Linear(128, 4), nn.BatchNorm1d(4) if norm else nn.Tanh()]
+        return nn.Sequential(*parts, nn.Linear(4, 2))
+
+
+def sizes_of_batches(make: Callable[[], nn.Module], n: int, **changes: object) -> list[int]:
+    """Return how many windows each training step of an epoch has."""
+    sizes: list[int] = []
+
+    def counting(seed: int) -> nn.Module:
+        del seed
+        model = make()
+        model.register_forward_pre_hook(
+            lambda module, inputs: sizes.append(len(inputs[0])) if module.training else None
+        )
+        return model
+
+    work = problem(counting, train=data(n))
+    Trainer(work, settings(batch_size=16, **changes)).run_epoch()
+    return sizes
+
+
+def test_a_last_batch_of_one_window_joins_another_for_batch_normalisation() -> None:
+    work = problem(lambda seed: flat(norm=True), train=data(33))
+    assert train(work, settings(max_epochs=2)).history[-1].train_loss > 0
+    # The first forward pass is the trial that finds out whether a window alone can be used.
+    assert sizes_of_batches(lambda: flat(norm=True), 33) == [1, 16, 17]
+    assert sizes_of_batches(lambda: flat(norm=True), 34) == [16, 16, 2]
+
+
+def test_other_models_keep_a_last_batch_of_one_window() -> None:
+    assert sizes_of_batches(lambda: flat(norm=False), 33) == [16, 16, 1]
+    # Normalised over time as well, a window has many values.
+    assert sizes_of_batches(lambda: network(norm=True), 33) == [1, 16, 16, 1]
 
 
 def test_the_best_weights_are_kept() -> None:

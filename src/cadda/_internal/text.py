@@ -21,10 +21,13 @@ __all__ = [
 MAX_QUOTED = 60
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion such as ``" (did you mean `time_mask`?)"``, or an empty string."""
+def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return a suggestion such as ``" (did you mean `time_mask`?)"``, or an empty string.
+
+    A suggestion is at least as similar as `cutoff`, from 0 to 1 for the same letters.
+    """
     spelling = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(name.lower(), spelling, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name.lower(), spelling, n=1, cutoff=cutoff)
     return f" (did you mean `{spelling[near[0]]}`?)" if near else ""
 
 

@@ -10,8 +10,9 @@ from typing import Any, TypeAlias, cast
 
 import torch
 from torch import nn
+from torch.nn.parameter import UninitializedBuffer, is_lazy
 
-from cadda._internal.optional import import_optional
+from cadda._internal.optional import import_optional, probe
 from cadda._internal.text import did_you_mean
 from cadda.exceptions import ModelError
 from cadda.models.networks import Chambon2018, LeNet1, Shallow
@@ -29,6 +30,12 @@ MODELS: dict[str, ModelFactory] = {
 }
 """cadda's own models by name."""
 
+BRAINDECODE = "braindecode:"
+"""What the names of braindecode's models begin with."""
+
+SIMILAR = 0.75
+"""Similarity of names from which on a model is suggested; `EEGNet` and `lenet1` have 0.67."""
+
 
 def make_model(
     source: ModelSource, *, n_channels: int, n_times: int, n_classes: int, sfreq: float, seed: int
@@ -37,27 +44,59 @@ def make_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if isinstance(source, nn.Module):
-            model = copy.deepcopy(source)
+            model = _copy(source)
         elif callable(source):
             model = source(n_channels, n_times, n_classes)
-        elif source.startswith("braindecode:"):
+        elif source.startswith(BRAINDECODE):
             model = _braindecode_model(
-                source.removeprefix("braindecode:"), n_channels, n_times, n_classes, sfreq
+                source.removeprefix(BRAINDECODE), n_channels, n_times, n_classes, sfreq
             )
         elif source in MODELS:
             model = MODELS[source](n_channels, n_times, n_classes)
         else:
             raise ValueError(
                 f"`model` must be one of {', '.join(MODELS)}, braindecode:NAME, a module or a "
-                f"function, got {source!r}{did_you_mean(source, MODELS)}."
+                f"function, got {source!r}{_suggest(source)}."
             )
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"`model` must make a torch module, got {type(model).__name__}.")
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"`model` must make a torch module, got {type(model).__name__}.")
+        _initialise_lazy(model, n_channels, n_times)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ModelError(
             "the model has no parameters that require gradients; it cannot be trained."
         )
     return model
+
+
+def _suggest(name: str) -> str:
+    """Return a model of cadda or of braindecode with a similar name."""
+    own = did_you_mean(name, MODELS, cutoff=SIMILAR)
+    if own or probe("braindecode").problem is not None:
+        return own
+    return did_you_mean(name, _braindecode_names(), cutoff=SIMILAR).replace(
+        "you mean `", f"you mean `{BRAINDECODE}"
+    )
+
+
+def _braindecode_names() -> list[str]:
+    models = importlib.import_module("braindecode.models")
+    return [name for name, kind in vars(models).items() if inspect.isclass(kind)]
+
+
+def _copy(model: nn.Module) -> nn.Module:
+    """Copy a module; torch cannot copy buffers of lazy modules, which are still empty."""
+    empty = {id(value): UninitializedBuffer() for value in model.buffers() if is_lazy(value)}
+    return copy.deepcopy(model, empty)
+
+
+def _initialise_lazy(model: nn.Module, n_channels: int, n_times: int) -> None:
+    """Initialise lazy modules, which get their sizes from the first window that they see."""
+    if not any(map(is_lazy, (*model.parameters(), *model.buffers()))):
+        return
+    was_training = model.training
+    with torch.no_grad():
+        model.eval()(torch.zeros(1, n_channels, n_times))
+    model.train(was_training)
 
 
 def _braindecode_model(
@@ -68,10 +107,9 @@ def _braindecode_model(
     models = importlib.import_module("braindecode.models")
     kind: Any = getattr(models, name, None)
     if not inspect.isclass(kind):
-        known = [key for key in vars(models) if key[0].isupper()]
         raise ValueError(
             f"`model` must name one of braindecode's models, got {name!r}"
-            f"{did_you_mean(name, known)}."
+            f"{did_you_mean(name, _braindecode_names())}."
         )
     given = {
         "n_chans": n_channels,

@@ -166,7 +166,7 @@ class _Stack:
         ]
 
     def _keep(self, kept: list[int]) -> None:
-        """Continue with some of the members, with their part of weights and of Adam's state."""
+        """Continue with some of the members, with their part of weights and of what is kept."""
         self.members = [self.members[i] for i in kept]
         if not kept:
             return
@@ -177,8 +177,10 @@ class _Stack:
         }
         self.optimizer = make_optimizer(self.parameters.values(), self.settings)
         for value, before in zip(self.parameters.values(), memory, strict=True):
+            # Steps are counted for all members together.
             self.optimizer.state[value] = {
-                name: part if name == "step" else part[kept] for name, part in before.items()
+                name: part[kept] if isinstance(part, Tensor) and part.ndim == value.ndim else part
+                for name, part in before.items()
             }
 
 
@@ -188,6 +190,10 @@ def _check(members: list[_Member]) -> None:
             raise ValueError(
                 "`model` must have neither dropout nor buffers such as those of batch "
                 "normalisation to be stacked; train one model at a time."
+            )
+        if not isinstance(member.settings.optimizer, str):
+            raise ValueError(
+                "`optimizer` must be a name where models are stacked, as a function may mix them."
             )
         if replace(member.settings, seed=0) != replace(members[0].settings, seed=0):
             raise ValueError("`settings` must be the same for all models, but for the seed.")

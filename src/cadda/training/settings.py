@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cadda._internal.validation import Betas, Count, NonNegative, Positive, validated_dataclass
+from cadda.training.optimizers import OptimizerSource, default_weight_decay
 
 __all__ = ["TrainingSettings"]
 
@@ -24,11 +25,12 @@ class TrainingSettings:
     batch_size : int
         Windows per step.
     lr : float
-        Learning rate of Adam.
+        Learning rate.
     betas : tuple of float
-        Decay rates of Adam. The paper's (0.0, 0.999) is a setting from the training of GANs.
-    weight_decay : float
-        Weight decay of Adam.
+        Decay rates of Adam and its variants. The paper's (0.0, 0.999) is a setting from the
+        training of GANs.
+    weight_decay : float | None
+        Weight decay; None for the default of the optimizer, 0.01 for adamw and 0 for others.
     class_weights : bool
         Whether rare classes count more in the loss, by the inverse of their frequency.
     copies : int | None
@@ -39,6 +41,10 @@ class TrainingSettings:
         What validation looks at.
     seed : int
         Decides order, augmentation and dropout.
+    optimizer : str | callable
+        ``"adam"``, ``"adamw"``, ``"nadam"``, ``"radam"``, ``"sgd"`` (with a momentum of 0.9), or a
+        function that gets the parameters and returns a torch optimizer; then learning rate,
+        `betas` and weight decay are those of the function.
     """
 
     max_epochs: Count = 300
@@ -46,8 +52,13 @@ class TrainingSettings:
     batch_size: Count = 16
     lr: Positive = 1e-3
     betas: Betas = (0.9, 0.999)
-    weight_decay: NonNegative = 0.0
+    weight_decay: NonNegative | None = None
     class_weights: bool = False
     copies: Annotated[int, Field(ge=0)] | None = None
     monitor: Literal["loss", "balanced_accuracy"] = "loss"
     seed: int = 0
+    optimizer: OptimizerSource = "adam"
+
+    def __post_init__(self) -> None:
+        if self.weight_decay is None:
+            object.__setattr__(self, "weight_decay", default_weight_decay(self.optimizer))

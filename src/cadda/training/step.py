@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 
 import torch
@@ -10,14 +11,17 @@ from torch.nn.functional import cross_entropy
 
 from cadda.exceptions import ModelError
 from cadda.training.metrics import score
+from cadda.training.optimizers import construct_optimizer
 from cadda.training.problem import Problem
 from cadda.training.settings import TrainingSettings
 
 __all__ = [
     "PREDICTION_BATCH",
+    "batches_of",
     "check_logits",
     "class_weights",
     "descend",
+    "least_windows",
     "make_optimizer",
     "predict_logits",
     "score_validation",
@@ -54,11 +58,35 @@ def check_logits(logits: object, n_windows: int, n_classes: int) -> Tensor:
     return logits
 
 
-def make_optimizer(parameters: Iterable[Tensor], settings: TrainingSettings) -> torch.optim.Adam:
-    """Make Adam with the settings of a training run."""
-    return torch.optim.Adam(
-        parameters, lr=settings.lr, betas=settings.betas, weight_decay=settings.weight_decay
-    )
+def make_optimizer(
+    parameters: Iterable[Tensor], settings: TrainingSettings
+) -> torch.optim.Optimizer:
+    """Make the optimizer of a training run."""
+    return construct_optimizer(settings.optimizer, parameters, vars(settings))
+
+
+def batches_of(order: Tensor, batch_size: int, *, least: int = 1) -> list[Tensor]:
+    """Split an order of windows; a last batch of fewer than `least` joins the one before."""
+    batches = list(torch.split(order, batch_size))
+    if len(batches) > 1 and len(batches[-1]) < least:
+        batches[-2:] = [torch.cat(batches[-2:])]
+    return batches
+
+
+def least_windows(model: nn.Module, x: Tensor) -> int:
+    """Return how many windows the model needs in a training step, 1 or 2.
+
+    Batch normalisation cannot normalise a single value.
+    """
+    if not any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
+        return 1
+    trial = copy.deepcopy(model).train()
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            trial(x[:1])
+    except ValueError:
+        return 2
+    return 1
 
 
 def descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:

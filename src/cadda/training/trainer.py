@@ -21,13 +21,16 @@ from cadda.training.checkpoint import (
     policy_digest,
     save_checkpoint,
 )
+from cadda.training.optimizers import name_of
 from cadda.training.problem import Problem
 from cadda.training.progress import EarlyStopping, EpochEnd, Fitted, TrainingEnd, TrainingEvent
 from cadda.training.settings import TrainingSettings
 from cadda.training.step import (
+    batches_of,
     check_logits,
     class_weights,
     descend,
+    least_windows,
     make_optimizer,
     predict_logits,
     score_validation,
@@ -105,7 +108,7 @@ class Trainer:
         losses = []
         self.model.train()
         with seeded(self.seeds.integer("dropout", epoch=epoch), self.device):
-            for step, index in enumerate(torch.split(order, self.settings.batch_size), 1):
+            for step, index in enumerate(self._batches(order), 1):
                 batch = self.augment(x[index].to(self.device), y[index].to(self.device), draws)
                 loss = self._loss(*batch)
                 losses.append(loss.item() * len(index))
@@ -113,6 +116,13 @@ class Trainer:
                     raise self.augment.divergence(batch[0], loss.item(), epoch, step)
                 descend(self.optimizer, loss)
         return sum(losses) / len(x)
+
+    def _batches(self, order: Tensor) -> list[Tensor]:
+        """Split an order of windows into batches that the model can be trained with."""
+        size = self.settings.batch_size
+        is_alone = len(order) % size == 1 and not self.augment.copies
+        x = self.problem.train.x[:1].to(self.device)
+        return batches_of(order, size, least=least_windows(self.model, x) if is_alone else 1)
 
     def predict_validation(self) -> Tensor:
         """Compute the logits of the validation windows."""
@@ -126,6 +136,8 @@ class Trainer:
         """Return what identifies this run, so that no other run is resumed in its place."""
         return asdict(self.settings) | {
             "betas": list(self.settings.betas),
+            # None as in checkpoints that were written before there were others.
+            "optimizer": None if (name := name_of(self.settings.optimizer)) == "adam" else name,
             **self.problem.identity,
             "model": model_digest(self.model),
             "policy": policy_digest(self.policy),
