@@ -37,7 +37,9 @@ def policy_of(condition: str, split: Split, fold: int, n_epochs: int) -> tuple[A
         return None, 0.0
     if condition == "uniform":
         return StagedPolicy(cadda.operation_pool(train)).to_spec(), 0.0
-    result = cadda.search(train, valid, method=condition, budget=n_epochs, seed=fold)
+    result = cadda.search(
+        train, valid, method=condition, budget=n_epochs, seed=fold, retrain=False, baseline=False
+    )
     return result.policy, result.seconds
 
 

@@ -274,6 +274,8 @@ def find_policy(study: Study, condition: str, split: Split, seed: int) -> cadda.
         budget=N_SEARCH_EPOCHS,
         probe=probe,
         **common,
+        retrain=False,
+        baseline=False,
     ).policy
 
 

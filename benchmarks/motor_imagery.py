@@ -70,6 +70,8 @@ def run(
         batch_size=64,
         seed=seed,
         **changes,
+        retrain=False,
+        baseline=False,
     )
     return {
         "subjects": [len(train.subjects), len(valid.subjects)],

@@ -87,6 +87,8 @@ def run_search(job: Job, folder: Path, work: Path) -> Record:
         engine="serial",
         run_dir=job.folder(work),
         resume=True,
+        retrain=False,
+        baseline=False,
     )
     policy = result.policy
     is_short = len(policy.entries) <= MAX_ENTRIES

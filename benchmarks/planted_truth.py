@@ -63,6 +63,8 @@ def run(method: str, seed: int, n_epochs: int, changes: dict[str, Any]) -> dict[
         budget=n_epochs,
         seed=seed,
         **changes,
+        retrain=False,
+        baseline=False,
     )
     return {
         "applied": result.policy.operation_probabilities().round(4).tolist(),

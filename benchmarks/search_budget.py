@@ -53,6 +53,8 @@ def run(
         budget=budget,
         training=TRAINING,
         seed=seed,
+        retrain=False,
+        baseline=False,
         **SETTINGS.get(method, SMALLEST),
     )
     points = []

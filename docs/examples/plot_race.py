@@ -36,6 +36,8 @@ found = cadda.search(
     search_epochs=0,
     training=cadda.TrainingSettings(max_epochs=10, lr=3e-3),
     engine="serial",
+    retrain=False,
+    baseline=False,
 )
 print(found.verdict)
 

@@ -37,6 +37,8 @@ found = cadda.search(
     operations=["sign_flip", "time_reverse", "gaussian_noise", "time_mask"],
     budget=40,
     seed=0,
+    retrain=False,
+    baseline=False,
 )
 
 # %%

@@ -60,6 +60,7 @@ from .searchers.trials.optuna_search import TrialSettings as TrialSettings
 from .searchers.trials.population import PopulationSettings as PopulationSettings
 from .training import Fitted as Fitted
 from .training.metrics import Scores as Scores
+from .training.metrics import SubjectScores as SubjectScores
 from .training.progress import EpochEnd as EpochEnd
 from .training.progress import LeakReading as LeakReading
 from .training.progress import TrainingEnd as TrainingEnd
@@ -108,6 +109,7 @@ __all__ = [
     "SearchStart",
     "Segment",
     "StagedPolicy",
+    "SubjectScores",
     "TrainingEnd",
     "TrainingError",
     "TrainingSettings",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.registry import find_method
 from cadda.training import TrainingSettings, predict_logits
+from cadda.training.optimizers import OptimizerFactory
 
 __all__ = ["AugmentedClassifier"]
 
@@ -69,9 +70,15 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     batch_size : int
         Number of windows per step.
     lr : float
-        Learning rate of Adam.
+        Learning rate.
     class_weights : bool
         Whether rare classes count more in the loss.
+    copies : int | None
+        Augmented copies added to each window; 0 replaces it, None is as in `cadda.fit`.
+    monitor : 'loss' | 'balanced_accuracy'
+        Validation score for early stopping and for the best weights.
+    optimizer : str | callable
+        Name of an optimizer, or a function that makes one; see `cadda.fit`.
     random_state : int | RandomState | None
         Seed; the same integer gives the same classifier.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
@@ -118,6 +125,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         batch_size: int = 16,
         lr: float = 1e-3,
         class_weights: bool = False,
+        copies: int | None = None,
+        monitor: Literal["loss", "balanced_accuracy"] = "loss",
+        optimizer: str | OptimizerFactory = "adam",
         random_state: int | np.random.RandomState | None = None,
         device: Device = "auto",
     ) -> None:
@@ -135,6 +145,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.batch_size = batch_size
         self.lr = lr
         self.class_weights = class_weights
+        self.copies = copies
+        self.monitor = monitor
+        self.optimizer = optimizer
         self.random_state = random_state
         self.device = device
 
@@ -184,6 +197,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model=self.model,
             policy=self.policy_,
             device=self.device,
+            progress=False,
             **asdict(self._training_settings(seed)),
         )
         self.model_, self.history_ = fitted.model, fitted.history
@@ -208,6 +222,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             training=self._training_settings(seed),
             seed=seed,
             device=self.device,
+            retrain=False,
+            baseline=False,
+            progress=False,
             **own,
         )
         return result.policy if result.schedule is None else result.schedule
@@ -219,6 +236,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             batch_size=self.batch_size,
             lr=self.lr,
             class_weights=self.class_weights,
+            copies=self.copies,
+            monitor=self.monitor,
+            optimizer=self.optimizer,
             seed=seed,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import asdict
@@ -17,7 +18,7 @@ from torch import nn
 import cadda
 from cadda import SearchResult, Windows, operation_pool
 from cadda.exceptions import LeakError, ModelError, RunError, TrainingError
-from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart
+from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart, TrialEnd
 from cadda.searchers.registry import METHODS
 from cadda.searchers.trials.encoding import PolicySpace
 from cadda.testing.planted import CLASS_NAMES, planted_windows
@@ -45,6 +46,8 @@ def run(**changes: Any) -> SearchResult:
         "operations": OPERATIONS,
         "method": "adda",
         "budget": 3,
+        "retrain": False,
+        "baseline": False,
     } | changes
     if METHODS.get(arguments["method"], METHODS["adda"]).unit == "trial":
         arguments.setdefault("training", TrainingSettings(max_epochs=2))
@@ -148,6 +151,71 @@ def test_retrains_and_keeps_the_best() -> None:
     assert 0 <= scores.balanced_accuracy <= 1
 
 
+def test_models_are_trained_with_the_policy_and_without_by_default() -> None:
+    """As on the command line; the search itself finds the same."""
+    training = TrainingSettings(max_epochs=2)
+    whole = run(retrain=True, baseline=True, training=training)
+    assert inspect.signature(cadda.search).parameters["retrain"].default is True
+    assert inspect.signature(cadda.search).parameters["baseline"].default is True
+    assert [event.epoch for event in whole.history if isinstance(event, Retrained)] == [0, 3]
+    assert whole.fitted is not None
+    train, valid = (planted_windows(64, varied=varied) for varied in (False, True))
+    pool = operation_pool(train, operations=OPERATIONS)
+    alone = cadda.fit(train, valid, model=small, policy=whole.policy, pool=pool, max_epochs=2)
+    assert alone.history == whole.fitted.history
+    assert run().policy.policy == whole.policy.policy
+
+
+def test_the_policy_is_in_the_folder_before_a_model_is_trained_with_it(tmp_path: Path) -> None:
+    seen: list[cadda.PolicySpec] = []
+
+    def stop(event: object) -> None:
+        if isinstance(event, cadda.EpochEnd):
+            seen.append(cadda.PolicySpec.load(tmp_path / "policy.json"))
+            raise Killed
+
+    options: dict[str, Any] = {"run_dir": tmp_path, "training": TrainingSettings(max_epochs=2)}
+    with pytest.raises(Killed):
+        run(retrain=True, on_event=stop, **options)
+    assert not (tmp_path / "model.safetensors").exists()
+    assert "sign_flip" in (tmp_path / "policy.txt").read_text()
+    whole = run(retrain=True, **options)
+    assert seen[0].policy == whole.policy.policy
+    # Only the scores of the models are still missing.
+    assert seen[0].provenance.model_copy(update={"scores": {}}) == seen[0].provenance
+    assert whole.policy.provenance.scores.keys() == {"valid_loss", "valid_balanced_accuracy"}
+
+
+@pytest.mark.parametrize("method", ["random", "fast_autoaugment"])
+def test_only_trials_are_shortened(method: str) -> None:
+    training, longest = TrainingSettings(max_epochs=4), []
+    result = run(
+        method=method,
+        budget=2,
+        retrain=True,
+        baseline=True,
+        training=training,
+        trial_epochs=1,
+        on_event=lambda event: longest.append(getattr(event, "max_epochs", 0)),
+    )
+    assert max(longest) == 4
+    assert result.fitted is not None
+    assert result.baseline is not None
+    assert len(result.fitted.history) == len(result.baseline.history) == 4
+    short = run(method=method, budget=2, training=TrainingSettings(max_epochs=1))
+    long = run(method=method, budget=2, training=training)
+    values = [[event.value for event in each.history[-2:]] for each in (short, long)]
+    tried = [event.value for event in result.history if isinstance(event, TrialEnd)]
+    assert tried == values[0] != values[1]
+
+
+def test_methods_without_trials_have_none_to_shorten() -> None:
+    with pytest.raises(ValueError, match="`trial_epochs` must be None for adda, which does not"):
+        run(trial_epochs=2)
+    with pytest.raises(ValueError, match="`trial_epochs` must be a whole number of at least 1"):
+        run(method="random", trial_epochs=0)
+
+
 def test_time_can_run_out() -> None:
     result = run(
         budget=1000, max_seconds=0.05, retrain_every=1000, training=TrainingSettings(max_epochs=1)
@@ -220,9 +288,9 @@ def test_resumes_to_the_same_bytes(
 
     with pytest.raises(Killed):
         run(run_dir=tmp_path / "cut", on_event=stop, **options)
-    with pytest.raises(RunError, match=r"already contains a search; resume it with `resume=True`"):
-        run(run_dir=tmp_path / "cut", **options)
-    run(run_dir=tmp_path / "cut", resume=True, **options)
+    with pytest.raises(RunError, match=r"contains a search; continue it without `resume=False`"):
+        run(run_dir=tmp_path / "cut", resume=False, **options)
+    run(run_dir=tmp_path / "cut", **options)
     for name in ("policy.json", "model.safetensors"):
         assert (tmp_path / "cut" / name).read_bytes() == (whole_run(method) / name).read_bytes()
     whole, cut = (
@@ -238,9 +306,9 @@ def test_resumes_to_the_same_bytes(
 def test_run_folder_of_other_data(tmp_path: Path) -> None:
     run(run_dir=tmp_path / "run")
     with pytest.raises(RunError, match=r"contains a search with another `data.train`"):
-        run(run_dir=tmp_path / "run", resume=True, train=planted_windows(64, varied=False, seed=9))
-    with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, now 1; .*`resume=True`"):
-        run(run_dir=tmp_path / "run", resume=True, n_stages=1)
+        run(run_dir=tmp_path / "run", train=planted_windows(64, varied=False, seed=9))
+    with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, now 1; .* same arg"):
+        run(run_dir=tmp_path / "run", n_stages=1)
 
 
 def wider(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
@@ -251,10 +319,10 @@ def test_run_folder_of_another_model_or_pool(tmp_path: Path) -> None:
     """Their names are the same, "custom" and those of the operations."""
     run(run_dir=tmp_path / "run", budget=2)
     with pytest.raises(TrainingError, match="`model` was"):
-        run(run_dir=tmp_path / "run", budget=2, resume=True, model=wider)
+        run(run_dir=tmp_path / "run", budget=2, model=wider)
     pool = operation_pool(sfreq=50.0, ch_names=["C3", "C4"]).select(OPERATIONS)
     with pytest.raises(TrainingError, match="`pool` was"):
-        run(run_dir=tmp_path / "run", budget=2, resume=True, operations=pool)
+        run(run_dir=tmp_path / "run", budget=2, operations=pool)
 
 
 def test_seeds_and_paths_of_other_types_do_not_spoil_the_result(tmp_path: Path) -> None:

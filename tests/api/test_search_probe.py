@@ -20,6 +20,8 @@ OPERATIONS = ("time_mask", "channel_symmetry")
 
 def run(**changes: Any) -> SearchResult:
     arguments: dict[str, Any] = {
+        "retrain": False,
+        "baseline": False,
         "model": planted_network,
         "operations": OPERATIONS,
         "method": "adda",

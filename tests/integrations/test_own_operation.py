@@ -65,7 +65,7 @@ def folder(
     train, valid, _ = parts
     result = cadda.search(
         train, valid, method="random", model="shallow", operations=pool, budget=2, n_stages=1,
-        training=TrainingSettings(max_epochs=1), run_dir=folder,
+        training=TrainingSettings(max_epochs=1), run_dir=folder, retrain=False, baseline=False,
     )  # fmt: skip
     assert result.policy.operation_names == ("sign_flip", "gain")
     result.policy.save(folder / "own.json")

@@ -45,6 +45,8 @@ def test_upper_level_takes_the_policy_with_the_lowest_validation_loss(convex: An
         training=TrainingSettings(**convex.training),
         n_subpolicies=1,
         n_stages=1,
+        retrain=False,
+        baseline=False,
     )
     losses = [trial.value for trial in result.history]
     expected = convex.bilevel_loss(**convex.probabilities(result.policy))

@@ -41,6 +41,8 @@ def test_loss_is_that_of_augmented_windows_under_a_plain_model(seed: int, convex
         n_folds=2,
         n_subpolicies=1,
         n_stages=1,
+        retrain=False,
+        baseline=False,
     )
     policy = convex.probabilities(result.policy)
     assert result.history[0].value == pytest.approx(density_loss(convex, **policy), abs=0.03)

@@ -29,6 +29,8 @@ SMALL: dict[str, dict[str, Any]] = {
 
 def run(method: str, **changes: Any) -> SearchResult:
     arguments: dict[str, Any] = {
+        "retrain": False,
+        "baseline": False,
         "model": planted_network,
         "operations": POOL,
         "budget": 4,
@@ -163,6 +165,8 @@ def planted(method: str, **changes: Any) -> dict[str, float]:
         model=planted_network,
         operations=mirrored_pool("time_reverse"),
         **changes,
+        retrain=False,
+        baseline=False,
     )
     use = result.policy.operation_probabilities()[0]
     return dict.fromkeys(result.operations, 0.0) | dict(

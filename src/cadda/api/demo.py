@@ -70,7 +70,6 @@ class Demo:
             n_decisive=N_DECISIVE,
             # Searches by gradients would take longer than what they propose is worth here.
             search_epochs=0,
-            resume=True,
             data=self.data,
             reading=Reading(f"cadda.{self.simulate.__name__}", {**self._arguments(seed)}),
             on_event=on_event,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +17,17 @@ from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
 from cadda.probing.leak_probe import with_leak_probe
-from cadda.tracking import LogTo, open_trackers, tee
-from cadda.training import Fitted, Scores, TrainingEvent, TrainingSettings, predict_logits, score
+from cadda.tracking import LogTo, TrainingDisplay, open_trackers, shown_progress, tee
+from cadda.training import (
+    Fitted,
+    Scores,
+    TrainingEvent,
+    TrainingSettings,
+    predict_logits,
+    score_subjects,
+)
+from cadda.training.diagnosis import with_warnings
+from cadda.training.optimizers import OptimizerFactory
 from cadda.training.trainer import Trainer
 
 __all__ = ["evaluate", "fit", "logged_settings"]
@@ -35,12 +45,14 @@ def fit(
     batch_size: int = 16,
     lr: float = 1e-3,
     betas: tuple[float, float] = (0.9, 0.999),
-    weight_decay: float = 0.0,
+    weight_decay: float | None = None,
+    optimizer: str | OptimizerFactory = "adam",
     class_weights: bool = False,
     copies: int | None = None,
     monitor: Literal["loss", "balanced_accuracy"] = "loss",
     seed: int = 0,
     device: Device = "auto",
+    progress: bool = True,
     on_event: Callable[[TrainingEvent], None] | None = None,
     log_to: LogTo = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -68,11 +80,15 @@ def fit(
     batch_size : int
         Number of windows per step.
     lr : float
-        Learning rate of Adam.
+        Learning rate.
     betas : tuple of float
-        Decay rates of Adam; the paper has (0.0, 0.999).
-    weight_decay : float
-        Weight decay of Adam.
+        Decay rates of Adam and its variants; the paper has (0.0, 0.999).
+    weight_decay : float | None
+        Weight decay; None for the default of the optimizer, 0.01 for adamw and 0 for others.
+    optimizer : str | callable
+        ``"adam"``, ``"adamw"``, ``"nadam"``, ``"radam"``, ``"sgd"``, or a function that gets the
+        parameters of the model and returns a torch optimizer, such as
+        ``lambda parameters: torch.optim.RMSprop(parameters, lr=1e-4)``.
     class_weights : bool
         Whether rare classes count more in the loss.
     copies : int | None
@@ -85,6 +101,9 @@ def fit(
         Decides initial weights, order, augmentation and dropout: same seed, same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Device to train on; auto takes a GPU if there is one.
+    progress : bool
+        Whether to show the progress of training that takes longer than a few seconds: a bar in a
+        terminal, a few lines elsewhere.
     on_event : callable | None
         Called with an event after every epoch and at the end.
     log_to : str | sequence of str | None
@@ -98,7 +117,8 @@ def fit(
     Returns
     -------
     Fitted
-        The trained model and its history, with `Fitted.leaks` if the policy is class-wise.
+        The trained model and its history, with `Fitted.leaks` if the policy is class-wise, and
+        with `Fitted.warnings` if it has learned nothing.
     """
     settings = TrainingSettings(
         max_epochs=max_epochs,
@@ -107,6 +127,7 @@ def fit(
         lr=lr,
         betas=betas,
         weight_decay=weight_decay,
+        optimizer=optimizer,
         class_weights=class_weights,
         copies=copies,
         monitor=monitor,
@@ -115,11 +136,14 @@ def fit(
     trainer = prepare_training(
         train, valid, settings, model=model, policy=policy, pool=pool, device=device
     )
-    with open_trackers(log_to, logged_settings(trainer)) as trackers:
-        fitted = trainer.run(
-            on_event=trackers if on_event is None else tee(trackers, on_event),
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-        )
+    file = None if checkpoint is None else Path(checkpoint)
+    display = partial(TrainingDisplay, patience)
+    with (
+        open_trackers(log_to, logged_settings(trainer)) as trackers,
+        shown_progress(display, on_event, progress=progress) as report,
+    ):
+        fitted = trainer.run(on_event=tee(trackers, report), checkpoint=file)
+    fitted = with_warnings(fitted, trainer.problem, settings)
     return with_leak_probe(fitted, trainer.problem.valid, trainer.policy)
 
 
@@ -143,7 +167,8 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     Returns
     -------
     Scores
-        Balanced accuracy, macro F1, F1 per class, Cohen's kappa, accuracy and confusion matrix.
+        Balanced accuracy, macro F1, F1 per class, Cohen's kappa, accuracy and confusion matrix,
+        with bootstrap intervals over subjects and the scores of each subject.
     """
     if isinstance(model, Fitted):
         check_fits(model.description, windows)
@@ -154,4 +179,5 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
             "read a file with `cadda.load_model`."
         )
     logits = predict_logits(model, windows.x, windows.n_classes)
-    return score(windows.y, logits.argmax(1), windows.class_names)
+    predicted = logits.argmax(1)
+    return score_subjects(windows.y, predicted, windows.subject, windows.class_names)

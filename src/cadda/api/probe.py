@@ -24,6 +24,7 @@ from cadda.operations.pool import OperationPool
 from cadda.probing.probe import ProbeProgress, ProbeSettings, conditions_of, probe_fold
 from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probe_tables import make_result
+from cadda.tracking import ProbeDisplay, shown_progress
 from cadda.training import Problem
 from cadda.training.checkpoint import Fingerprint, load_checkpoint, model_digest, save_checkpoint
 
@@ -38,6 +39,7 @@ def probe(
     seed: int = 0,
     device: Device = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = True,
     on_event: Callable[[ProbeProgress], None] | None = None,
     **settings: Any,
 ) -> ProbeResult:
@@ -64,6 +66,9 @@ def probe(
     checkpoint : path-like | None
         File to write after every fold, and to continue from if it exists; its folder is created.
         It must be of the same windows, model, operations and settings.
+    progress : bool
+        Whether to show the progress of a probe that takes longer than a few seconds: a bar in a
+        terminal, a few lines elsewhere.
     on_event : callable | None
         Called after every epoch.
     **settings : object
@@ -91,10 +96,12 @@ def probe(
     pool = first.pool.select(
         [item.name for item in first.pool if not isinstance(item, MappedOperation)]
     )
-    run = _ProbeRun(pool, chosen, len(folds), on_event or (lambda event: None))
-    if checkpoint is not None:
-        run.resume(Path(checkpoint), first)
-    counts = [run.fold(number, problem) for number, problem in enumerate(chain([first], problems))]
+    with shown_progress(ProbeDisplay, on_event, progress=progress) as report:
+        run = _ProbeRun(pool, chosen, len(folds), report)
+        if checkpoint is not None:
+            run.resume(Path(checkpoint), first)
+        every = enumerate(chain([first], problems))
+        counts = [run.fold(number, problem) for number, problem in every]
     return make_result(
         np.concatenate(counts, axis=1),
         conditions_of(pool, chosen.magnitudes),

@@ -25,11 +25,12 @@ from cadda.runs.folder import RunFolder
 from cadda.runs.records import save_fitted
 from cadda.searchers.events import HistoryEvent, Retrained, SearchEpoch, TrialEnd
 from cadda.searchers.race.runner import RaceRunner
-from cadda.searchers.retraining import RetrainedModel
+from cadda.searchers.retraining import AnyPolicy, RetrainedModel
 from cadda.searchers.runner import SearchRunner
-from cadda.training import Fitted, Problem
+from cadda.training import Fitted
+from cadda.training.diagnosis import with_warnings
 
-__all__ = ["SearchResult", "result_of", "write_result"]
+__all__ = ["SearchResult", "result_of", "write_policy", "write_result"]
 
 SERIES = {
     *("applied", "share", "probability", "magnitude", "warnings"),
@@ -56,9 +57,9 @@ class SearchResult:
     seconds : float
         Duration of the search, without retraining.
     fitted : Fitted | None
-        The model trained from scratch with the policy, if there was retraining.
+        The model trained from scratch with the policy; None if ``retrain=False``.
     baseline : Fitted | None
-        The model trained without augmentation, if requested.
+        The model trained without augmentation; None if ``baseline=False``.
     race : RaceFacts | None
         Candidates of the method ``"auto"``, their gains, and the verdict.
     """
@@ -162,25 +163,25 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
     plain = runner.retrainer.done.get(0)
     provenance = provenance.model_copy(update={"scores": _scores(best, plain)})
     policy = runner.best_policy() if best is None or best.policy is None else best.policy
-    schedule = None
-    if isinstance(policy, PolicySchedule):
-        schedule = policy.map(lambda segment: _signed(segment, provenance))
-        policy = schedule.last
+    last, schedule = _signed_parts(policy, provenance)
     return SearchResult(
-        policy=_signed(policy, provenance),
+        policy=last,
         operations=runner.problem.pool.names,
         schedule=schedule,
         history=runner.history,
         seconds=runner.seconds,
-        fitted=None if best is None else _with_leak_probe(best, runner.problem),
-        baseline=None if plain is None else plain.fitted,
+        fitted=None if best is None else _checked(best, runner),
+        baseline=None if plain is None else _checked(plain, runner),
         race=runner.facts() if isinstance(runner, RaceRunner) else None,
     )
 
 
-def _with_leak_probe(best: RetrainedModel, problem: Problem) -> Fitted:
-    policy = None if best.policy is None else build_policy(best.policy, problem.pool)
-    return with_leak_probe(best.fitted, problem.valid, policy)
+def _checked(trained: RetrainedModel, runner: SearchRunner) -> Fitted:
+    """Return a model with what it makes of operations, and with whether it has learned nothing."""
+    problem = runner.problem
+    policy = None if trained.policy is None else build_policy(trained.policy, problem.pool)
+    fitted = with_warnings(trained.fitted, problem, runner.budget.training)
+    return with_leak_probe(fitted, problem.valid, policy)
 
 
 def _scores(best: RetrainedModel | None, plain: RetrainedModel | None) -> dict[str, float]:
@@ -194,12 +195,21 @@ def _scores(best: RetrainedModel | None, plain: RetrainedModel | None) -> dict[s
     return scores
 
 
+def write_policy(folder: RunFolder, policy: AnyPolicy, provenance: Provenance) -> None:
+    """Write the policy that a search has found, before any model is trained with it."""
+    _save_policy(folder, *_signed_parts(policy, provenance))
+
+
+def _save_policy(folder: RunFolder, policy: PolicySpec, schedule: PolicySchedule | None) -> None:
+    policy.save(folder.policy)
+    write_text_atomically(folder.policy_text, _text_of(policy))
+    if schedule is not None:
+        schedule.save(folder.schedule)
+
+
 def write_result(folder: RunFolder, result: SearchResult) -> None:
     """Write policy, model and figures of a finished search."""
-    result.policy.save(folder.policy)
-    write_text_atomically(folder.policy_text, _text_of(result.policy))
-    if result.schedule is not None:
-        result.schedule.save(folder.schedule)
+    _save_policy(folder, result.policy, result.schedule)
     if result.race is not None:
         result.race.save(folder.race)
     if result.fitted is not None:
@@ -224,6 +234,16 @@ def _text_of(policy: PolicySpec) -> str:
 def _save_figure(figure: Figure, path: Path) -> None:
     with replace_atomically(path) as temporary:
         figure.savefig(temporary, format="png", dpi=150)
+
+
+def _signed_parts(
+    policy: AnyPolicy, provenance: Provenance
+) -> tuple[PolicySpec, PolicySchedule | None]:
+    """Return a policy with its provenance; of a schedule, the last one and the schedule."""
+    if isinstance(policy, PolicySpec):
+        return _signed(policy, provenance), None
+    schedule = policy.map(lambda segment: _signed(segment, provenance))
+    return _signed(schedule.last, provenance), schedule
 
 
 def _signed(policy: PolicySpec, provenance: Provenance) -> PolicySpec:

@@ -11,7 +11,8 @@ from typing import Any
 
 from cadda.api.fit import evaluate, logged_settings
 from cadda.api.prepare import Device, check_fits, make_problem, operation_pool, prepare_training
-from cadda.api.search import ProbeLike, SearchResult, probe_source, search_problem
+from cadda.api.search import ProbeLike, SearchResult, probe_source
+from cadda.api.search_problem import search_problem
 from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
 from cadda.models.registry import ModelSource
@@ -25,12 +26,19 @@ from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
 from cadda.runs.records import RunScores, save_fitted, write_run_records
 from cadda.runs.splits import WindowSplit
-from cadda.searchers.registry import find_method
 from cadda.tracking import LogTo, open_trackers, tee
 from cadda.tracking.trackers import find_trackers
 from cadda.training import Fitted, Scores, TrainingEnd, TrainingEvent, TrainingSettings
+from cadda.training.diagnosis import with_warnings
 
-__all__ = ["SearchRun", "TrainingRun", "evaluate_run", "run_search", "run_training"]
+__all__ = [
+    "SearchRun",
+    "TrainingRun",
+    "evaluate_run",
+    "run_search",
+    "run_training",
+    "train_split",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +71,34 @@ def run_training(
     subjects are used. `data` and `reading` are for the record only.
     """
     split = WindowSplit.make(windows, _split_settings(valid, test, settings.seed, split_from))
+    return train_split(
+        split,
+        folder,
+        settings=settings,
+        model=model,
+        policy=policy,
+        device=device,
+        data=data,
+        reading=reading,
+        on_event=on_event,
+        log_to=log_to,
+    )
+
+
+def train_split(
+    split: WindowSplit,
+    folder: Path,
+    *,
+    settings: TrainingSettings,
+    model: str,
+    policy: PolicySpec | PolicySchedule | None,
+    device: Device,
+    data: str | None,
+    reading: Reading | None,
+    on_event: Callable[[TrainingEvent], None] | None,
+    log_to: LogTo,
+) -> TrainingRun:
+    """Train on windows that are split, test, and write all results to a folder."""
     # Wrong arguments raise here, before there is a folder.
     find_trackers(log_to)
     trainer = prepare_training(
@@ -89,6 +125,7 @@ def run_training(
     # After a kill, the file may lack an epoch that the checkpoint has, or have only half of it.
     end = TrainingEnd(len(fitted.history), fitted.best_epoch, fitted.stopped_early)
     events.rewrite([*fitted.history, end])
+    fitted = with_warnings(fitted, problem, settings)
     fitted = with_leak_probe(fitted, problem.valid, trainer.policy)
     save_fitted(run, fitted)
     last = policy.last if isinstance(policy, PolicySchedule) else policy
@@ -137,7 +174,6 @@ def run_search(
     Neither probe, search nor training uses the test subjects. `split_from` is the folder of a run
     whose groups of subjects are used. All results are written to a folder.
     """
-    n_budget = find_method(method).default_budget if budget is None else budget
     split = WindowSplit.make(windows, _split_settings(valid, test, seed, split_from))
     problem = make_problem(
         split.train, split.valid, model=model, operations=operations, device=device
@@ -159,14 +195,14 @@ def run_search(
         run_dir=folder,
         test_subjects=split.subjects.test,
         seed=seed,
-        budget=n_budget,
-        retrain_every=retrain_every or n_budget,
+        budget=budget,
+        retrain_every=retrain_every,
         baseline=baseline,
         on_event=on_event,
         **arguments,
     )
     if result.fitted is None:
-        raise RunError(f"{folder} contains an unfinished search; resume it with `resume=True`.")
+        raise RunError(f"{folder} contains an unfinished search; continue it by the same call.")
     scores = write_run_records(
         RunFolder(folder),
         split,

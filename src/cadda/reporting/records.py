@@ -109,10 +109,15 @@ class SplitSettings:
     test: float | None = None
     seed: int = 0
     split_from: str | None = None
+    fold: int | None = None  # of a cross-validation, from 1
+    n_folds: int | None = None
 
     def __str__(self) -> str:
         if self.split_from is not None:
             return f"as in {self.split_from}"
+        if self.fold is not None:
+            fold = f"fold {self.fold} of {self.n_folds}"
+            return f"by subject, {fold}, valid {self.valid}, seed {self.seed}"
         test = "by default" if self.test is None else self.test
         return f"by subject, valid {self.valid}, test {test}, seed {self.seed}"
 
@@ -266,6 +271,7 @@ class RunRecord:
     leaks: tuple[LeakReading, ...] = ()
     race: RaceFacts | None = None
     policy_text: str | None = None  # the policy that a search found, in few lines
+    folder: str = "."  # of the run
 
     @property
     def is_augmented(self) -> bool:

@@ -26,15 +26,21 @@ from cadda.training import Samples
 from cadda.training.settings import TrainingSettings
 
 __all__ = [
+    "HOW_TO_RESUME",
     "DataSource",
     "RunConfig",
     "RunFolder",
     "SearchConfig",
     "TrainingConfig",
     "digest_of",
-    "how_to_resume",
     "versions",
 ]
+
+HOW_TO_RESUME = "run it again with the same arguments"
+"""What to do with an unfinished run, as the end of a sentence."""
+
+PATHS = ("data.name", "reading.arguments.source")
+"""Fields of a configuration that depend on where the data are, and from where a command is run."""
 
 
 def versions() -> Versions:
@@ -180,23 +186,21 @@ class RunFolder:
         for name, old, new in _differences(before, config):
             raise RunError(
                 f"{self.folder} contains a {config.kind} with another `{name}`: {_short(old)}, "
-                f"now {_short(new)}; choose another folder, or {how_to_resume(config)}."
+                f"now {_short(new)}; choose another folder, or {HOW_TO_RESUME}."
             )
-
-
-def how_to_resume(config: RunConfig) -> str:
-    """Return what to do with an unfinished run, as the end of a sentence."""
-    if config.kind == "search":
-        return "resume it with `resume=True` and the same arguments"
-    return "run it again with the same arguments"
 
 
 def _differences(
     before: RunConfig, after: RunConfig
 ) -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    """Yield the dotted name and both values of each field that differs, but for versions."""
-    old, new = ({**json.loads(config.to_json()), "versions": None} for config in (before, after))
-    yield from _changes(old, new)
+    """Yield the dotted name and both values of each field that differs, but for versions.
+
+    Paths of the data may differ, as digests tell whether they are the same data.
+    """
+    old, new = (json.loads(config.to_json()) for config in (before, after))
+    for name, first, second in _changes(old, new):
+        if not name.startswith("versions.") and name not in PATHS:
+            yield name, first, second
 
 
 def _changes(

@@ -30,7 +30,7 @@ from cadda.reporting.records import (
 )
 from cadda.runs.folder import RunFolder
 from cadda.runs.splits import WindowSplit
-from cadda.training import Fitted, Problem, Scores, predict_logits, score
+from cadda.training import Fitted, Problem, Scores, predict_logits, score_subjects
 
 __all__ = ["RunScores", "make_examples", "save_fitted", "write_run_records"]
 
@@ -99,11 +99,15 @@ def write_run_records(
         examples.save(run.examples)
     scores = RunScores(
         test_subjects=tuple(test.subjects),
-        scores=score(test.y, labels, test.class_names),
-        without_augmentation=None if plain is None else score(test.y, plain, test.class_names),
+        scores=_score(test, labels),
+        without_augmentation=None if plain is None else _score(test, plain),
     )
     scores.save(run.scores)
     return scores
+
+
+def _score(windows: Windows, predicted: NDArray[np.int64]) -> Scores:
+    return score_subjects(windows.y, predicted, windows.subject, windows.class_names)
 
 
 def _data_facts(split: WindowSplit, problem: Problem, pool: OperationPool) -> DataFacts:

@@ -29,7 +29,7 @@ from cadda.reporting.records import (
     SearchFacts,
 )
 from cadda.runs.events import EventLog, RunEvent, search_curves
-from cadda.runs.folder import RunConfig, RunFolder, SearchConfig, how_to_resume
+from cadda.runs.folder import HOW_TO_RESUME, RunConfig, RunFolder, SearchConfig
 from cadda.runs.sessions import load_sessions
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
 from cadda.training.progress import EpochEnd
@@ -91,17 +91,16 @@ def read_record(folder: Path) -> RunRecord:
 
 
 def _check_complete(run: RunFolder, config: RunConfig) -> None:
-    again = how_to_resume(config)
     if not run.scores.exists():
         raise RunError(
             f"the {config.kind} in {run.folder} has no scores on test subjects: it is unfinished, "
-            f"or `cadda.search` was called without test subjects; {again}."
+            f"or `cadda.search` was called without test subjects; {HOW_TO_RESUME}."
         )
     missing = [path.name for path in (run.data, run.predictions) if not path.exists()]
     if missing:
         raise RunError(
-            f"{run.folder} has no {' and no '.join(missing)}; {again} to add what is missing "
-            "without training again."
+            f"{run.folder} has no {' and no '.join(missing)}; {HOW_TO_RESUME} to add what is "
+            "missing without training again."
         )
 
 
@@ -143,6 +142,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         leaks=LeakReadings.load(run.leaks).readings if run.leaks.exists() else (),
         probe=ProbeResult.load(run.probe).facts if run.probe.exists() else None,
         race=RaceFacts.load(run.race) if run.race.exists() else None,
+        folder=str(run.folder.resolve()),
     )
 
 

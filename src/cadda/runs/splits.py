@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from cadda.data.splits import Split, make_split, split_notes
+from cadda.data.splits import Split, make_split, split_notes, split_subjects, subject_folds
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.reporting.records import DataFacts, SplitSettings
 from cadda.runs.folder import RunFolder, digest_of
 
 __all__ = ["WindowSplit", "assign_subjects", "describe_split", "split_from"]
+
+MAX_VALID = 0.5
+"""Largest fraction of the subjects outside a fold that validate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,17 @@ class WindowSplit:
     def make(cls, windows: Windows, settings: SplitSettings) -> Self:
         """Split windows."""
         return cls(*_parts(windows, assign_subjects(windows, settings)), settings)
+
+    @classmethod
+    def folds(cls, windows: Windows, n_folds: int, *, valid: float, seed: int) -> Iterator[Self]:
+        """Yield the folds of a cross-validation, each with validation subjects of its own."""
+        n_subjects = len(windows.subjects)
+        for fold, (rest, test) in enumerate(subject_folds(windows, n_folds, seed=seed), start=1):
+            # A fraction of all subjects, as elsewhere, not of those that are left.
+            share = min(valid * n_subjects / len(rest.subjects), MAX_VALID)
+            train, held_out = split_subjects(rest, (share,), seed=seed)
+            settings = SplitSettings(valid, None, seed, fold=fold, n_folds=n_folds)
+            yield cls(train, held_out, test, settings)
 
     @property
     def subjects(self) -> Split:

@@ -49,6 +49,9 @@ class SearchMethod(ABC, Generic[Settings]):
     needs_probe: ClassVar[bool] = False
     """Whether the method always begins with a probe of the operations."""
 
+    trains_trials: ClassVar[bool] = False
+    """Whether it tries policies by training models that `trial_epochs` can shorten."""
+
     @property
     @abstractmethod
     def settings_class(self) -> type[Settings]:

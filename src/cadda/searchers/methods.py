@@ -128,6 +128,7 @@ class StudyMethod(SearchMethod[TrialSettings]):
 
     settings_class = TrialSettings
     unit = "trial"
+    trains_trials = True
 
     def make_runner(
         self, problem: Problem, settings: TrialSettings, context: SearchContext

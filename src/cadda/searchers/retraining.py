@@ -31,6 +31,15 @@ class SearchBudget:
     max_seconds: float | None = None  # no epoch or trial starts later; retraining does not count
     retrain_at: tuple[int, ...] = ()  # epochs or trials; 0 trains without augmentation
     training: TrainingSettings = field(default_factory=TrainingSettings)
+    trial_epochs: int | None = None  # most epochs of a trial; None for those of `training`
+
+    @property
+    def trial_training(self) -> TrainingSettings:
+        """Settings of the models that policies are tried with."""
+        if self.trial_epochs is None:
+            return self.training
+        shorter = min(self.trial_epochs, self.training.max_epochs)
+        return replace(self.training, max_epochs=shorter)
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,6 +68,7 @@ class SearchContext:
     resume: bool = False  # whether to continue what an earlier process began in these files
     on_event: Callable[[SearchEvent], None] = _ignore
     on_training: Callable[[TrainingEvent | RaceProgress], None] = _ignore  # not in the history
+    on_found: Callable[[AnyPolicy], None] = _ignore  # of the search, before models are trained
     probe: ProbeResult | None = None  # what operations do to classes
 
 
@@ -79,6 +80,7 @@ class SearchRunner(ABC):
 
     def __init__(self, problem: Problem, context: SearchContext) -> None:
         self.problem, self.budget, self.on_event = problem, context.budget, context.on_event
+        self._on_found = context.on_found
         files = context.files
         self.retrainer = Retrainer(problem, context.budget, files, context.on_training)
         self.epoch, self.seconds = 0, 0.0
@@ -141,6 +143,8 @@ class SearchRunner(ABC):
         if not self.retrainer.is_due(self.epoch, ends=self._ends()):
             return
         policy = self.best_policy() if self.epoch else None
+        if policy is not None and self._ends():
+            self._on_found(policy)
         self._report(self.retrainer.run(self.epoch, policy, self.seconds))
         self.retrainer.forget_checkpoint(self.epoch)
 

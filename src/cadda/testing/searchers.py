@@ -112,6 +112,9 @@ class SearcherContract(ABC):
             "budget": self.budget,
             "training": TrainingSettings(max_epochs=2),
             "device": "cpu",
+            "retrain": False,
+            "baseline": False,
+            "progress": False,
             **self.settings,
             **changes,
         }
@@ -220,7 +223,7 @@ class SearcherContract(ABC):
         whole, file = self._in_folder()
         with suppress(_KilledError):
             self.search(run_dir=tmp_path / "killed", on_event=kill)
-        resumed = self.search(run_dir=tmp_path / "killed", resume=True)
+        resumed = self.search(run_dir=tmp_path / "killed")
         assert resumed.policy == whole.policy, "a resumed search must find the same policy."
         assert _history(resumed) == _history(whole), "a resumed search must report the same."
         written = (tmp_path / "killed" / "policy.json").read_bytes()
@@ -252,7 +255,9 @@ class SearcherContract(ABC):
 def _quick_probe(operations: tuple[str, ...]) -> ProbeResult:
     """Probe the operations, once for all tests."""
     windows = planted_windows(48, varied=True)
-    return probe(windows, model=_network, operations=operations, n_folds=2, n_epochs=2)
+    return probe(
+        windows, model=_network, operations=operations, n_folds=2, n_epochs=2, progress=False
+    )
 
 
 def _number(event: object) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cadda.tracking.delayed import shown_progress
 from cadda.tracking.displays import ProbeDisplay, TrainingDisplay, tee
 from cadda.tracking.search import SearchDisplay
 from cadda.tracking.trackers import LogTo, open_trackers
@@ -12,5 +13,6 @@ __all__ = [
     "SearchDisplay",
     "TrainingDisplay",
     "open_trackers",
+    "shown_progress",
     "tee",
 ]

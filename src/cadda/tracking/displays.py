@@ -110,6 +110,10 @@ class TrainingDisplay(Display):
         elif event.epoch % EPOCHS_PER_LINE == 1:
             self.console.print(f"epoch {event.epoch}: {text}", highlight=False)
 
+    def print_line(self, text: str) -> None:
+        """Print a line that stays, such as the name of the next training run."""
+        self.console.print(text, highlight=False, markup=False)
+
 
 class ProbeDisplay(Display):
     """Shows the progress of a probe; a context manager that receives events."""

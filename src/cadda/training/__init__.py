@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cadda.training.metrics import Scores, score
+from cadda.training.intervals import score_subjects
+from cadda.training.metrics import Scores, SubjectScores, score
 from cadda.training.problem import Problem, Samples
 from cadda.training.progress import EpochEnd, Fitted, LeakReading, TrainingEnd, TrainingEvent
 from cadda.training.settings import TrainingSettings
@@ -16,11 +17,13 @@ __all__ = [
     "Problem",
     "Samples",
     "Scores",
+    "SubjectScores",
     "Trainer",
     "TrainingEnd",
     "TrainingEvent",
     "TrainingSettings",
     "predict_logits",
     "score",
+    "score_subjects",
     "train",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,32 @@ from numpy.typing import ArrayLike, NDArray
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Cell, block, paragraph, table
 
-__all__ = ["Scores", "score", "scores_of"]
+__all__ = ["Scores", "SubjectScores", "make_scores", "score", "scores_of"]
+
+
+@dataclass(frozen=True)
+class SubjectScores:
+    """How well the predictions for one subject agree with the truth.
+
+    Parameters
+    ----------
+    n_windows : int
+        Number of windows.
+    balanced_accuracy : float
+        Mean recall over the classes that the subject has.
+    macro_f1 : float
+        Mean F1 over the classes that occur in truth or predictions.
+    kappa : float
+        Cohen's kappa.
+    accuracy : float
+        Share of right predictions.
+    """
+
+    n_windows: int
+    balanced_accuracy: float
+    macro_f1: float
+    kappa: float
+    accuracy: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +57,13 @@ class Scores:
         Share of right predictions.
     confusion : array of shape (n_classes, n_classes)
         Counts; rows are the truth, columns the predictions.
+    intervals : dict of str to tuple of float
+        Ends of the 95 % bootstrap intervals of balanced accuracy, macro F1 and kappa, by the names
+        of their fields; empty if subjects are not known.
+    resampled : 'subjects' | 'windows' | None
+        What the intervals are over: windows, if there is one subject only.
+    by_subject : dict of str to SubjectScores
+        Scores of each subject; empty if subjects are not known.
     """
 
     balanced_accuracy: float
@@ -40,6 +72,9 @@ class Scores:
     kappa: float
     accuracy: float
     confusion: NDArray[np.int64]
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    resampled: Literal["subjects", "windows"] | None = None
+    by_subject: dict[str, SubjectScores] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """Return the scores as plain data.
@@ -49,7 +84,8 @@ class Scores:
         dict
             Numbers, dicts and lists only.
         """
-        return asdict(self) | {"confusion": self.confusion.tolist()}
+        intervals = {name: list(ends) for name, ends in self.intervals.items()}
+        return asdict(self) | {"confusion": self.confusion.tolist(), "intervals": intervals}
 
     def to_frame(self) -> Any:
         """Return the scores of each class as a data frame.
@@ -96,12 +132,21 @@ def score(y_true: ArrayLike, y_pred: ArrayLike, class_names: tuple[str, ...]) ->
     n_classes = len(class_names)
     pairs = np.asarray(y_true, dtype=np.int64) * n_classes + np.asarray(y_pred, dtype=np.int64)
     confusion = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
+    return make_scores(confusion, class_names)
+
+
+# What subjects add is of several types.
+def make_scores(
+    confusion: NDArray[np.int64], class_names: tuple[str, ...], **of_subjects: Any
+) -> Scores:
+    """Score a confusion matrix, rows being the truth."""
     values = scores_of(confusion)
     f1 = values.pop("f1_per_class")
+    numbers: dict[str, Any] = {name: float(value) for name, value in values.items()}
     return Scores(
         f1_per_class=dict(zip(class_names, f1.tolist(), strict=True)),
         confusion=confusion,
-        **{name: float(value) for name, value in values.items()},
+        **numbers | of_subjects,
     )
 
 

@@ -136,6 +136,9 @@ class Fitted:
     leaks : tuple of LeakReading
         What the model makes of operations that the policy applies to a class more often than to
         others, the largest change first.
+    warnings : tuple of str
+        What suggests that the model has learned nothing: it predicts one class only, or its
+        validation loss stays at chance.
     """
 
     model: nn.Module
@@ -144,6 +147,7 @@ class Fitted:
     stopped_early: bool
     description: ModelDescription
     leaks: tuple[LeakReading, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def best(self) -> EpochEnd:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import html
 import io
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import run
 from sklearn.metrics import balanced_accuracy_score
 
 from cadda import LeakReading, PolicySpec, ProbeResult, Windows, load_model
@@ -64,7 +66,9 @@ def test_one_small_page_with_the_same_bytes_each_time(
     copy = tmp_path / "elsewhere"
     shutil.copytree(path.parent, copy)
     (copy / "report.html").unlink()
-    assert write_report(copy).path.read_bytes() == first
+    again = write_report(copy).path.read_bytes()
+    # The snippet has the folder of the page.
+    assert again.replace(bytes(copy), bytes(path.parent)) == first
 
 
 def test_small_even_if_policy_and_search_are_long(report_of: Callable[[str], Path]) -> None:
@@ -151,13 +155,81 @@ def test_curves_are_those_of_the_events(
     assert [curve.name for curve in record.learning] == ["with the policy", "without augmentation"]
 
 
+def snippet_of(page: Path) -> str:
+    """Return the code that a report shows."""
+    (code,) = re.findall(r'<pre id="snippet"[^>]*><code>(.*?)</code>', page.read_text(), re.S)
+    return html.unescape(code)
+
+
+def test_the_snippet_runs_as_it_is_from_any_folder(
+    tmp_path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command had paths that were relative to where it was run."""
+    work = tmp_path / 'a "quoted" folder'
+    work.mkdir()
+    monkeypatch.chdir(work)
+    windows.save(work / "night.npz")
+    Path("policy.txt").write_text("sign_flip p=0.5\n")
+    options = ["--policy", "policy.txt", "--model", "shallow", "--max-epochs", "2", "--lr", "0.01"]
+    run("train", "night.npz", "--out", "run", *options)
+    run("report", "run")
+    code = snippet_of(work / "run" / "report.html")
+    assert "lr=0.01" in code
+    score = json.loads((work / "run" / "scores.json").read_text())["balanced_accuracy"]
+    for folder in (tmp_path, Path("/")):
+        monkeypatch.chdir(folder)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, {})  # noqa: S102
+        assert float(printed.getvalue()) == score
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        {"function": "__import__('os').system", "arguments": {"command": "touch owned"}},
+        {"function": "cadda.load_model", "arguments": {"path": "other.safetensors"}},
+        {
+            "function": "cadda.read_windows",
+            "arguments": {
+                "source": '"); import os; os.abort() #',
+                "x=os.abort(),y": 1,
+                "lambda": 2,
+                "channels": ["C3\n", "'\"\\"],
+                "annotations": {'": os.abort(), "': "W"},
+            },
+        },
+    ],
+)
+def test_nothing_in_a_file_becomes_code(
+    reading: dict[str, object], report_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(report_of("class-wise").parent, tmp_path / "#\nimport os\n")
+    config = json.loads((folder / "config.json").read_text())
+    hostile = {"reading": reading, "model": "');\nimport os; os.abort() #"}
+    (folder / "config.json").write_text(json.dumps(config | hostile))
+    tree = ast.parse(snippet_of(write_report(folder).path))
+    assert [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import)] == [
+        "import cadda"
+    ]
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    known = {"cadda.fit", "cadda.evaluate", "cadda.PolicySpec.load", "cadda.Policy", "print"}
+    allowed = known | {"cadda.operation_pool", "windows.split", "policy", "cadda.read_windows"}
+    assert calls <= allowed
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert "os" not in names
+    literals = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    assert hostile["model"] in literals
+    if reading["function"] == "cadda.read_windows":
+        assert {'"); import os; os.abort() #', "C3\n", "'\"\\"} <= {*map(str, literals)}
+
+
 def test_the_snippet_gives_the_score_of_the_report(
     report_of: Callable[[str], Path], windows: Windows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = report_of("class-wise")
-    monkeypatch.chdir(path.parent)
-    (code,) = re.findall(r'<pre id="snippet"[^>]*><code>(.*?)</code>', path.read_text(), re.S)
-    code = code.replace("&#34;", '"').replace("&#39;", "'").replace("&gt;", ">")
+    monkeypatch.chdir("/")
+    code = snippet_of(path)
     assert "windows = ...  # your cadda.Windows" in code
     printed, names = io.StringIO(), {"given": windows}
     with contextlib.redirect_stdout(printed):
@@ -197,7 +269,7 @@ def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: P
 
 def test_unfinished(report_of: Callable[[str], Path], tmp_path: Path) -> None:
     for name, words in (
-        ("class-wise", r"the search in .* has no scores on test .* resume it with `resume=True`"),
+        ("class-wise", r"the search in .* has no scores on test .* run it again with the same"),
         ("training", r"the training in .* has no scores on test .* again with the same arguments"),
     ):
         folder = tmp_path / name
@@ -212,7 +284,7 @@ def test_missing_records(report_of: Callable[[str], Path], tmp_path: Path) -> No
     shutil.copytree(report_of("class-wise").parent, folder)
     for name in ("data.json", "predictions.npz", "examples.npz", "sessions.json"):
         (folder / name).unlink()
-    with pytest.raises(RunError, match=r"has no data.json and no predictions.npz; resume it"):
+    with pytest.raises(RunError, match=r"has no data.json and no predictions.npz; run it"):
         write_report(folder)
 
 
@@ -365,7 +437,7 @@ def test_bootstrap_runs_once(
         calls.append(arguments)
         return resample_counts(*arguments)
 
-    monkeypatch.setattr("cadda.reporting.html.scores.resample_counts", counted)
+    monkeypatch.setattr("cadda.training.intervals.resample_counts", counted)
     write_report(report_of("class-wise").parent)
     assert len(calls) == 1
 

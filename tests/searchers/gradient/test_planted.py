@@ -24,6 +24,8 @@ def found(method: str, **changes: object) -> NDArray[np.float64]:
         operations=OPERATIONS,
         policy_lr=0.05,
         **changes,
+        retrain=False,
+        baseline=False,
     )
     return result.policy.operation_probabilities()
 

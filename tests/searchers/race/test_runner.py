@@ -24,6 +24,8 @@ QUICK: dict[str, Any] = {
     "search_epochs": 0,
     "budget": 30,
     "device": "cpu",
+    "retrain": False,
+    "baseline": False,
 }
 
 

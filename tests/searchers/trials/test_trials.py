@@ -49,6 +49,8 @@ network: Callable[[int, int, int], nn.Module] = lambda n_channels, n_times, n_cl
 
 def run(method: str = "autoaugment", **changes: Any) -> SearchResult:
     arguments: dict[str, Any] = {
+        "retrain": False,
+        "baseline": False,
         "model": network,
         "operations": OPERATIONS,
         "budget": 7,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from keyword import iskeyword
 
 from pydantic import JsonValue
 
@@ -14,6 +15,9 @@ from cadda.reporting.records import Machine, RunRecord, SplitSettings
 from cadda.training.settings import TrainingSettings
 
 __all__ = ["bibtex", "policy_file", "provenance_rows", "snippet"]
+
+READERS = ("cadda.read_windows", "cadda.simulate_sleep", "cadda.simulate_motor_imagery")
+"""Functions that make windows; no other name in a file becomes code."""
 
 
 def provenance_rows(record: RunRecord) -> Iterator[tuple[str, str]]:
@@ -48,20 +52,21 @@ def _describe_machine(machine: Machine) -> str:
 
 
 def snippet(record: RunRecord) -> str:
-    """Return Python code that trains and tests like the run, to be run in its folder."""
-    file, reading = policy_file(record), record.reading
-    windows = "...  # your cadda.Windows"
-    if reading is not None:
-        windows = _call(reading.function, reading.arguments)
+    """Return Python code that trains and tests like the run, from any folder.
+
+    Names of functions and arguments are cadda's own; everything that comes from files of the run
+    is a quoted literal.
+    """
+    file = policy_file(record)
     lines = [
         "import cadda",
         "",
-        f"windows = {windows}",
+        f"run = {_literal(record.folder)}  # the folder of this report",
+        f"windows = {_read_call(record)}",
         f"train, valid, test = {_split_call(record.data.split)}",
         "",
-        f"# {file} is in the folder of this report.",
         "fitted = cadda.fit(",
-        f'    train, valid, policy="{file}", {_keywords(_fit_arguments(record))}',
+        f'    train, valid, policy=f"{{run}}/{file}", {_keywords(_fit_arguments(record))}',
         ")",
         "print(cadda.evaluate(fitted, test).balanced_accuracy)",
     ]
@@ -69,7 +74,7 @@ def snippet(record: RunRecord) -> str:
         lines += [
             "",
             "# In your own training loop:",
-            'spec = cadda.PolicySpec.load("policy.json")',
+            'spec = cadda.PolicySpec.load(f"{run}/policy.json")',
             "policy = cadda.Policy(spec, cadda.operation_pool(windows))",
             "x, y = policy(train.x[:16], train.y[:16])",
         ]
@@ -77,11 +82,12 @@ def snippet(record: RunRecord) -> str:
 
 
 def _split_call(split: SplitSettings) -> str:
-    if split.split_from is not None:
+    """Return the code that splits the windows as the run did."""
+    if split.split_from is not None or split.fold is not None:
         # The folder of this run has the subjects too, and may be all that is left.
-        return 'cadda.split_from(windows, ".")'
-    arguments = {name: value for name, value in asdict(split).items() if value is not None}
-    return f"windows.split({_keywords(arguments)})"
+        return "cadda.split_from(windows, run)"
+    arguments = {name: getattr(split, name) for name in ("valid", "test", "seed")}
+    return f"windows.split({_keywords({k: v for k, v in arguments.items() if v is not None})})"
 
 
 def policy_file(record: RunRecord) -> str:
@@ -97,10 +103,18 @@ def _fit_arguments(record: RunRecord) -> dict[str, JsonValue]:
     return {"model": record.model} | changed | {"seed": record.training.seed}
 
 
-def _call(function: str, arguments: Mapping[str, JsonValue]) -> str:
-    named = dict(arguments)
+def _read_call(record: RunRecord) -> str:
+    """Return the call that makes the windows, if it is one that is known."""
+    reading = record.reading
+    if reading is None or reading.function not in READERS:
+        return "...  # your cadda.Windows"
+    named = {name: value for name, value in reading.arguments.items() if _is_name(name)}
     source = [_literal(named.pop("source"))] if "source" in named else []
-    return f"{function}({', '.join([*source, _keywords(named)])})"
+    return f"{reading.function}({', '.join([*source, _keywords(named)])})"
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not iskeyword(text)
 
 
 def _keywords(arguments: Mapping[str, JsonValue]) -> str:
@@ -113,6 +127,9 @@ def _literal(value: JsonValue) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, dict):
+        items = (f"{_literal(name)}: {_literal(item)}" for name, item in value.items())
+        return f"{{{', '.join(items)}}}"
     return repr(value)
 
 

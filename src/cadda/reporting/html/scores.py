@@ -8,20 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.random import Seeds
-from cadda._internal.statistics import Estimate, percentile_estimate, resample_counts
+from cadda._internal.statistics import Estimate, percentile_estimate
 from cadda.reporting.records import Predictions
+from cadda.training.intervals import N_RESAMPLES, OVERALL, resample_complete
 from cadda.training.metrics import scores_of
 
 __all__ = ["N_RESAMPLES", "ScoreRow", "TestScores", "score_predictions"]
-
-N_RESAMPLES = 2000
-
-OVERALL = {
-    "balanced_accuracy": "balanced accuracy",
-    "macro_f1": "macro F1",
-    "kappa": "Cohen's kappa",
-}
 
 Counts = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -77,7 +69,7 @@ def score_predictions(predictions: Predictions, class_names: tuple[str, ...]) ->
     confusion = tables.sum(1)
     values, resampled = (
         _score_table(confusion),
-        _score_table(_tables(_resample(joint))[: len(models)]),
+        _score_table(_tables(resample_complete(joint))[: len(models)]),
     )
     names = [*((name, None) for name in OVERALL.values()), *(("F1", name) for name in class_names)]
     is_many = len(subjects) > 1
@@ -97,18 +89,6 @@ def score_predictions(predictions: Predictions, class_names: tuple[str, ...]) ->
 def _tables(joint: Counts) -> Counts:
     """Return two confusion matrices of counts of (truth, prediction, other prediction)."""
     return np.stack([joint.sum(-1), joint.sum(-2)])
-
-
-def _resample(joint: Counts) -> Counts:
-    """Resample subjects, or windows if there is one subject.
-
-    Resamples that lack a class are dropped: their means would be over fewer classes.
-    """
-    rng = np.random.default_rng(Seeds(0).integer("intervals of a report"))
-    resampled = resample_counts(joint, N_RESAMPLES, rng)
-    occurs = joint.sum((0, 2, 3)) > 0
-    complete: Counts = resampled[(resampled.sum((2, 3)) > 0)[:, occurs].all(1)]
-    return complete
 
 
 def _score_table(confusion: Counts) -> Numbers:

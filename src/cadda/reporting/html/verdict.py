@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cadda._internal.statistics import MIN_SUBJECTS, Estimate, sign_test
 from cadda._internal.text import warning_key
 from cadda.policies.spec.leakage import trace_operations, with_classes
@@ -15,6 +18,7 @@ from cadda.reporting.html.formatting import count, number, signed, with_interval
 from cadda.reporting.html.scores import TestScores
 from cadda.reporting.race import RaceFacts
 from cadda.reporting.records import EventWarning, RunRecord
+from cadda.training.diagnosis import chance_loss, loss_warnings, prediction_warnings
 
 __all__ = ["PART_NAMES", "Verdict", "collect_warnings", "make_verdict"]
 
@@ -164,7 +168,11 @@ def _missing_comparison(record: RunRecord) -> str:
 
 def collect_warnings(record: RunRecord, scores: TestScores) -> list[str]:
     """Return all warnings, each once; those of the final policy replace those of its epochs."""
-    results = [*_scarce_classes(record), *dict.fromkeys(_unpredicted_classes(record, scores))]
+    results = [
+        *_untrained_models(record, scores),
+        *_scarce_classes(record),
+        *dict.fromkeys(_unpredicted_classes(record, scores)),
+    ]
     if record.policy is not None:
         policy = with_classes(record.policy, record.data.class_names)
         results += class_revealing_operations(trace_operations(policy))
@@ -196,10 +204,29 @@ def _scarce_classes(record: RunRecord) -> Iterator[str]:
             )
 
 
-def _unpredicted_classes(record: RunRecord, scores: TestScores) -> Iterator[str]:
+def _models(record: RunRecord, scores: TestScores) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield how each model was trained, and its confusion matrix."""
     first = "with the policy" if record.is_augmented else "without augmentation"
-    models = (first, "without augmentation")
-    for model, counts in zip(models, scores.confusion, strict=False):
+    yield from zip((first, "without augmentation"), scores.confusion, strict=False)
+
+
+def _untrained_models(record: RunRecord, scores: TestScores) -> Iterator[str]:
+    """Yield which models predict one class only, or have a loss that stays at chance."""
+    parts = record.data.parts
+    for model, confusion in _models(record, scores):
+        for text in prediction_warnings(confusion, record.data.class_names, "test"):
+            yield f"trained {model}, {text}"
+    for curve in record.learning:
+        counts = parts["train"].windows, parts["valid"].windows
+        chance = chance_loss(*counts, class_weights=record.training.class_weights)
+        for text in loss_warnings(curve.valid_loss.tolist(), chance):
+            yield f"trained {curve.name}, {text}"
+
+
+def _unpredicted_classes(record: RunRecord, scores: TestScores) -> Iterator[str]:
+    for model, counts in _models(record, scores):
+        if any(prediction_warnings(counts, record.data.class_names)):
+            continue
         for i, name in enumerate(record.data.class_names):
             if counts[i].any() and not counts[:, i].any():
                 yield (

@@ -30,6 +30,7 @@ class RaceMethod(SearchMethod[RaceSettings]):
     decides_classes = True
     takes_turns = True
     needs_probe = True
+    trains_trials = True
 
     def make_runner(
         self, problem: Problem, settings: RaceSettings, context: SearchContext

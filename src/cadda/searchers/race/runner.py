@@ -193,7 +193,7 @@ class RaceRunner(SearchRunner):
             self._shared = self.engine.share(self._usable)
         tasks = {
             index: self.engine.submit(
-                run_candidate, self._shared, block, entrant.candidate, self.budget.training
+                run_candidate, self._shared, block, entrant.candidate, self.budget.trial_training
             )
             for index, (entrant, block) in enumerate(runs)
             if _key(entrant.candidate, block) not in saved

@@ -127,7 +127,7 @@ class StudySearch(TrialSearch):
 
     def make_evaluator(self, engine: Engine) -> Evaluator:
         if self.settings.evaluator == "training":
-            return TrainingEvaluator(self.problem, self.budget.training)
+            return TrainingEvaluator(self.problem, self.budget.trial_training)
         seed = self.seeds.integer("judge")
         return HeldOutEvaluator(self.problem, self._trained_folds(engine), seed)
 
@@ -176,7 +176,7 @@ class StudySearch(TrialSearch):
         if path is not None and path.exists():
             weights = load_checkpoint(path, fingerprint)["weights"]
             return tuple(map(FoldModel, weights, folds))
-        problem, training = engine.share(self.problem), self.budget.training
+        problem, training = engine.share(self.problem), self.budget.trial_training
         seeds = [self.seeds.integer("fold", fold=i) for i in range(len(folds))]
         futures = [
             engine.submit(train_fold, problem, training, held_out, seed)

@@ -186,7 +186,7 @@ def _open_storage(storage: Path | str | None, name: str, *, resume: bool) -> Bas
     opened = _open(storage)
     if not resume and name in [study.study_name for study in opened.get_all_studies()]:
         raise RunError(
-            f"{storage} already contains the Optuna study {name!r}; pass `resume`=True to "
+            f"{storage} already contains the Optuna study {name!r}; pass `resume=True` to "
             "continue it, or choose another `study_name`."
         )
     return opened

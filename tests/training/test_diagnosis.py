@@ -1,0 +1,116 @@
+"""Models that have learned nothing are found out; others are not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from problems import tensor_problem
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import log_loss
+from torch import Tensor, nn
+
+import cadda
+from cadda.training import Problem, TrainingSettings, train
+from cadda.training.diagnosis import (
+    chance_loss,
+    loss_warnings,
+    prediction_warnings,
+    with_warnings,
+)
+
+
+@pytest.mark.parametrize("class_weights", [False, True])
+@pytest.mark.parametrize(("train", "valid"), [([7, 2, 1], [3, 3, 2]), ([5, 5, 0], [4, 6, 0])])
+def test_chance_is_the_loss_of_a_dummy_of_scikit_learn(
+    train: list[int], valid: list[int], class_weights: bool
+) -> None:
+    y, y_valid = (np.repeat(np.arange(3), counts) for counts in (train, valid))
+    weights = np.array([1 / n if class_weights and n else 1.0 for n in train])
+    dummy = DummyClassifier(strategy="prior").fit(y[:, None], y, sample_weight=weights[y])
+    expected = log_loss(
+        y_valid,
+        dummy.predict_proba(y_valid[:, None]),
+        sample_weight=weights[y_valid],
+        labels=dummy.classes_,
+    )
+    assert chance_loss(train, valid, class_weights=class_weights) == pytest.approx(expected)
+
+
+def test_a_class_that_training_lacks_has_no_chance() -> None:
+    assert chance_loss([4, 0], [2, 2]) == math.inf
+    assert not list(loss_warnings([50.0], math.inf))
+
+
+class Constant(nn.Module):
+    """Predicts the same for every window: at best, the frequencies of the classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.logits = nn.Parameter(torch.tensor([0.5, 0.0]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.logits.expand(len(x), 2)
+
+
+def problem(make: type[nn.Module]) -> Problem:
+    y = torch.arange(40) % 2
+    x = torch.randn(40, 1, 6, generator=torch.Generator().manual_seed(0)) + 3 * y[:, None, None]
+    return tensor_problem((x, y), (x, y), ("rest", "task"), lambda seed: make())
+
+
+def test_a_model_that_predicts_one_class() -> None:
+    settings = TrainingSettings(max_epochs=5, lr=0.01)
+    fitted = with_warnings(train(problem(Constant), settings), problem(Constant), settings)
+    one_class, at_chance = fitted.warnings
+    assert one_class == ("the model predicts one class only: rest for all 40 validation windows")
+    lowest = min(epoch.valid_loss for epoch in fitted.history)
+    assert at_chance.startswith(f"the validation loss stays at chance: at best {lowest:.3f}")
+    assert "and 0.693 if the frequencies" in at_chance
+
+
+class Linear(nn.Sequential):
+    """Tells the classes apart by the mean of a window."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Flatten(), nn.Linear(6, 2))
+
+
+def test_a_model_that_learns_gets_no_warning() -> None:
+    settings = TrainingSettings(max_epochs=20, lr=0.05)
+    assert not with_warnings(train(problem(Linear), settings), problem(Linear), settings).warnings
+
+
+def test_one_class_only_is_no_fault_if_there_is_no_other() -> None:
+    assert not list(prediction_warnings(np.array([[5, 0], [0, 0]]), ("a", "b")))
+    assert list(prediction_warnings(np.array([[5, 0], [1, 0]]), ("a", "b")))
+
+
+def test_fit_and_search_report_it() -> None:
+    rng = np.random.default_rng(0)
+    windows = cadda.Windows(
+        rng.normal(size=(48, 2, 60)),
+        np.arange(48) % 2,
+        subject=np.arange(48) // 8,
+        sfreq=100,
+        ch_names=["C3", "C4"],
+        class_names=["rest", "task"],
+    )
+    train_part, valid, _ = windows.split(valid=0.3, test=0.2)
+    settings = {"max_epochs": 1, "lr": 1e-9}
+    model = Constant()
+    fitted = cadda.fit(train_part, valid, model=model, **settings)
+    assert len(fitted.warnings) == 2
+    result = cadda.search(
+        train_part,
+        valid,
+        model=model,
+        method="trivial",
+        operations=["sign_flip", "time_reverse"],
+        training=TrainingSettings(**settings),
+    )
+    assert result.fitted is not None
+    assert result.baseline is not None
+    assert result.fitted.warnings == result.baseline.warnings == fitted.warnings
