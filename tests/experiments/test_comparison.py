@@ -14,7 +14,7 @@ from cadda.experiments.comparison import (
     common_blocks,
     compare_conditions,
 )
-from cadda.experiments.recommendation import comparison_table, recommend
+from cadda.experiments.recommendation import comparison_table, recommend, subject_table
 from cadda.experiments.study import Record
 from cadda.searchers.race.candidates import Level
 
@@ -103,6 +103,27 @@ def test_only_blocks_that_all_conditions_have_are_compared() -> None:
     _, adda = compare_conditions(scores)
     assert adda.gain.value == pytest.approx(3 / N_WINDOWS)
     assert adda.gain.n_subjects == 4
+
+
+def test_each_subject_has_its_own_accuracy_and_gain() -> None:
+    plain, better = np.array([[10, 20], [0, 10]]), np.array([[12, 20], [4, 8]])
+    records = [record("none", 0, plain), record("adda", 0, better)]
+    table = subject_table(records)
+    assert table.columns == ("subject", "none", "adda", "gain of adda")
+    assert table.rows == (("0-0", 0.75, 0.8, 0.05), ("0-1", 0.25, 0.3, 0.05))
+    two_seeds = [*records, record("none", 0, better, seed=1), record("adda", 0, plain, seed=1)]
+    assert [row[1:] for row in subject_table(two_seeds).rows] == [
+        (0.775, 0.775, 0.0),
+        (0.275, 0.275, 0.0),
+    ]
+
+
+def test_models_that_recognise_one_class_only_are_named() -> None:
+    one_class = [record("none", fold, np.array([[20, 0], [20, 0]])) for fold in range(3)]
+    learned = [record("adda", fold, np.array([[15, 5], [15, 10]])) for fold in range(3)]
+    note = comparison_table("title", [*one_class, *learned]).note
+    assert "the model of none recognises one class only in 3 of 3 blocks; try another `lr`" in note
+    assert "the model of adda recognises" not in note
 
 
 def test_before_any_common_block_nothing_is_compared() -> None:

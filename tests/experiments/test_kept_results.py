@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from cadda.experiments import draw_study
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.registry import find_study
+from cadda.experiments.study import format_cell
 
 RESULTS = Path(__file__).parents[2] / "docs" / "studies" / "results"
 FOLDERS = sorted(path.parent for path in RESULTS.rglob("plan.json"))
@@ -25,6 +31,23 @@ def test_kept_results_are_drawn(path: Path) -> None:
     assert study.table(progress.records).rows
     assert study.figure(progress.records).axes
     assert (path / f"{path.name}.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("path", {path.name: path for path in FOLDERS}.values(), ids=str)
+def test_every_study_has_a_page(path: Path, tmp_path: Path) -> None:
+    """With all numbers of its table, its figure, and nothing from elsewhere."""
+    copy = shutil.copytree(path, tmp_path / path.name)
+    result = draw_study(path.name, copy)
+    page = result.report.read_text("utf-8")
+    text = html.unescape(page)
+    cells = {format_cell(cell) for row in result.table.rows for cell in row}
+    assert cells <= {*re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", text)} | {""}
+    assert result.table.title in text
+    (picture,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
+    assert base64.b64decode(picture).startswith(b"\x89PNG")
+    assert not re.findall(r"(?:src|href)=\"(?!data:|#)", page)
+    # Drawn again from the same files, it has the same bytes.
+    assert draw_study(path.name, copy).report.read_text("utf-8") == page
 
 
 @pytest.mark.parametrize("path", FOLDERS, ids=lambda path: "-".join(path.parts[-2:]))

@@ -30,6 +30,7 @@ __all__ = [
     "ScoresByBlock",
     "common_blocks",
     "compare_conditions",
+    "subject_accuracies",
 ]
 
 
@@ -109,6 +110,16 @@ def common_blocks(records: Records) -> dict[str, ScoresByBlock]:
     return {name: {key: by_block[key] for key in common} for name, by_block in scores.items()}
 
 
+def subject_accuracies(by_block: ScoresByBlock) -> dict[str, float]:
+    """Return the balanced accuracy of each subject over its own classes, averaged over seeds."""
+    values: dict[str, list[float]] = {}
+    for block in by_block.values():
+        correct, total = np.array(block.correct, dtype=float), np.array(block.n_windows)
+        for subject, own in zip(block.subjects, _own_gains(correct, total), strict=True):
+            values.setdefault(subject, []).append(float(own))
+    return {subject: float(np.mean(each)) for subject, each in values.items()}
+
+
 def compare_conditions(scores: Mapping[str, ScoresByBlock]) -> list[Comparison]:
     """Compare conditions with none, in the blocks that all have; empty without such blocks."""
     if NO_SEARCH not in scores or not scores[NO_SEARCH]:
@@ -166,6 +177,6 @@ def _p_values(gains: Mapping[str, AccuracyGain]) -> dict[str, float]:
 
 
 def _own_gains(gained: Numbers, total: Numbers) -> Numbers:
-    """Return the gain of each subject in balanced accuracy over the classes that it has."""
+    """Return the gain, or the accuracy, of each subject over the classes that it has."""
     shares = np.divide(gained, total, out=np.zeros_like(gained), where=total > 0)
     return np.asarray(shares.sum(-1) / (total > 0).sum(-1))

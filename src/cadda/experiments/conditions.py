@@ -17,6 +17,7 @@ from cadda.policies.schedule import PolicySchedule, policies_of
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.zoo import is_zoo_name
 from cadda.searchers.race.candidates import Level, level_of
+from cadda.searchers.registry import find_method
 
 __all__ = [
     "DUPLICATES",
@@ -45,6 +46,7 @@ class SearchLimits:
 
     operations: tuple[str, ...] | None
     seconds: float | None  # None for the default budget of each method
+    trial_epochs: int | None = None  # most epochs of a trial, of methods that train models for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,7 @@ def apply_condition(
     variant = variant_of(name)
     if variant is None:
         return Treatment(fold, None, Level.NONE, 0)
+    trains = find_method(variant.method).trains_trials
     result = search(
         fold.train,
         fold.valid,
@@ -107,8 +110,12 @@ def apply_condition(
         budget=None if limits.seconds is None else UNLIMITED,
         max_seconds=limits.seconds,
         training=training_settings(config, fold),
+        trial_epochs=limits.trial_epochs if trains else None,
         seed=fold.seed,
         engine="serial",
+        retrain=False,
+        baseline=False,
+        progress=False,
     )
     n_steps = len(result.history) if result.race is None else result.race.n_runs
     treatment = _with_policy(fold, result.schedule or result.policy)

@@ -20,7 +20,7 @@ from cadda.experiments.study import AnyStudy, StudyConfig, StudyJob, to_toml
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "StudyFolder", "check_formats"]
+__all__ = ["DOTS_PER_INCH", "FORMATS", "StudyFolder", "check_formats"]
 
 DOTS_PER_INCH = 150
 FORMATS = ("png", "svg", "pdf")
@@ -53,6 +53,11 @@ class StudyFolder:
     def results(self) -> Path:
         """Results of all runs."""
         return self.folder / "results.jsonl"
+
+    @property
+    def report(self) -> Path:
+        """Table, figure and settings as a page."""
+        return self.folder / "report.html"
 
     def read_results(self) -> list[ResultLine]:
         """Read the results of all runs."""
@@ -95,6 +100,13 @@ class StudyFolder:
                     self.append_result(own)
                     n_copied += 1
         return n_copied
+
+    def read_study(self) -> str:
+        """Return the name of the study that was last run here."""
+        try:
+            return read_plan_name(self.plan.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.plan} cannot be read ({short_reason(error)}).") from error
 
     def read_plan(self, study: str, job_type: type[StudyJob]) -> AnyPlan:
         """Read the plan of the last run, which must be of the given study."""

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+import numpy as np
+
 from cadda.experiments.comparison import (
     Comparison,
     Records,
     ScoresByBlock,
     common_blocks,
     compare_conditions,
+    subject_accuracies,
 )
 from cadda.experiments.conditions import variant_of
 from cadda.experiments.racing import NO_SEARCH
@@ -20,7 +23,7 @@ from cadda.reporting.race import COVERAGE
 from cadda.searchers.race.candidates import Level
 from cadda.searchers.race.verdict import describe_choice, describe_no_choice, with_interval
 
-__all__ = ["Recommendation", "comparison_table", "recommend"]
+__all__ = ["Recommendation", "comparison_table", "recommend", "subject_table"]
 
 LEVELS = {
     Level.NONE: "none",
@@ -88,6 +91,22 @@ def comparison_table(title: str, records: Records) -> ResultTable:
     return ResultTable(title, COLUMNS, rows, " ".join(_notes(scores, compared, found)))
 
 
+def subject_table(records: Records) -> ResultTable:
+    """List the balanced accuracy of each subject under each condition, and the gains."""
+    scores = common_blocks(records)
+    accuracies = {name: subject_accuracies(by_block) for name, by_block in scores.items()}
+    others = [name for name in scores if name != NO_SEARCH]
+    subjects = sorted(next(iter(accuracies.values())))
+    has_plain = NO_SEARCH in accuracies
+    columns = ("subject", *scores, *(f"gain of {name}" for name in others if has_plain))
+    rows: list[tuple[Cell, ...]] = []
+    for subject in subjects:
+        own = {name: by_subject[subject] for name, by_subject in accuracies.items()}
+        gains = [own[name] - own[NO_SEARCH] for name in others if has_plain]
+        rows.append((subject, *(_rounded(value) for value in (*own.values(), *gains))))
+    return ResultTable("Balanced accuracy of each subject", columns, tuple(rows))
+
+
 def _row(
     name: str, by_block: ScoresByBlock, item: Comparison | None, found: Recommendation | None
 ) -> tuple[Cell, ...]:
@@ -136,11 +155,23 @@ def _notes(
     )
     for name, by_block in scores.items():
         yield from _search_notes(name, by_block)
+        yield from _one_class_notes(name, by_block)
     levels = {block.level for by_block in scores.values() for block in by_block.values()}
     if Level.CLASSWISE in levels and levels & {Level.SINGLE, Level.CHAIN}:
         yield (
             "Training with a policy per class keeps every window beside an augmented copy; "
             "training with one policy for all replaces it. That is part of the difference."
+        )
+
+
+def _one_class_notes(name: str, by_block: ScoresByBlock) -> Iterator[str]:
+    """Yield that models recognise one class only."""
+    classes = [np.sum(block.correct, axis=0) > 0 for block in by_block.values()]
+    n_single = sum(recognised.sum() <= 1 < len(recognised) for recognised in classes)
+    if n_single:
+        yield (
+            f"Warning: the model of {name} recognises one class only in {n_single} of "
+            f"{len(by_block)} blocks; try another `lr`, more `max_epochs` or another `model`."
         )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cadda._internal.files import write_text_atomically
 from cadda.compute import check_engine, open_engine
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
-from cadda.experiments.folder import StudyFolder, check_formats
+from cadda.experiments.folder import DOTS_PER_INCH, StudyFolder, check_formats
 from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, describe_data, make_plan
 from cadda.experiments.registry import find_study
 from cadda.experiments.runner import StudyEvent, StudyStart, run_missing
@@ -21,8 +23,10 @@ from cadda.experiments.study import (
     Record,
     ResultTable,
     StudyConfig,
+    format_cell,
     make_config,
 )
+from cadda.reporting.html import StudyPage, TextTable, render_study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,6 +84,8 @@ class StudyResult:
         The figure.
     files : tuple of Path
         Where the figure was saved.
+    report : Path
+        Where table and figure were saved as an HTML page.
     """
 
     plan: AnyPlan
@@ -87,6 +93,7 @@ class StudyResult:
     table: ResultTable
     figure: Figure
     files: tuple[Path, ...]
+    report: Path
 
     @property
     def records(self) -> tuple[Record[Any, Any], ...]:
@@ -267,7 +274,40 @@ def _draw(
         raise RunError(f"{folder.folder} has no finished job to draw{first}.")
     table, figure = study.table(progress.records), study.figure(progress.records)
     files = folder.save_figure(figure, plan, formats)
-    return StudyResult(plan, progress, table, figure, tuple(files))
+    tables = (table, *study.details(progress.records))
+    write_text_atomically(
+        folder.report, render_study(_page(plan, progress, tables, figure, folder))
+    )
+    return StudyResult(plan, progress, table, figure, tuple(files), folder.report)
+
+
+def _page(
+    plan: AnyPlan,
+    progress: AnyProgress,
+    tables: Sequence[ResultTable],
+    figure: Figure,
+    folder: StudyFolder,
+) -> StudyPage:
+    """Collect what the report of a study shows."""
+    picture = BytesIO()
+    figure.savefig(picture, format="png", dpi=DOTS_PER_INCH)
+    n_left = len(progress.missing)
+    return StudyPage(
+        study=plan.study,
+        data=f"{plan.data.name}: {plan.data.summary}.",
+        conclusion=tables[0].note,
+        progress=f"{n_left} of {len(plan.jobs)} jobs are missing." if n_left else "",
+        tables=tuple(
+            TextTable(
+                table.title,
+                table.columns,
+                [[format_cell(cell) for cell in row] for row in table.rows],
+            )
+            for table in tables
+        ),
+        figure=picture.getvalue(),
+        settings=folder.config.read_text("utf-8") if folder.config.exists() else "",
+    )
 
 
 def _folder(name: str, out: str | Path | None) -> StudyFolder:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCALES",
+    "Added",
     "Cell",
     "JobResult",
     "Names",
@@ -78,11 +79,14 @@ Cell: TypeAlias = str | int | float | None
 Reader: TypeAlias = Callable[[str | Windows], Windows]
 """Reads a path, or selects from windows, with the user's options."""
 
-_PLAN_ONLY = "plan only"
+_PLAN_ONLY, _ADDED = "plan only", "added"
 _Value = TypeVar("_Value")
 
 PlanOnly: TypeAlias = Annotated[_Value, _PLAN_ONLY]
 """A setting that only decides which jobs there are, or which data are simulated."""
+
+Added: TypeAlias = Annotated[_Value, _ADDED]
+"""A setting that there was not when results were kept; its default is what they were made with."""
 
 Several: TypeAlias = Annotated[tuple[_Value, ...], BeforeValidator(split_commas)]
 """Values as a list, or as text with commas."""
@@ -113,11 +117,17 @@ class StudyConfig(BaseModel):
             raise ValueError(f"{text}.") from error
 
     def result_key(self) -> dict[str, JsonValue]:
-        """Return the settings that results depend on: all but those that are `PlanOnly`."""
-        plan_only = {
-            name for name, field in type(self).model_fields.items() if _PLAN_ONLY in field.metadata
+        """Return the settings that results depend on: all but those that are `PlanOnly`.
+
+        Those that are `Added` count if they differ from their defaults.
+        """
+        left_out = {
+            name
+            for name, field in type(self).model_fields.items()
+            if _PLAN_ONLY in field.metadata
+            or (_ADDED in field.metadata and getattr(self, name) == field.default)
         }
-        return self.model_dump(mode="json", exclude=plan_only)
+        return self.model_dump(mode="json", exclude=left_out)
 
 
 class StudyJob(BaseModel):
@@ -257,6 +267,10 @@ class Study(ABC, Generic[Config, Job, Result]):
     @abstractmethod
     def table(self, records: Sequence[Record[Job, Result]]) -> ResultTable:
         """Make the table from one or more records in the order of the plan."""
+
+    def details(self, records: Sequence[Record[Job, Result]]) -> tuple[ResultTable, ...]:
+        """Make further tables for the report, such as of each subject."""
+        return ()
 
     @abstractmethod
     def figure(self, records: Sequence[Record[Job, Result]]) -> Figure:

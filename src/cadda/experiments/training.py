@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from pydantic import Field
 
@@ -11,7 +12,7 @@ from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import model_for
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
-from cadda.experiments.study import JobResult, PlanOnly, StudyConfig, StudyJob
+from cadda.experiments.study import Added, JobResult, PlanOnly, StudyConfig, StudyJob
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import Fitted, TrainingSettings
@@ -58,7 +59,17 @@ class TrainingConfig(StudyConfig):
     batch_size: int = Field(16, ge=1)
     """Windows per step."""
     lr: float = Field(1e-3, gt=0)
-    """Learning rate of Adam."""
+    """Learning rate."""
+    optimizer: Added[str] = "adam"
+    """Optimizer: adam, adamw, nadam, radam or sgd."""
+    weight_decay: Added[float | None] = Field(None, ge=0)
+    """Weight decay; none: the default of the optimizer, 0.01 for adamw and 0 for others."""
+    class_weights: Added[bool] = False
+    """Whether rare classes count more in the loss."""
+    copies: Added[int | None] = Field(None, ge=0)
+    """Augmented copies added to each window, 0 replaces it; none: 1 for class-wise policies."""
+    monitor: Added[Literal["loss", "balanced_accuracy"]] = "loss"
+    """Validation score for early stopping and for the best weights."""
 
 
 class TrainingScores(JobResult):
@@ -113,6 +124,11 @@ def training_settings(config: TrainingConfig, fold: Fold) -> TrainingSettings:
         patience=config.patience,
         batch_size=config.batch_size,
         lr=config.lr,
+        optimizer=config.optimizer,
+        weight_decay=config.weight_decay,
+        class_weights=config.class_weights,
+        copies=config.copies,
+        monitor=config.monitor,
         seed=fold.seed,
     )
 
@@ -124,7 +140,7 @@ def train_and_score(
     *,
     copies: int | None = None,
 ) -> TrainingScores:
-    """Train a model with a policy and score it; ``copies`` as in `cadda.fit`."""
+    """Train a model with a policy and score it; ``copies`` replaces that of the settings."""
     return score_fitted(fit_fold(config, fold, policy, copies=copies), fold)
 
 
@@ -135,9 +151,10 @@ def fit_fold(
     *,
     copies: int | None = None,
 ) -> Fitted:
-    """Train a model with a policy; ``copies`` as in `cadda.fit`."""
-    settings = asdict(training_settings(config, fold)) | {"copies": copies}
-    return fit(fold.train, fold.valid, model=config.model, policy=policy, **settings)
+    """Train a model with a policy; ``copies`` replaces that of the settings."""
+    settings = asdict(training_settings(config, fold))
+    own = settings if copies is None else settings | {"copies": copies}
+    return fit(fold.train, fold.valid, model=config.model, policy=policy, progress=False, **own)
 
 
 def score_fitted(fitted: Fitted, fold: Fold) -> TrainingScores:

@@ -38,8 +38,8 @@ from cadda.experiments.conditions import (
 )
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.racing import NO_SEARCH
-from cadda.experiments.recommendation import comparison_table, recommend
-from cadda.experiments.study import Names, PlanOnly, ResultTable, Study
+from cadda.experiments.recommendation import comparison_table, recommend, subject_table
+from cadda.experiments.study import Added, Names, PlanOnly, ResultTable, Study
 from cadda.experiments.training import (
     Fold,
     TrainingConfig,
@@ -69,6 +69,8 @@ class CompareConfig(TrainingConfig):
     """Time of each search in seconds; none: the default budget of each method."""
     operations: Names | None = None
     """Operations to choose from; none: the default pool."""
+    trial_epochs: Added[int | None] = Field(None, ge=1)
+    """Most epochs of the models that searches try policies with; none: as many as others."""
 
     @field_validator("methods")
     @classmethod
@@ -146,7 +148,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
 
     def run(self, config: CompareConfig, windows: Windows, job: CompareJob) -> BlockScores:
         fold = self.fold(config, windows, job)
-        limits = SearchLimits(config.operations, config.seconds)
+        limits = SearchLimits(config.operations, config.seconds, config.trial_epochs)
         treatment = apply_condition(job.method, job.policy, config, fold, limits)
         fitted = fit_fold(config, treatment.fold, treatment.policy)
         test, n_classes = fold.test, windows.n_classes
@@ -166,6 +168,9 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
 
     def table(self, records: Records) -> ResultTable:
         return comparison_table(self.title, records)
+
+    def details(self, records: Records) -> tuple[ResultTable, ...]:
+        return (subject_table(records),)
 
     def figure(self, records: Records) -> Figure:
         scores = common_blocks(records)

@@ -1,7 +1,8 @@
-"""The report of a run: one HTML page, made from its records."""
+"""The reports of runs and studies: an HTML page each, made from records."""
 
 from __future__ import annotations
 
 from cadda.reporting.html.report import Page, render_report
+from cadda.reporting.html.study import StudyPage, TextTable, render_study
 
-__all__ = ["Page", "render_report"]
+__all__ = ["Page", "StudyPage", "TextTable", "render_report", "render_study"]

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import PurePath
-
-import jinja2
 
 from cadda._version import __version__
 from cadda.reporting.charts import HEIGHT, WIDTH
@@ -25,6 +20,7 @@ from cadda.reporting.html.formatting import (
     percent,
     signed,
 )
+from cadda.reporting.html.page import page_environment, page_script, page_style
 from cadda.reporting.html.pictures import (
     hypnogram_of,
     learning_chart,
@@ -58,35 +54,32 @@ def render_report(record: RunRecord) -> Page:
 
     The same record gives the same bytes.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("cadda.reporting.html"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    folder = resources.files("cadda.reporting.html") / "templates"
-    style, script = ((folder / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    script, digest = page_script()
     scores = score_predictions(record.predictions, record.data.class_names)
     verdict = make_verdict(record, scores)
-    html = environment.get_template("report.html").render(
-        _top(record, scores, verdict)
-        | _probe(record)
-        | {"race": None if record.race is None else view_race(record.race)}
-        | _policy(record)
-        | _scores(record, scores)
-        | _end(record, scores),
-        version=__version__,
-        style=style,
-        script=script,
-        script_digest=f"sha256-{digest}",
-        width=WIDTH,
-        height=HEIGHT,
-        count=count,
-        describe_score=describe_score,
-        interval=interval,
-        number=number,
-        percent=percent,
-        signed=signed,
+    html = (
+        page_environment()
+        .get_template("report.html")
+        .render(
+            _top(record, scores, verdict)
+            | _probe(record)
+            | {"race": None if record.race is None else view_race(record.race)}
+            | _policy(record)
+            | _scores(record, scores)
+            | _end(record, scores),
+            version=__version__,
+            style=page_style(),
+            script=script,
+            script_digest=digest,
+            width=WIDTH,
+            height=HEIGHT,
+            count=count,
+            describe_score=describe_score,
+            interval=interval,
+            number=number,
+            percent=percent,
+            signed=signed,
+        )
     )
     return Page(html, verdict.sentence)
 
