@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -62,7 +63,11 @@ def test_table_sentences_and_files(folder: Path, shown: commands.Finished) -> No
     assert "Not applicable: rotation_x" in words
     assert str(folder) in shown.stdout
     assert (folder / "probe.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(path.name for path in folder.iterdir()) == ["probe.json", "probe.png"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "checkpoint.pt",
+        "probe.json",
+        "probe.png",
+    ]
     (label_map,) = ProbeResult.load(folder / "probe.json").label_maps
     assert label_map.mapping == {"left": "right", "right": "left"}
     assert "fold 3 of 3, epoch 8, about 0 s left" in shown.stderr
@@ -109,11 +114,22 @@ def error_of(
 
 
 @pytest.mark.usefixtures("shown")
-def test_a_folder_with_a_probe_is_not_overwritten(
-    data: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_same_command_gives_the_same_probe_and_no_other_is_overwritten(
+    data: Path,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    error = error_of(monkeypatch, capsys, data, "--out", folder, *QUICK)
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    before = (copy / "probe.json").read_bytes()
+    commands.run("probe", data, "--out", copy, *QUICK)
+    error = error_of(monkeypatch, capsys, data, "--out", copy, *QUICK, "--draws", "5")
+    assert "belongs to another training run: `--draws` was" in error
+    (copy / "checkpoint.pt").unlink()
+    error = error_of(monkeypatch, capsys, data, "--out", copy, *QUICK)
     assert "`--out` already contains a probe" in error
+    assert (copy / "probe.json").read_bytes() == before
 
 
 def test_bad_input_is_one_sentence_and_nothing_is_written(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +53,7 @@ def test_search_writes_down_how_it_read_and_was_called(searched: Path, data: Pat
 
 def test_other_reading_is_not_the_same_run(searched: Path, data: Path) -> None:
     options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3"]
-    refused = run("search", data, *options, *QUICK, "--out", searched, "--resume", code=2).stderr
+    refused = run("search", data, *options, *QUICK, "--out", searched, code=2).stderr
     assert "contains a search with another `reading.arguments.on_bad`" in refused.replace(
         "\n", " "
     )
@@ -63,9 +64,9 @@ def test_missing_records_are_added(searched: Path, data: Path) -> None:
     (searched / "predictions.npz").unlink()
     said = run("report", searched, code=2).stderr
     assert said.startswith("cadda: ")
-    assert "has no predictions.npz; resume it with `--resume` and the same arguments" in said
+    assert "has no predictions.npz; run it again with the same arguments" in said
     options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3", "--drop-bad"]
-    again = run("search", data, *options, *QUICK, "--out", searched, "--resume", "--json").stdout
+    again = run("search", data, *options, *QUICK, "--out", searched, "--json").stdout
     after = Path(json.loads(again)["report"]).read_text()
     # Nothing was computed anew.
     for name in ("lead", "tiles"):
@@ -114,11 +115,14 @@ def test_open_without_a_browser(
     assert said == "No browser found; open the file manually.\n"
 
 
-def test_a_study_has_figures_instead(tmp_path: Path) -> None:
+def test_the_report_of_a_study(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[2] / "docs/studies/results/simulated/frequency-shift"
+    folder = shutil.copytree(kept, tmp_path / "study")
+    page = Path(run("report", folder).stdout.strip())
+    assert page == folder / "report.html"
     (tmp_path / "plan.json").write_text("{}")
     said = run("report", tmp_path, code=2).stderr
-    assert "contains a study" in said
-    assert "`cadda experiment figure NAME" in said
+    assert "plan.json cannot be read" in said
 
 
 @pytest.mark.parametrize("folder", ["none", "."])

@@ -37,10 +37,9 @@ def test_killed_and_resumed(data: Path, tmp_path: Path, method: str) -> None:
     out = tmp_path / "cut"
     checkpoint = out / "checkpoint.pt"
     for how in (signal.SIGINT, signal.SIGKILL):
-        again = ["--resume"] if (out / "config.json").exists() else []
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
         process = subprocess.Popen(
-            [CADDA, *map(str, [*command, "--out", out, *again])],
+            [CADDA, *map(str, [*command, "--out", out])],
             stderr=subprocess.DEVNULL,
             # A shell starts background jobs deaf to interrupts, and the deafness is inherited.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -50,7 +49,7 @@ def test_killed_and_resumed(data: Path, tmp_path: Path, method: str) -> None:
             assert process.poll() is None
         process.send_signal(how)
         assert process.wait(timeout=60) in (130, -signal.SIGKILL)
-    run(*command, "--out", out, "--resume")
+    run(*command, "--out", out)
     for name in ("policy.json", "model.safetensors", "scores.json"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     if method == "population":

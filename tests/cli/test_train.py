@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import CADDA, run
+from sklearn.metrics import balanced_accuracy_score
 
 from cadda import Windows, fit, read_windows, simulate_sleep
 from cadda.data.splits import Split
+from cadda.reporting.records import Predictions
 from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
 from cadda.training import TrainingSettings
 
@@ -53,6 +57,10 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
     assert not (plain / "examples.npz").exists()
     refused = run("evaluate", out, data / "sleep.npz", code=2)
     assert "skip them with `--skip-seen`" in refused.stderr
+    shown = run("evaluate", out, data / "sleep.npz", "--skip-seen").stdout
+    (tested,) = json.loads((out / "scores.json").read_text())["test_subjects"]
+    assert re.search(rf"│ {tested} +│ +40 │", shown)
+    assert "intervals over 40 windows of one subject, not over people." in shown
     scores = json.loads(run("evaluate", out, data / "sleep.npz", "--skip-seen", "--json").stdout)
     assert scores.items() <= json.loads((out / "scores.json").read_text()).items()
     other = run(*arguments, code=2)
@@ -110,6 +118,55 @@ def test_label_maps_that_do_not_fit(data: Path, tmp_path: Path, text: str, messa
     assert message in said.replace("\n", " ")
     assert "Traceback" not in said
     assert not out.exists()
+
+
+def test_a_model_that_learns_nothing_is_reported(data: Path, tmp_path: Path) -> None:
+    """In the terminal, in the words of the command line, and in the report."""
+    out = tmp_path / "run"
+    arguments = ["train", data / "sleep.npz", "--out", out, "--max-epochs", "1", "--lr", "1e-9"]
+    said = run(*arguments, *QUICK).stderr
+    assert "Warning: the validation loss stays at chance: at best" in said
+    assert "try another `--lr`, more `--max-epochs` or `--patience`" in said
+    run("report", out)
+    page = (out / "report.html").read_text("utf-8")
+    assert "trained without augmentation, the validation loss stays at chance" in page
+
+
+def test_folds(data: Path, tmp_path: Path) -> None:
+    """Each subject is tested once, by a model that has not seen it; nothing is done twice."""
+    out = tmp_path / "run"
+    arguments = ["train", data / "sleep.npz", "--out", out, "--max-epochs", "1", *QUICK]
+    shown = run(*arguments, "--folds", "2").stdout
+    assert "5 test subjects, 2 models" in shown
+    assert "In brackets: 95 % bootstrap intervals over 5 subjects." in shown
+    folds = [RunFolder(out / f"fold-{number}") for number in (1, 2)]
+    windows = read_windows(data / "sleep.npz")
+    splits = [fold.read_config().split for fold in folds]
+    assert sorted(name for split in splits for name in split.test) == sorted(windows.subjects)
+    for split in splits:
+        assert not {*split.train, *split.valid} & {*split.test}
+        assert len(split.train) + len(split.valid) + len(split.test) == 5
+    parts = [Predictions.load(fold.predictions) for fold in folds]
+    scores = json.loads((out / "scores.json").read_text())
+    truth, predicted = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("truth", "predicted")
+    )
+    assert scores["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, predicted))
+    assert list(scores["by_subject"]) == sorted(windows.subjects)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("checkpoint.pt")}
+    assert len(before) == 2
+    assert json.loads(run(*arguments, "--folds", "2", "--json").stdout).items() <= scores.items()
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert "contains a training with another" in run(*arguments, "--folds", "3", code=2).stderr
+    assert "fold 1 of 2" in Path(run("report", out / "fold-1").stdout.strip()).read_text("utf-8")
+
+
+def test_folds_and_a_single_split_do_not_share_a_folder(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = ["train", data / "sleep.npz", "--out", out, "--max-epochs", "1", *QUICK]
+    run(*arguments)
+    said = run(*arguments, "--folds", "2", code=2).stderr
+    assert "contains a run without `--folds`; choose another folder" in said
 
 
 def test_reading_options(data: Path, tmp_path: Path) -> None:

@@ -32,9 +32,9 @@ NO_ARGUMENT = ("did you mean ", "got ", "key ", "setting ", "operation ")
 """What stands before a name in backticks that is not an argument."""
 
 ARGUMENT = re.compile("".join(f"(?<!{words})" for words in NO_ARGUMENT) + r"`(\w+)(?:=([^`]+))?`")
-"""An argument of the library in a message, such as `max_warmup`, `resume=True` or `lr=0.01`."""
+"""An argument of the library in a message, such as `max_warmup`, `probe=True` or `lr=0.01`."""
 
-FLAGS = {"`on_bad='drop'`": "`--drop-bad`", "`resume=True`": "`--resume`"}
+FLAGS = {"`on_bad='drop'`": "`--drop-bad`"}
 """Values of arguments that have a flag of another name, or of another command."""
 
 
@@ -83,8 +83,8 @@ def hint_on_interrupt(hint: str) -> Iterator[None]:
 def name_options(text: str) -> str:
     """Return a message with the options of the running command instead of arguments.
 
-    Arguments are in backticks: `max_warmup` becomes `--max-warmup`, `resume=True` becomes
-    `--resume`. What is not an option of the command stays as it is, and so do values,
+    Arguments are in backticks: `max_warmup` becomes `--max-warmup`, `probe=True` becomes
+    `--probe`. What is not an option of the command stays as it is, and so do values,
     suggestions, and keys of a file.
     """
     command = _running.get()
@@ -109,9 +109,9 @@ def option_names() -> list[str]:
     return [] if command is None else [str(parameter.name) for parameter in command.params]
 
 
-def command_line(*, without: str | None = None) -> str:
-    """Return the command as it can be typed again, without an option."""
-    return shlex.join(["cadda", *(word for word in sys.argv[1:] if word != without)])
+def command_line() -> str:
+    """Return the command as it can be typed again."""
+    return shlex.join(["cadda", *sys.argv[1:]])
 
 
 def _as_typed(parameter: Any, value: str | None) -> str:

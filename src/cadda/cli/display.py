@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.progress import TimeRemainingColumn as Remaining
 from rich.table import Table
+
+from cadda.cli.commands import name_options
 
 if TYPE_CHECKING:
     from cadda.training import Scores
@@ -20,9 +23,13 @@ __all__ = [
     "count_test_subjects",
     "print_comparison",
     "print_scores",
+    "print_subjects",
+    "print_warnings",
     "progress_bar",
     "save_operations_picture",
 ]
+
+OVERALL = {"balanced_accuracy": "balanced accuracy", "macro_f1": "macro F1", "kappa": "kappa"}
 
 # At full strength these would leave nothing to see.
 MAGNITUDES = {
@@ -60,9 +67,10 @@ def progress_bar(action: str) -> Iterator[Callable[[int, int, str], None]]:
 def print_scores(scores: Scores, title: str) -> None:
     """Print the scores of one model with its confusion matrix."""
     console = Console(highlight=False)
+    shown = {name: escape(_with_interval(scores, name)) for name in OVERALL}
     console.print(
-        f"[bold]balanced accuracy {scores.balanced_accuracy:.3f}[/bold], macro F1 "
-        f"{scores.macro_f1:.3f}, kappa {scores.kappa:.3f} ({title})"
+        f"[bold]balanced accuracy {shown['balanced_accuracy']}[/bold], macro F1 "
+        f"{shown['macro_f1']}, kappa {shown['kappa']} ({title})"
     )
     names = list(scores.f1_per_class)
     table = Table(title="rows: true class, columns: predicted class", title_justify="left")
@@ -73,6 +81,38 @@ def print_scores(scores: Scores, title: str) -> None:
     for name, row in zip(names, scores.confusion.tolist(), strict=True):
         table.add_row(escape(name), f"{scores.f1_per_class[name]:.3f}", *map(str, row))
     console.print(table)
+    _print_interval_note(scores)
+
+
+def print_subjects(scores: Scores) -> None:
+    """Print the scores of each subject, the lowest balanced accuracy first."""
+    table = Table(title="by subject", title_justify="left")
+    table.add_column("subject")
+    for name in ("windows", "balanced accuracy", "macro F1", "kappa"):
+        table.add_column(name, justify="right")
+    ranked = sorted(scores.by_subject.items(), key=lambda item: item[1].balanced_accuracy)
+    for subject, own in ranked:
+        values = (own.balanced_accuracy, own.macro_f1, own.kappa)
+        cells = (f"{value:.3f}" for value in values)
+        table.add_row(escape(subject), str(own.n_windows), *cells)
+    Console(highlight=False).print(table)
+
+
+def _with_interval(scores: Scores, name: str) -> str:
+    """Return a score, followed by its interval if there is one."""
+    ends = scores.intervals.get(name)
+    interval = "" if ends is None else f" [{ends[0]:.3f} to {ends[1]:.3f}]"
+    return f"{getattr(scores, name):.3f}{interval}"
+
+
+def _print_interval_note(scores: Scores) -> None:
+    """Print what the intervals are over; nothing if there are none."""
+    if not scores.intervals:
+        return
+    n_units = len(scores.by_subject) if scores.resampled == "subjects" else scores.confusion.sum()
+    note = f"In brackets: 95 % bootstrap intervals over {n_units} {scores.resampled}"
+    other = "" if scores.resampled == "subjects" else " of one subject, not over people"
+    typer.echo(f"{note}{other}.")
 
 
 def print_comparison(columns: Mapping[str, Scores], title: str) -> None:
@@ -82,18 +122,19 @@ def print_comparison(columns: Mapping[str, Scores], title: str) -> None:
     table.add_column("")
     for name in columns:
         table.add_column(name, justify="right")
-    rows = {
-        "balanced accuracy": [scores.balanced_accuracy for scores in models],
-        "macro F1": [scores.macro_f1 for scores in models],
-        "kappa": [scores.kappa for scores in models],
-        **{
-            f"F1 of {name}": [scores.f1_per_class[name] for scores in models]
-            for name in models[0].f1_per_class
-        },
-    }
-    for name, values in rows.items():
-        table.add_row(name, *(f"{value:.3f}" for value in values))
+    for name, words in OVERALL.items():
+        table.add_row(words, *(escape(_with_interval(scores, name)) for scores in models))
+    for name in models[0].f1_per_class:
+        cells = (f"{scores.f1_per_class[name]:.3f}" for scores in models)
+        table.add_row(escape(f"F1 of {name}"), *cells)
     Console(highlight=False).print(table)
+    _print_interval_note(models[0])
+
+
+def print_warnings(texts: Iterable[str]) -> None:
+    """Print warnings in the words of the command line, each once."""
+    for text in dict.fromkeys(texts):
+        typer.echo(f"Warning: {name_options(text)}.", err=True)
 
 
 def count_test_subjects(n_subjects: int) -> str:

@@ -171,7 +171,7 @@ def figure(
 def compare(
     data: options.Data,
     read_options: options.ReadingOptions,
-    training: options.EarlyStopping,
+    training: options.TrainingOptions,
     *,
     out: Annotated[Path, Option(help="Folder for results and figure.")] = Path("compare"),
     methods: Annotated[
@@ -195,6 +195,7 @@ def compare(
     ] = "seconds",
     model: options.Model = "chambon2018",
     operations: options.Operations = None,
+    trial_epochs: options.TrialEpochs = None,
     seed: options.Seed = 0,
     engine: options.Engine = "serial",
     as_json: options.AsJson = False,
@@ -218,8 +219,8 @@ def compare(
         "seconds": seconds if budget == "seconds" else None,
         "model": model,
         "operations": options.parse_names(operations),
-        "max_epochs": training.max_epochs,
-        "patience": training.patience,
+        **asdict(training),
+        "trial_epochs": trial_epochs,
         "seed": seed,
     }
     run_and_print(

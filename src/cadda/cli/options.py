@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from cadda.data.windows import Windows
     from cadda.reporting.records import Reading, SplitSettings
+    from cadda.training import TrainingSettings
 
 __all__ = [
     "MODEL_HELP",
@@ -28,7 +29,6 @@ __all__ = [
     "BatchSize",
     "Data",
     "Device",
-    "EarlyStopping",
     "Engine",
     "LearningRate",
     "LogTo",
@@ -38,6 +38,8 @@ __all__ = [
     "Seed",
     "SelectionOptions",
     "SplitOptions",
+    "TrainingOptions",
+    "TrialEpochs",
     "parse_names",
     "parse_settings",
 ]
@@ -209,7 +211,8 @@ class ReadingOptions(SelectionOptions):
         """Return the call that reads the windows, as the run folder records it."""
         from cadda.reporting.records import Reading
 
-        return Reading("cadda.read_windows", {"source": str(source), **self.arguments()})
+        path = str(source.absolute())
+        return Reading("cadda.read_windows", {"source": path, **self.arguments()})
 
     def read(self, source: str | Path | Windows) -> Windows:
         """Read windows, with a progress bar, or select from windows."""
@@ -259,14 +262,54 @@ class SplitOptions:
 
 
 @dataclass(frozen=True)
-class EarlyStopping:
-    """How long a model is trained."""
+class TrainingOptions:
+    """How models are trained: fields of `cadda.TrainingSettings`."""
 
     max_epochs: Annotated[int, TrainingOption(help="Maximum number of epochs.", min=1)] = 300
     patience: Annotated[
         int,
         TrainingOption(help="Stop training after this many epochs without improvement.", min=1),
     ] = 30
+    batch_size: Annotated[int, TrainingOption(help="Windows per training step.", min=1)] = 16
+    lr: Annotated[float, TrainingOption(help="Learning rate.")] = 1e-3
+    optimizer: Annotated[
+        Literal["adam", "adamw", "nadam", "radam", "sgd"], TrainingOption(help="Optimizer.")
+    ] = "adam"
+    weight_decay: Annotated[
+        float | None,
+        TrainingOption(help="Weight decay; default: 0.01 for adamw, 0 for others.", min=0),
+    ] = None
+    class_weights: Annotated[
+        bool, TrainingOption(help="Weight the loss by inverse class frequency.")
+    ] = False
+    copies: Annotated[
+        int | None,
+        TrainingOption(
+            help="Augmented copies added to each window; 0 replaces the window. Default: 1 for "
+            "class-wise policies, 0 otherwise.",
+            min=0,
+        ),
+    ] = None
+    monitor: Annotated[
+        Literal["loss", "balanced_accuracy"],
+        TrainingOption(help="Validation metric for early stopping and for the best weights."),
+    ] = "loss"
+
+    def settings(self, seed: int) -> TrainingSettings:
+        """Return the settings of training runs."""
+        from cadda.training import TrainingSettings
+
+        return TrainingSettings(**asdict(self), seed=seed)
+
+
+TrialEpochs = Annotated[
+    int | None,
+    TrainingOption(
+        help="Maximum number of epochs of models that only try a policy; default: as many as "
+        "--max-epochs, which the final models and those without augmentation always have.",
+        min=1,
+    ),
+]
 
 
 def parse_names(text: str | None) -> list[str] | None:

@@ -74,6 +74,7 @@ def probe(
             seed=seed,
             device=device,
             checkpoint=out / CHECKPOINT,
+            progress=False,
             on_event=display,
             n_folds=n_folds,
             n_epochs=n_epochs,
@@ -85,7 +86,6 @@ def probe(
     with replace_atomically(folder / PICTURE) as temporary:
         result.plot().savefig(temporary, format="png", dpi=150)
     result.save(folder / TABLE)
-    (folder / CHECKPOINT).unlink(missing_ok=True)
     if as_json:
         typer.echo(json.dumps(json.loads((folder / TABLE).read_text("utf-8"))))
         return
@@ -94,8 +94,8 @@ def probe(
 
 
 def _check_out(out: Path) -> None:
-    """Raise if the folder has an earlier probe, or is a file."""
-    if (out / TABLE).exists():
+    """Raise if the folder has a probe that may be another one, or is a file."""
+    if (out / TABLE).exists() and not (out / CHECKPOINT).exists():
         raise RunError(
             f"`out` already contains a probe: {str(out)!r} has {TABLE}; choose another folder, or "
             "delete this one."

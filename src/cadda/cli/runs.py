@@ -32,12 +32,13 @@ def evaluate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score a trained model on windows of unseen subjects.
+    """Score a trained model on windows of unseen subjects, together and one by one.
 
     Example: cadda evaluate run other-epo.fif.gz
     """
     from cadda.api.run import evaluate_run
-    from cadda.cli.display import print_scores
+    from cadda.cli.display import print_scores, print_subjects, print_warnings
+    from cadda.training.diagnosis import prediction_warnings
 
     windows = read_options.read(data)
     scores, n_subjects = evaluate_run(
@@ -47,30 +48,36 @@ def evaluate(
         typer.echo(json.dumps(scores.to_dict()))
     else:
         print_scores(scores, f"{n_subjects} subjects")
+        print_subjects(scores)
+        print_warnings(prediction_warnings(scores.confusion, list(scores.f1_per_class), "test"))
 
 
 def report(
-    run: Annotated[Path, Argument(help="Folder of a search or a training run.")],
+    run: Annotated[Path, Argument(help="Folder of a search, a training run or a study.")],
     open_it: Annotated[bool, Option("--open", help="Open the report in a browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report of a run, report.html in its folder.
+    """Write the report of a run or a study, report.html in its folder.
 
     The page is self-contained: result, data, policy, curves, example windows, scores and
-    provenance. `cadda search` writes it automatically.
+    provenance; of a study, tables, figure and settings. `cadda search`, `cadda compare` and
+    `cadda experiment run` write it automatically.
 
     Example: cadda report run --open
     """
-    from cadda.exceptions import RunError
     from cadda.experiments.folder import StudyFolder
     from cadda.runs.report import write_report
 
-    if StudyFolder(run).plan.exists():
-        raise RunError(
-            f"{run} contains a study, not a training run or a search; `cadda experiment figure "
-            f"NAME --out {run}` draws it."
-        )
-    path = write_report(run).path
+    is_study = StudyFolder(run).plan.exists()
+    path = _write_study_report(run) if is_study else write_report(run).path
     typer.echo(json.dumps({"report": str(path)}) if as_json else str(path))
     if open_it and not webbrowser.open(path.as_uri()):
         typer.echo("No browser found; open the file manually.", err=True)
+
+
+def _write_study_report(folder: Path) -> Path:
+    """Write the report of a study or a comparison; return its path."""
+    from cadda.experiments import draw_study
+    from cadda.experiments.folder import StudyFolder
+
+    return draw_study(StudyFolder(folder).read_study(), folder).report.resolve()

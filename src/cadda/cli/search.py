@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
@@ -14,9 +14,10 @@ from typer import Option
 
 from cadda.cli import options
 from cadda.cli.commands import command_line, hint_on_interrupt, name_options, option_names
-from cadda.searchers.registry import METHODS
+from cadda.searchers.registry import METHODS, find_method
 
 if TYPE_CHECKING:
+    from cadda.api.result import SearchResult
     from cadda.api.run import SearchRun
     from cadda.runs.report import Report
 
@@ -30,7 +31,7 @@ def search(
     data: options.Data,
     read_options: options.ReadingOptions,
     split: options.SplitOptions,
-    stopping: options.EarlyStopping,
+    training: options.TrainingOptions,
     *,
     out: Annotated[Path, Option(help="Run folder for policy, model, scores and report.html.")],
     method: Annotated[str, Option(help=f"Search method: {', '.join(METHODS)}.")] = "auto",
@@ -76,6 +77,7 @@ def search(
         ),
     ] = None,
     baseline: Annotated[bool, Option(help="Also train a model without augmentation.")] = True,
+    trial_epochs: options.TrialEpochs = None,
     preset: Annotated[str | None, Option(help="`paper` for the settings of the paper.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -93,7 +95,14 @@ def search(
             "dask:ADDRESS or dask:local:N."
         ),
     ] = "auto",
-    resume: Annotated[bool, Option("--resume", help="Resume an interrupted search.")] = False,
+    resume: Annotated[
+        bool,
+        Option(
+            "--resume",
+            help="Also continue an Optuna study in a database (`--set storage=URL`); a search in "
+            "the folder is continued without this option.",
+        ),
+    ] = False,
     log_to: options.LogTo = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -101,7 +110,8 @@ def search(
 
     The search trains on some subjects and validates on others. Then a model is trained with the
     policy and another one without augmentation, and both are tested on a third group of subjects.
-    Results are in report.html in the run folder.
+    Results are in report.html in the run folder; policy.json is there as soon as the search ends.
+    The same command with the same folder resumes an interrupted search.
 
     Example: cadda search night-epo.fif.gz --out run
     """
@@ -109,14 +119,12 @@ def search(
     from cadda.runs.report import write_report
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, tee
-    from cadda.training import TrainingSettings
 
     if probe and probe_file is not None:
         raise ValueError("pass `probe` or `probe_file`, not both.")
     chosen = options.parse_settings(settings or [])
     _check_settings(method, chosen)
-    again = f"{command_line(without='--resume')} --resume"
-    hint = f"Every finished epoch or trial is saved. Resume with:\n  {again}"
+    hint = "Every finished epoch or trial is saved: resume with the same command."
     with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
         windows = read_options.read(data)
         split.announce(windows, seed)
@@ -135,15 +143,14 @@ def search(
                 operations=options.parse_names(operations),
                 probe=probe_file or probe or None,
                 budget=budget,
-                training=TrainingSettings(
-                    max_epochs=stopping.max_epochs, patience=stopping.patience, seed=seed
-                ),
+                training=training.settings(seed),
+                trial_epochs=trial_epochs,
                 max_seconds=max_seconds,
                 preset=preset,
                 seed=seed,
                 device=device,
                 engine=engine,
-                resume=resume,
+                resume=resume or None,
                 data=str(data),
                 reading=read_options.reading(data),
                 on_event=tee(session, display),
@@ -167,23 +174,36 @@ def search(
         print_outcome(outcome, report, out)
 
 
-def _check_settings(method: str, settings: Collection[str]) -> None:
+def _check_settings(method: str, settings: Mapping[str, object]) -> None:
     """Raise if `--set` has what is not a setting of the method, such as another option."""
     from cadda.api.search import check_setting_names
     from cadda.api.search import search as search_function
 
     arguments, known = signature(search_function).parameters, option_names()
+    own = find_method(method).setting_names
     for name in settings:
         option = {"run_dir": "out", "training": "max_epochs"}.get(name, name)
-        if name in arguments or name in known:
+        if name in arguments or (name in known and name not in own):
             hint = f"; use `{option}`" if option in known else ""
             raise ValueError(f"{name!r} is not a setting of the method{hint}.")
     check_setting_names(method, settings)
+    try:
+        find_method(method).resolve_settings(settings)
+    except ValueError as error:
+        # Some have the name of an option.
+        raise ValueError(f"setting {error}") from error
+
+
+def _model_warnings(result: SearchResult) -> Iterator[str]:
+    """Yield what suggests that a model has learned nothing."""
+    models = {"with the policy": result.fitted, "without augmentation": result.baseline}
+    for name, fitted in models.items():
+        yield from (f"trained {name}, {text}" for text in (fitted.warnings if fitted else ()))
 
 
 def print_outcome(outcome: SearchRun, report: Report, out: Path) -> None:
     """Print the result, the scores with and without the policy, and the policy."""
-    from cadda.cli.display import count_test_subjects, print_comparison
+    from cadda.cli.display import count_test_subjects, print_comparison, print_warnings
     from cadda.runs.folder import RunFolder
 
     typer.echo(report.sentence)
@@ -193,6 +213,7 @@ def print_outcome(outcome: SearchRun, report: Report, out: Path) -> None:
     if is_augmented and scores.without_augmentation is not None:
         columns = {"no augmentation": scores.without_augmentation, **columns}
     print_comparison(columns, count_test_subjects(len(scores.test_subjects)))
+    print_warnings(_model_warnings(outcome.result))
     policy = RunFolder(out).policy_text.read_text("utf-8").rstrip()
     if len(policy.splitlines()) <= MAX_LINES:
         typer.echo(policy)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from cadda.cli.commands import hint_on_interrupt
+from cadda.cli.commands import hint_on_interrupt, name_options
 from cadda.cli.display import progress_bar
 
 if TYPE_CHECKING:
@@ -120,13 +120,14 @@ def print_result(result: StudyResult, *, as_json: bool) -> None:
     plan, progress = result.plan, result.progress
     if as_json:
         content = {"study": plan.study, **counts(plan, progress)}
-        content |= {"figures": [str(file) for file in result.files]}
+        content |= {"figures": [str(file) for file in result.files], "report": str(result.report)}
         typer.echo(json.dumps({**content, "table": result.table.to_dict()}))
         return
     print_table(result.table)
     if progress.missing:
         print_progress(plan, progress)
     typer.echo(f"Figure: {' and '.join(map(str, result.files))}")
+    typer.echo(f"Open the report in a browser: {result.report.resolve()}")
 
 
 def counts(plan: AnyPlan, progress: AnyProgress) -> dict[str, JsonValue]:
@@ -216,4 +217,4 @@ def print_table(table: ResultTable) -> None:
     width = max(console.width, console.measure(shown).minimum)
     console.print(shown, width=width, crop=False)
     if table.note:
-        console.print(table.note, markup=False)
+        console.print(name_options(table.note), markup=False)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
 from cadda.cli import options
 from cadda.cli.commands import command_line, hint_on_interrupt
+
+if TYPE_CHECKING:
+    from cadda.api.cross_validation import CrossValidation
+    from cadda.api.run import TrainingRun
+    from cadda.data.windows import Windows
 
 __all__ = ["train"]
 
@@ -19,7 +25,7 @@ def train(
     data: options.Data,
     read_options: options.ReadingOptions,
     split: options.SplitOptions,
-    training: options.EarlyStopping,
+    training: options.TrainingOptions,
     *,
     out: Annotated[Path, Option(help="Folder for the model and its scores.")],
     policy: Annotated[
@@ -29,24 +35,16 @@ def train(
             "augmentation."
         ),
     ] = None,
-    model: options.Model = "chambon2018",
-    batch_size: options.BatchSize = 16,
-    lr: options.LearningRate = 1e-3,
-    class_weights: Annotated[
-        bool, Option(help="Weight the loss by inverse class frequency.")
-    ] = False,
-    copies: Annotated[
+    n_folds: Annotated[
         int | None,
         Option(
-            help="Augmented copies added to each window; 0 replaces the window. Default: 1 for "
-            "class-wise policies, 0 otherwise.",
-            min=0,
+            "--folds",
+            help="Cross-validation over subjects with this many folds, instead of one split.",
+            min=2,
+            rich_help_panel="Subjects",
         ),
     ] = None,
-    monitor: Annotated[
-        Literal["loss", "balanced_accuracy"],
-        Option(help="Validation metric for early stopping and for the best weights."),
-    ] = "loss",
+    model: options.Model = "chambon2018",
     seed: options.Seed = 0,
     device: options.Device = "auto",
     log_to: options.LogTo = None,
@@ -54,17 +52,18 @@ def train(
 ) -> None:
     """Train a model on some subjects and test it on others.
 
-    The same command with the same folder resumes an interrupted training run.
+    With --folds, a model is trained for each fold of the subjects, so that each subject is tested
+    once. The same command with the same folder resumes an interrupted training run.
 
-    Example: cadda train night-epo.fif.gz --policy policy.json --out run
+    Examples: cadda train night-epo.fif.gz --policy policy.json --out run ·
+    cadda train night-epo.fif.gz --folds 5 --out run
     """
     from cadda.api.prepare import read_policy
-    from cadda.api.run import run_training
-    from cadda.cli.display import count_test_subjects, print_scores
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
-    from cadda.training import TrainingSettings
 
+    if n_folds is not None and (split.test is not None or split.split_from is not None):
+        raise ValueError("pass `n_folds`, or `test` or `split_from`, not both.")
     # Before recordings are read, which may take long.
     spec = None if policy is None else read_policy(policy)
     hint = "Every finished epoch is saved: resume with the same command."
@@ -74,36 +73,71 @@ def train(
             spec = read_policy(policy, class_names=windows.class_names)
         if not as_json:
             typer.echo(repr(windows))
-        split.announce(windows, seed)
+        if n_folds is None:
+            split.announce(windows, seed)
         with TrainingDisplay(training.patience) as display:
-            outcome = run_training(
-                windows,
-                out,
-                data=str(data),
-                policy=spec,
-                valid=split.valid,
-                test=split.test,
-                split_from=split.split_from,
-                model=model,
-                settings=TrainingSettings(
-                    max_epochs=training.max_epochs,
-                    patience=training.patience,
-                    batch_size=batch_size,
-                    lr=lr,
-                    class_weights=class_weights,
-                    copies=copies,
-                    monitor=monitor,
-                    seed=seed,
-                ),
-                device=device,
-                on_event=display,
-                log_to=log_to,
-                reading=read_options.reading(data),
-            )
+            arguments: dict[str, Any] = {  # of two functions
+                "settings": training.settings(seed),
+                "data": str(data),
+                "policy": spec,
+                "valid": split.valid,
+                "model": model,
+                "device": device,
+                "on_event": display,
+                "log_to": log_to,
+                "reading": read_options.reading(data),
+            }
+            outcome = _train(windows, out, split, n_folds, display.print_line, arguments)
     if as_json:
         typer.echo(json.dumps(outcome.scores.scores.to_dict()))
-        return
+    else:
+        _print(outcome, out)
+
+
+def _train(
+    windows: Windows,
+    out: Path,
+    split: options.SplitOptions,
+    n_folds: int | None,
+    print_line: Callable[[str], None],
+    arguments: Mapping[str, Any],
+) -> TrainingRun | CrossValidation:
+    """Train once, or for each fold."""
+    from cadda.api.cross_validation import cross_validate
+    from cadda.api.run import run_training
+
+    if n_folds is None:
+        parts = {"test": split.test, "split_from": split.split_from}
+        return run_training(windows, out, **parts, **arguments)
+    return cross_validate(
+        windows,
+        out,
+        n_folds=n_folds,
+        on_fold=lambda number: print_line(f"fold {number} of {n_folds}"),
+        **arguments,
+    )
+
+
+def _print(outcome: TrainingRun | CrossValidation, out: Path) -> None:
+    """Print the scores, and where everything is."""
+    from cadda.api.run import TrainingRun
+    from cadda.cli.display import (
+        count_test_subjects,
+        print_scores,
+        print_subjects,
+        print_warnings,
+    )
+
+    scores = outcome.scores.scores
     subjects = count_test_subjects(len(outcome.scores.test_subjects))
-    print_scores(outcome.scores.scores, f"{subjects}, epoch {outcome.fitted.best_epoch}")
+    if isinstance(outcome, TrainingRun):
+        print_scores(scores, f"{subjects}, epoch {outcome.fitted.best_epoch}")
+        print_warnings(outcome.fitted.warnings)
+    else:
+        print_scores(scores, f"{subjects}, {len(outcome.runs)} models")
+        print_subjects(scores)
+        for number, run in enumerate(outcome.runs, start=1):
+            print_warnings(f"fold {number}: {text}" for text in run.fitted.warnings)
     typer.echo(f"Model, scores and events: {out.resolve()}")
-    typer.echo(f"Next: `cadda report {out}` writes a report as one HTML page.")
+    one = out if isinstance(outcome, TrainingRun) else out / "fold-1"
+    typer.echo(f"Next: `cadda report {one}` writes a report as one HTML page.")
