@@ -338,6 +338,22 @@ def test_citation_says_what_citation_cff_says() -> None:
         assert value in plain
 
 
+def test_each_test_subject_has_a_row(report_of: Callable[[str], Path]) -> None:
+    path = report_of("class-wise")
+    page, found = path.read_text("utf-8"), read_record(path.parent).predictions
+    assert found.without_augmentation is not None
+    for subject in np.unique(found.subject):
+        own = found.subject == subject
+        plain, augmented = (
+            balanced_accuracy_score(found.truth[own], labels[own])
+            for labels in (found.without_augmentation, found.predicted)
+        )
+        gain = f"{augmented - plain:+.3f}".replace("-", "−")
+        cells = (own.sum(), f"{plain:.3f}", f"{augmented:.3f}", gain)
+        row = "".join(f"<td>{cell}</td>" for cell in cells)
+        assert f'<tr><th scope="row">{subject}</th>{row}</tr>' in page
+
+
 def test_subjects_in_the_order_of_their_numbers(report_of: Callable[[str], Path]) -> None:
     record = read_record(report_of("training").parent)
     subjects = np.unique(record.predictions.subject)

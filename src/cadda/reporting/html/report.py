@@ -182,7 +182,8 @@ def _scores(record: RunRecord, scores: TestScores) -> Content:
     )
     # Without augmentation comes first, as in all tables.
     confusions = list(zip(models, scores.confusion.tolist(), strict=False))[::-1]
-    subjects = zip(scores.subjects, scores.by_subject[::-1].T.tolist(), strict=True)
+    values = scores.by_subject[::-1].T.tolist()
+    subjects = zip(scores.subjects, scores.n_windows, values, strict=True)
     return {
         "learning": learning_chart(record.learning) if record.learning else None,
         "rows": scores.rows,

@@ -43,6 +43,7 @@ class TestScores:
     rows: tuple[ScoreRow, ...]  # balanced accuracy, macro F1 and kappa, then F1 of each class
     subjects: tuple[str, ...]
     by_subject: Numbers  # balanced accuracy, (n_models, n_subjects)
+    n_windows: tuple[int, ...]  # of each subject
     confusion: Counts  # (n_models, n_classes, n_classes); rows are the truth
 
     @property
@@ -82,6 +83,7 @@ def score_predictions(predictions: Predictions, class_names: tuple[str, ...]) ->
         ),
         subjects=tuple(subjects.tolist()),
         by_subject=by_subject,
+        n_windows=tuple(joint.sum((1, 2, 3)).tolist()),
         confusion=confusion,
     )
 
