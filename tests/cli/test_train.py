@@ -167,6 +167,8 @@ def test_folds_and_a_single_split_do_not_share_a_folder(data: Path, tmp_path: Pa
     run(*arguments)
     said = run(*arguments, "--folds", "2", code=2).stderr
     assert "contains a run without `--folds`; choose another folder" in said
+    other = run(*arguments, "--folds", "2", "--test", "0.2", code=2).stderr
+    assert "pass `--folds`, or `--test` or `--split-from`, not both." in other
 
 
 def test_reading_options(data: Path, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import io
 import re
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 import cadda
+from cadda.experiments import run_study
 from cadda.tracking import TrainingDisplay, delayed, shown_progress
 from cadda.training.progress import EpochEnd, TrainingEvent
 
@@ -81,7 +83,10 @@ def make_windows() -> cadda.Windows:
 
 @pytest.mark.parametrize("progress", [True, False])
 def test_functions_that_may_take_long(
-    progress: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    progress: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """All write to stderr, once the delay is over."""
     monkeypatch.setattr(delayed, "DELAY", 0.0)
@@ -101,4 +106,6 @@ def test_functions_that_may_take_long(
     cadda.search(train, valid, method="random", **quick, **wanted)
     captured = capfd.readouterr()
     assert ("trial 1 of 1" in captured.err) == progress
+    run_study("frequency-shift", scale="quick", out=tmp_path, **wanted)
+    assert (" jobs" in capfd.readouterr().err) == progress
     assert captured.out == ""

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from cadda.data.windows import Windows
-    from cadda.experiments import StudyResult
+    from cadda.experiments import StudyResult, StudyStart
     from cadda.experiments.plan import AnyPlan, AnyProgress
     from cadda.experiments.registry import StudyInfo
     from cadda.experiments.runner import StudyEvent
     from cadda.experiments.study import ResultTable, StudyConfig
-    from cadda.tracking.displays import JobDisplay
 
 __all__ = [
     "counts",
@@ -81,6 +80,7 @@ def run_and_print(
             formats=formats,
             read=read,
             on_progress=simulation_bar(data, reporter.simulating),
+            progress=False,
             on_event=reporter,
         )
     print_result(result, as_json=as_json)
@@ -92,27 +92,25 @@ class _Reporter:
     """Prints what a study is, then shows its jobs."""
 
     def __init__(self, stack: ExitStack, *, as_json: bool) -> None:
-        self._stack, self._as_json = stack, as_json
-        self._display: JobDisplay | None = None
+        from cadda.experiments.display import StudyDisplay
+
+        self._show, self._as_json = stack.enter_context(StudyDisplay()), as_json
         self.simulating = stack.enter_context(ExitStack())
 
     def __call__(self, event: StudyEvent) -> None:
         from cadda.experiments import StudyStart
-        from cadda.tracking.displays import JobDisplay
 
-        if not isinstance(event, StudyStart):
-            if self._display is not None:
-                text = event.job.describe()
-                self._display.show(text, event.error, event.done, event.seconds_left)
-            return
-        self.simulating.close()
+        if isinstance(event, StudyStart):
+            self.simulating.close()
+            if not self._as_json:
+                self._print_start(event)
+        self._show(event)
+
+    def _print_start(self, event: StudyStart) -> None:
         plan = event.plan
-        if not self._as_json:
-            typer.echo(f"{plan.study}, {plan.scale}: {plan.data.summary}")
-            if event.n_reused:
-                typer.echo(f"Reused {event.n_reused} results of studies in neighbouring folders.")
-        display = JobDisplay(len(plan.jobs), event.n_done, event.seconds_left)
-        self._display = self._stack.enter_context(display)
+        typer.echo(f"{plan.study}, {plan.scale}: {plan.data.summary}")
+        if event.n_reused:
+            typer.echo(f"Reused {event.n_reused} results of studies in neighbouring folders.")
 
 
 def print_result(result: StudyResult, *, as_json: bool) -> None:

@@ -107,8 +107,8 @@ def _train(
     from cadda.api.run import run_training
 
     if n_folds is None:
-        parts = {"test": split.test, "split_from": split.split_from}
-        return run_training(windows, out, **parts, **arguments)
+        earlier = split.split_from
+        return run_training(windows, out, test=split.test, split_from=earlier, **arguments)
     return cross_validate(
         windows,
         out,

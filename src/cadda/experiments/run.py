@@ -13,6 +13,7 @@ from cadda.compute import check_engine, open_engine
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
+from cadda.experiments.display import StudyDisplay
 from cadda.experiments.folder import DOTS_PER_INCH, StudyFolder, check_formats
 from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, describe_data, make_plan
 from cadda.experiments.registry import find_study
@@ -27,6 +28,7 @@ from cadda.experiments.study import (
     make_config,
 )
 from cadda.reporting.html import StudyPage, TextTable, render_study
+from cadda.tracking import shown_progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -155,6 +157,7 @@ def run_study(
     engine: str = "serial",
     formats: Sequence[str] = ("png",),
     read: Reader = read_windows,
+    progress: bool = True,
     on_progress: Callable[[int, int, str], None] = _ignore,
     on_event: Callable[[StudyEvent], None] = _ignore,
 ) -> StudyResult:
@@ -181,6 +184,9 @@ def run_study(
         File formats of the figure: ``"png"``, ``"svg"``, ``"pdf"``.
     read : callable
         Reads a path, or selects from simulated windows.
+    progress : bool
+        Whether to show the progress of a study that takes longer than a few seconds: a bar in a
+        terminal, a few lines elsewhere.
     on_progress : callable
         Called with the number of simulated subjects, their total and a name.
     on_event : callable
@@ -205,15 +211,18 @@ def run_study(
     )
     run, plan, folder = planned.run, planned.plan, _folder(name, out)
     # The engine comes first: if it cannot be reached, no folder is made.
-    with open_engine(engine) as workers:
+    with (
+        open_engine(engine) as workers,
+        shown_progress(StudyDisplay, on_event, progress=progress) as report,
+    ):
         folder.start(plan, run.config)
         n_reused = folder.reuse_results(plan, run.study, run.study.same_jobs_as)
         before = plan.progress(run.study, folder.read_results())
         n_done = len(plan.jobs) - len(before.missing)
         seconds = before.seconds_left / workers.n_workers
-        on_event(StudyStart(plan, n_done, n_reused, seconds))
-        progress = run_missing(run, plan, folder, workers, on_event)
-    return _draw(run.study, plan, progress, folder, formats)
+        report(StudyStart(plan, n_done, n_reused, seconds))
+        finished = run_missing(run, plan, folder, workers, report)
+    return _draw(run.study, plan, finished, folder, formats)
 
 
 def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, AnyProgress]:
