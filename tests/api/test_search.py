@@ -119,7 +119,13 @@ def test_images_too() -> None:
     flat = nn.Sequential(nn.Flatten(), nn.Linear(144, 2))
     for method in ("cadda", "faster_autoaugment"):
         result = cadda.search(
-            *parts, method=method, model=flat, operations=cadda.image_pool(), budget=2
+            *parts,
+            method=method,
+            model=flat,
+            operations=cadda.image_pool(),
+            budget=2,
+            retrain=False,
+            baseline=False,
         )
         assert result.policy.operation_names == cadda.image_pool().names
 

@@ -42,7 +42,7 @@ def fit(parts: tuple[cadda.Windows, ...], log_to: str | list[str]) -> cadda.Fitt
 def search(parts: tuple[cadda.Windows, ...], log_to: str) -> cadda.SearchResult:
     return cadda.search(
         *parts[:2], method="random", model="shallow", operations=["sign_flip", "time_mask"],
-        budget=2, retrain_every=2, training=cadda.TrainingSettings(max_epochs=1), log_to=log_to,
+        budget=2, baseline=False, training=cadda.TrainingSettings(max_epochs=1), log_to=log_to,
     )  # fmt: skip
 
 
