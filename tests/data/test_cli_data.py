@@ -281,7 +281,7 @@ def test_info_with_preprocessing(tmp_path: Path, run: Run, cache_folder: Path) -
     out, _ = run("info", pattern, "--subject", "(s.)_")
     assert "8 windows of 3 channels × 3 s at 100 Hz, 2 subjects; a 4, b 4" in out
     assert "preprocessing: no high-pass, low-pass 30 Hz, reference as recorded\n" in out
-    assert "note: there is no high-pass: slow activity, such as that of the eyes" in out
+    assert "note: there is no high-pass of 1 Hz or more: slow activity, such as that of" in out
     assert "compare with `--highpass 4`" in out
     options = (
         *("--subject", "(s.)_", "--highpass", "4", "--lowpass", "none", "--notch", "20,40"),
@@ -345,6 +345,8 @@ def test_preprocessing_of_epochs(tmp_path: Path, run: Run) -> None:
     windows.to_epochs().save(tmp_path / "w-epo.fif", verbose="error")
     out, _ = run("info", str(tmp_path / "w-epo.fif"))
     assert "preprocessing: none, signals as in the source" in out
+    assert "note: there is no high-pass" in out
     out, _ = run("info", str(tmp_path / "w-epo.fif"), "--highpass", "4", "--label", "subject")
     assert "preprocessing: high-pass 4 Hz, no low-pass" in out
+    assert "note: there is no high-pass" not in out
     assert "a 2, b 2, c 2, d 2" in out

@@ -28,6 +28,7 @@ __all__ = [
     "count_missing",
     "quality_of_kept",
     "raise_if_bad",
+    "raise_if_rejected",
 ]
 
 CHUNK = 64
@@ -234,6 +235,15 @@ def assess_windows(x: NDArray[Any]) -> WindowQuality:
 def quality_of_kept(x: NDArray[Any]) -> Quality:
     """Summarise windows that are all kept on purpose, flat channels included."""
     return replace(assess_windows(x).summary(), n_bad=0, n_good=len(x))
+
+
+def raise_if_rejected(quality: Quality, labels: NDArray[np.int64], where: str) -> None:
+    """Raise if the windows that are not rejected are of fewer than two classes."""
+    if quality.n_rejected and quality.n_good and len(np.unique(labels)) < 2:
+        raise DataError(
+            f"{where}: {quality.n_rejected} windows exceed `reject`, and the others are of one "
+            "class only; choose a higher `reject`."
+        )
 
 
 def raise_if_bad(quality: Quality, where: str) -> None:

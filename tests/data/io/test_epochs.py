@@ -120,6 +120,29 @@ def test_sleep_stages_come_in_their_own_order() -> None:
     assert chosen.y.tolist() == [0, 1, 0]
 
 
+def test_stage_4_can_be_kept() -> None:
+    names = {"Sleep stage 4": 2, "N3": 3, "W": 4, "S4": 5}
+    some = make_epochs([2, 3, 4, 5, 2], names)
+    windows = read_windows(some, keep_stage_4=True)
+    assert windows.class_names == ("W", "N3", "N4")
+    assert windows.y.tolist() == [2, 1, 0, 2, 2]
+    chosen = read_windows(some, keep_stage_4=True, classes=["S4", "W"])
+    assert chosen.class_names == ("N4", "W")
+    assert chosen.y.tolist() == [0, 1, 0, 0]
+
+
+def test_classes_by_a_column_of_the_metadata() -> None:
+    some = make_epochs([1, 2, 1, 2], {"a": 1, "b": 2}, subjects=list("stst"), hit=[3, 3, 10, 10])
+    windows = read_windows(some, label="hit")
+    assert windows.class_names == ("10", "3")
+    assert windows.y.tolist() == [1, 1, 0, 0]
+    with pytest.raises(DataError, match=r"`label` must be a column .* not 'hits' \(did you mean"):
+        read_windows(some, label="hits")
+    holes = make_epochs([1, 2], {"a": 1, "b": 2}, subjects=["s", "t"], hit=["x", None])
+    with pytest.raises(DataError, match="column 'hit' of the metadata is empty for 1 epochs"):
+        read_windows(holes, label="hit")
+
+
 def test_classes_are_chosen_ordered_and_counted() -> None:
     some = make_epochs([1, 2, 3, 1, 2, 1], {"a": 1, "b": 2, "c": 3})
     assert read_windows(some, classes=["c", "a"]).y.tolist() == [1, 0, 1, 1]

@@ -121,6 +121,8 @@ def test_rejection_by_amplitude(raw: mne.io.RawArray) -> None:
         expected = by_mne(raw, reject=reject, reject_tmin=0.0, picks=["C3", "Cz", "C4"])
         x = ours(raw, reject=limit * (1 + 1e-6), min_windows=0)
         np.testing.assert_allclose(x, expected, rtol=1e-5)
+    with pytest.raises(DataError, match="5 windows exceed `reject`, and the others are of one"):
+        ours(raw, reject=sorted(peak_to_peak)[1] * 0.999)
     with pytest.raises(DataError, match=r"6 of 6 windows exceed `reject`.* higher `reject`"):
         ours(raw, reject=1e-9)
 

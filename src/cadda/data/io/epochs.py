@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cadda._internal.text import short_reason
-from cadda.data.checks import Quality, raise_if_bad
+from cadda.data.checks import Quality, raise_if_bad, raise_if_rejected
 from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
 from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
 from cadda.data.io.options import ReadOptions, argument_of, select_classes
@@ -77,6 +77,7 @@ def epochs_to_windows(
     good = ~(assessed.bad | assessed.rejected)
     if not good.all():
         x, chosen = x[good], chosen[good]
+    raise_if_rejected(quality, labels[chosen], first.where)
     groups = np.stack([subjects, recordings], axis=1)[chosen]
     standardise_as(options.standardise_signals, x, groups)
     windows = Windows(

@@ -35,6 +35,9 @@ __all__ = ["ReadResult", "read_windows", "read_with_quality"]
 
 _logger = logging.getLogger(__name__)
 
+_SLOW = 1.0
+"""Frequency in Hz below which movements of the eyes have most of their power."""
+
 
 def read_windows(
     source: Any,
@@ -212,21 +215,24 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
     opened = open_sources(sources, options)
     if isinstance(opened, ReadPlan):
         windows, quality = read_recordings(opened, options)
-        notes = (*opened.notes, *_highpass_note(windows, opened.preprocessing))
+        notes = (*opened.notes, *_highpass_note(windows, opened.preprocessing.highpass or 0.0))
         return ReadResult(windows, quality, opened.preprocessing, notes)
     windows, quality = epochs_to_windows(opened, options)
-    return ReadResult(
-        windows, quality, epochs_preprocessing(options), epochs_notes(opened, options)
-    )
+    preprocessing = epochs_preprocessing(options)
+    highpass = min(float(epochs.info["highpass"]) for _, epochs in opened)
+    if preprocessing is not None:
+        highpass = max(highpass, preprocessing.highpass or 0.0)
+    notes = (*epochs_notes(opened, options), *_highpass_note(windows, highpass))
+    return ReadResult(windows, quality, preprocessing, notes)
 
 
-def _highpass_note(windows: Windows, preprocessing: Preprocessing) -> tuple[str, ...]:
+def _highpass_note(windows: Windows, highpass: float) -> tuple[str, ...]:
     """Return a note if slow activity is kept, except in sleep, which is slow itself."""
-    if preprocessing.highpass is not None or are_stages(windows.class_names):
+    if highpass >= _SLOW or are_stages(windows.class_names):
         return ()
     return (
-        "there is no high-pass: slow activity, such as that of the eyes, may tell the classes; "
-        "compare with `highpass=4`",
+        f"there is no high-pass of {_SLOW:g} Hz or more: slow activity, such as that of the eyes, "
+        "may tell the classes; compare with `highpass=4`",
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.compute import Engine, open_engine
-from cadda.data.checks import Quality, WindowQuality, raise_if_bad
+from cadda.data.checks import Quality, WindowQuality, raise_if_bad, raise_if_rejected
 from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
 from cadda.data.io.cutting import ReadPlan, Recording, cut_recording
 from cadda.data.io.options import ReadOptions, select_classes
@@ -62,6 +62,8 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         qualities = [recording.quality for recording in entry.recordings]
     else:
         x, y, qualities = _read(plan, options, keys)
+    overall = Quality.of_all(qualities)
+    raise_if_rejected(overall, y, str(plan.recordings[0].path.parent))
     counts = [quality.n_good for quality in qualities]
     windows = Windows(
         x,
@@ -73,7 +75,7 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         class_names=plan.class_names,
         positions=plan.positions,
     )
-    return windows, Quality.of_all(qualities)
+    return windows, overall
 
 
 def _select_classes(plan: ReadPlan, options: ReadOptions) -> ReadPlan:
