@@ -24,6 +24,7 @@ from .exceptions import PolicyFileError as PolicyFileError
 from .exceptions import RunError as RunError
 from .exceptions import TrainingError as TrainingError
 from .exceptions import WorkerError as WorkerError
+from .integrations.skorch import AugmentationCallback as AugmentationCallback
 from .models.serialization import ModelDescription as ModelDescription
 from .models.serialization import load_model as load_model
 from .operations import LabelMap as LabelMap
@@ -67,6 +68,7 @@ from .training.progress import TrainingEnd as TrainingEnd
 from .training.settings import TrainingSettings as TrainingSettings
 
 __all__ = [
+    "AugmentationCallback",
     "AugmentedClassifier",
     "BilevelSettings",
     "CaddaError",

@@ -10,7 +10,7 @@ from torch import nn
 
 from cadda.exceptions import ModelError
 from cadda.models.networks import LeNet1, Shallow
-from cadda.models.registry import make_model
+from cadda.models.registry import RENAMED, make_model
 
 SIZES = {"n_channels": 2, "n_times": 3000, "n_classes": 5, "sfreq": 100.0}
 
@@ -36,6 +36,16 @@ def test_models_of_braindecode_give_logits() -> None:
 def test_models_of_braindecode_give_one_answer_per_window(name: str, n_times: int) -> None:
     model = make_model(f"braindecode:{name}", seed=0, **(SIZES | {"n_times": n_times}))
     assert model(torch.zeros(3, 2, n_times)).shape == (3, 5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("names", RENAMED)
+def test_models_that_braindecode_has_renamed(names: tuple[str, str]) -> None:
+    old, new = (make_model(f"braindecode:{name}", seed=0, **SIZES) for name in names)
+    assert type(old) is type(new)
+    assert type(old).__name__ in names
+    with pytest.raises(ValueError, match="one of braindecode's models, got 'EEGNetv5'"):
+        make_model("braindecode:EEGNetv5", seed=0, **SIZES)
 
 
 def test_a_model_with_nothing_to_train_is_refused() -> None:

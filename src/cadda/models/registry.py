@@ -37,6 +37,10 @@ SIMILAR = 0.75
 """Similarity of names from which on a model is suggested; `EEGNet` and `lenet1` have 0.67."""
 
 
+RENAMED = (("EEGNetv4", "EEGNet"), ("SleepStagerEldele2021", "AttnSleep"))
+"""Models of braindecode 0.8 that 1.x has under another name."""
+
+
 def make_model(
     source: ModelSource, *, n_channels: int, n_times: int, n_classes: int, sfreq: float, seed: int
 ) -> nn.Module:
@@ -105,7 +109,8 @@ def _braindecode_model(
     """Make one of braindecode's models; their arguments differ between versions."""
     import_optional("braindecode", f"`model` 'braindecode:{name}'", "braindecode")
     models = importlib.import_module("braindecode.models")
-    kind: Any = getattr(models, name, None)
+    same = next((names for names in RENAMED if name in names), (name,))
+    kind: Any = next((vars(models)[n] for n in (name, *same) if n in vars(models)), None)
     if not inspect.isclass(kind):
         raise ValueError(
             f"`model` must name one of braindecode's models, got {name!r}"
