@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+import edfio
 import mne
 import numpy as np
 import pytest
@@ -249,6 +250,36 @@ def test_triggers_of_a_stim_channel(tmp_path: Path) -> None:
         raw, events, tmin=0, tmax=1.49, baseline=None, picks="eeg", verbose="error"
     )
     np.testing.assert_allclose(windows.x, epochs.get_data(), rtol=1e-6)
+
+
+def test_triggers_of_biosemi(tmp_path: Path) -> None:
+    """The upper bits of the status are states of the device."""
+    rng = np.random.default_rng(0)
+    status = np.full(3000, 65536.0)
+    for onset, code in ((500, 5), (1000, 9), (1500, 5), (2000, 9)):
+        status[onset : onset + 20] += code
+    signals = [
+        edfio.BdfSignal(
+            20 * rng.standard_normal(3000),
+            100,
+            label=name,
+            physical_dimension="uV",
+            physical_range=(-300, 300),
+        )
+        for name in ("C3", "C4")
+    ]
+    bits = (-(2**23), 2**23 - 1)
+    signals.append(
+        edfio.BdfSignal(status, 100, label="Status", physical_range=bits, digital_range=bits)
+    )
+    edfio.Bdf(signals).write(tmp_path / "a.bdf")
+    windows = read_windows(tmp_path / "a.bdf", window_seconds=2.0, lowpass=None, standardise=None)
+    assert windows.class_names == ("5", "9")
+    assert windows.y.tolist() == [0, 1, 0, 1]
+    data = mne.io.read_raw_bdf(tmp_path / "a.bdf", verbose="error").get_data(["C3", "C4"])
+    starts = (500, 1000, 1500, 2000)
+    expected = np.stack([data[:, start : start + 200] for start in starts])
+    np.testing.assert_allclose(windows.x, expected, rtol=1e-6)
 
 
 def test_bad_parts_are_dropped_as_in_mne(caplog: pytest.LogCaptureFixture) -> None:
