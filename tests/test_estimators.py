@@ -56,6 +56,7 @@ def classifier() -> AugmentedClassifier:
     return AugmentedClassifier(
         "shallow",
         policy=PolicySpec.from_text("sign_flip p=0.5 > time_mask p=0.5 m=0.3"),
+        sfreq=100,
         max_epochs=15,
         lr=5e-3,
         random_state=0,
@@ -111,6 +112,59 @@ def test_mne_epochs(classifier, data) -> None:
     epochs = mne.EpochsArray(x, info, verbose="error")
     classifier.policy = PolicySpec.from_text("channel_symmetry p=0.5")
     assert (classifier.fit(epochs, y).predict(epochs) == y).mean() > 0.9
+
+
+@pytest.mark.parametrize("operation", ["time_mask", "bandstop", "frequency_shift"])
+def test_the_sampling_rate_is_never_guessed(classifier, data, operation: str) -> None:
+    x, y, _ = data
+    policy = PolicySpec.from_text(f"{operation} p=0.5 m=0.3")
+    classifier.set_params(policy=policy, max_epochs=1, sfreq=None)
+    way_out = "needs the sampling rate, which is not known; pass it in Hz as `sfreq`"
+    with pytest.raises(ValueError, match=f"`{operation}` was left out of this pool: it {way_out}"):
+        classifier.fit(x, y)
+    classifier.set_params(sfreq=100).fit(x, y)
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    classifier.set_params(sfreq=None).fit(mne.EpochsArray(x, info, verbose="error"), y)
+    # All else works without.
+    classifier.set_params(policy=PolicySpec.from_text("sign_flip p=0.5")).fit(x, y)
+
+
+def test_a_search_without_a_sampling_rate_finds_none_of_these(data) -> None:
+    x, y, subject = data
+    clf = AugmentedClassifier(
+        "shallow",
+        method="adda",
+        search_budget=1,
+        max_epochs=1,
+        random_state=0,
+        ch_names=["C3", "C4"],
+    ).fit(x, y, groups=subject)
+    assert set(clf.policy_.operations).isdisjoint({"time_mask", "bandstop", "frequency_shift"})
+    assert {"sign_flip", "channel_symmetry"} <= set(clf.policy_.operations)
+    assert clf.policy_.sfreq is None
+
+
+def test_channels_without_names(classifier, data) -> None:
+    x, y, _ = data
+    classifier.policy = PolicySpec.from_text("channel_symmetry p=0.5")
+    with pytest.raises(ValueError, match="such as '0'; pass names such as C3 as `ch_names`"):
+        classifier.fit(x, y)
+
+
+def test_validation_windows_of_every_class_without_groups() -> None:
+    """Of 4 rare windows among 80, one validates."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 1, 40)), np.arange(80) // 76
+    seen: list[list[int]] = []
+
+    class Spy(AugmentedClassifier):
+        def _find_policy(self, train, valid, seed):
+            seen.append([int((part.y == 1).sum()) for part in (train, valid)])
+            return
+
+    for seed in range(5):
+        Spy(Linear(), max_epochs=1, random_state=seed).fit(x, y)
+    assert seen == [[3, 1]] * 5
 
 
 def test_not_fitted(classifier, data) -> None:

@@ -54,8 +54,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     probe : bool | None
         Whether the search first finds out what operations do to classes; None for the default of
         the method.
-    sfreq : float
-        Sampling rate in Hz; ignored for MNE epochs.
+    sfreq : float | None
+        Sampling rate in Hz; ignored for MNE epochs. None excludes operations in hertz or seconds,
+        and is an error for a ``policy`` with such.
     ch_names : sequence of str | None
         Channel names; ignored for MNE epochs. None names the channels "0", "1", …, which excludes
         operations that need positions.
@@ -116,7 +117,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str | None = "auto",
         search_budget: int | None = None,
         probe: bool | None = None,
-        sfreq: float = 100.0,
+        sfreq: float | None = None,
         ch_names: list[str] | tuple[str, ...] | None = None,
         standardise: bool = True,
         valid_fraction: float = 0.2,
@@ -181,7 +182,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             codes,
             subject=np.arange(len(array)) if groups is None else column_or_1d(groups),
             sfreq=self.sfreq if info is None else info["sfreq"],
-            ch_names=self._channel_names(array.shape[1], info),
+            ch_names=self.ch_names if info is None else info["ch_names"],
             class_names=[str(label) for label in self.classes_],
         )
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -284,13 +285,6 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scaled(self, array: NDArray[np.float32]) -> torch.Tensor:
         x = torch.from_numpy(np.ascontiguousarray(array))
         return standardise(x) if self.standardise else x
-
-    def _channel_names(self, n_channels: int, info: Any) -> list[str]:
-        if info is not None:
-            return list(info["ch_names"])
-        return (
-            [str(i) for i in range(n_channels)] if self.ch_names is None else list(self.ch_names)
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 
 X = np.random.default_rng(0).standard_normal((6, 2, 50)).astype(np.float32)
@@ -46,7 +47,8 @@ def test_attributes() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"x": X[:, 0]}, ValueError, r"`x` must have shape .*, got \(6, 50\); one channel is x"),
+        ({"x": X[:, 0, 0]}, ValueError, r"`x` must have shape .*for one channel, got \(6,\)"),
+        ({"x": X[:, 0]}, ValueError, "`ch_names` must name the 1 channels of `x`, got 2"),
         ({"x": X[:0]}, ValueError, r"`x` must not be empty, got shape \(0, 2, 50\)"),
         ({"x": X > 0}, TypeError, "`x` must hold real numbers, got bool"),
         ({"x": torch.ones(6, 2, 50, dtype=torch.cfloat)}, TypeError, "got torch.complex64"),
@@ -58,8 +60,15 @@ def test_attributes() -> None:
         ),
         ({"x": X.astype(float) * 1e300}, ValueError, "`x` must be finite, but 6 of 6 windows"),
         ({"y": [0, 1, 0, 1, 0]}, ValueError, r"one label per window, shape \(6,\), got \(5,\)"),
-        ({"y": [0.0, 1, 0, 1, 0, 1]}, TypeError, "`y` must hold integers, got float64"),
-        ({"y": [True, False] * 3}, TypeError, "`y` must hold integers, got bool"),
+        ({"y": [0.0, 1, 0, 1, 0, 1]}, TypeError, "text, booleans or integers, got float64"),
+        ({"y": ["left", None] * 3}, TypeError, "text, booleans or integers, got NoneType"),
+        (
+            {"y": ["left", "rihgt"] * 3},
+            ValueError,
+            r"`y` must name classes of `class_names`, .*got 'rihgt' \(did you mean `right`\?\)",
+        ),
+        ({"y": ["left"] * 6}, ValueError, "at least two classes, got only 'left'"),
+        ({"y": [7] * 6, "class_names": None}, ValueError, "at least two classes, got only '7'"),
         (
             {"y": [0, 1, 2, 1, 0, 1]},
             ValueError,
@@ -121,6 +130,66 @@ def test_labels_are_copied() -> None:
     made = windows(y=y)
     y[:] = 0
     assert made.y.tolist() == GOOD["y"]
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, lambda y: np.array(y, dtype=object)])
+@pytest.mark.parametrize(
+    ("labels", "class_names", "numbers", "names"),
+    [
+        (["b", "a", "c"], None, [1, 0, 2], ("a", "b", "c")),
+        (["b", "a", "c"], ["c", "b", "a"], [1, 2, 0], ("c", "b", "a")),
+        (["b", "a", "b"], ["c", "b", "a"], [1, 2, 1], ("c", "b", "a")),
+    ],
+)
+def test_labels_as_text(
+    make: Any, labels: Any, class_names: Any, numbers: list[int], names: tuple[str, ...]
+) -> None:
+    made = windows(y=make(labels * 2), class_names=class_names)
+    assert made.y.dtype is torch.int64
+    assert (made.y.tolist(), made.class_names) == (numbers * 2, names)
+    assert [made.class_names[number] for number in made.y.tolist()] == labels * 2
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, torch.tensor])
+@pytest.mark.parametrize(
+    ("labels", "class_names", "numbers", "names"),
+    [
+        ([True, False, True], None, [1, 0, 1], ("False", "True")),
+        ([True, False, True], ["rest", "task"], [1, 0, 1], ("rest", "task")),
+        ([10, 2, 5], None, [2, 0, 1], ("2", "5", "10")),
+        ([1, 0, 1], None, [1, 0, 1], ("0", "1")),
+        ([-1, 1, 1], None, [0, 1, 1], ("-1", "1")),
+    ],
+)
+def test_labels_as_booleans_or_integers(
+    make: Any, labels: Any, class_names: Any, numbers: list[int], names: tuple[str, ...]
+) -> None:
+    made = windows(y=make(labels * 2), class_names=class_names)
+    assert made.y.dtype is torch.int64
+    assert (made.y.tolist(), made.class_names) == (numbers * 2, names)
+
+
+def test_one_channel_without_its_axis() -> None:
+    for x in (X[:, 0], torch.from_numpy(X[:, 0])):
+        made = windows(x=x, ch_names=["C3"])
+        assert made.x.shape == (6, 1, 50)
+        np.testing.assert_array_equal(made.x[:, 0].numpy(), X[:, 0])
+    unnamed = windows(x=X[:, 0], ch_names=None)
+    assert unnamed.ch_names == ("0",)
+    assert np.shares_memory(unnamed.x.numpy(), X)
+
+
+def test_the_sampling_rate_is_never_guessed(tmp_path: Path) -> None:
+    made = windows(sfreq=None, ch_names=None)
+    assert made.sfreq is None
+    assert made[:3].sfreq is None
+    assert repr(made).startswith("Windows: 6 windows of 2 channels × 50 samples, 3 subjects; left")
+    made.save(tmp_path / "windows.npz")
+    assert read_windows(tmp_path / "windows.npz").sfreq is None
+    with pytest.raises(ValueError, match=r"MNE epochs needs the sampling rate.*pass it .*`sfreq`"):
+        made.to_epochs()
+    with pytest.raises(ValueError, match="a picture of windows needs the sampling rate"):
+        made.plot()
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint64, np.int8])

@@ -25,6 +25,7 @@ __all__ = [
     "check_labels",
     "check_magnitude",
     "check_positive",
+    "check_sfreq",
     "check_whole",
     "check_windows",
     "read_none",
@@ -134,6 +135,15 @@ def check_positive(name: str, value: float) -> float:
     if not 0 < value < float("inf"):
         raise ValueError(f"`{name}` must be a finite number above 0, got {value}.")
     return value
+
+
+def check_sfreq(sfreq: float | None, what: str) -> float:
+    """Raise `ValueError` if ``what`` needs a sampling rate that is not known, and return it."""
+    if sfreq is None:
+        raise ValueError(
+            f"{what} needs the sampling rate, which is not known; pass it in Hz as `sfreq`."
+        )
+    return sfreq
 
 
 def check_whole(name: str, value: int, minimum: int) -> int:

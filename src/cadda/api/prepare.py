@@ -78,7 +78,8 @@ def operation_pool(
     ----------
     windows : object | None
         Anything with ``sfreq`` and ``ch_names``, and with ``positions`` if it knows them; or an
-        MNE object with ``info``, such as Raw or Epochs. None if the following are given.
+        MNE object with ``info``, such as Raw or Epochs. None if the following are given. If its
+        ``sfreq`` is None, operations in hertz or seconds are left out.
     sfreq : float | None
         Sampling rate in Hz.
     ch_names : sequence of str | None
@@ -105,7 +106,10 @@ def operation_pool(
     >>> pool.left_out["channel_symmetry"]
     'no channel has a partner on the other side of the head'
     """
-    if windows is not None:
+    if windows is None:
+        if sfreq is None or ch_names is None:
+            raise ValueError("give `windows`, or both `sfreq` and `ch_names`.")
+    else:
         if sfreq is not None or ch_names is not None:
             raise ValueError("give `windows`, or `sfreq` and `ch_names`, not both.")
         info = getattr(windows, "info", None)
@@ -121,15 +125,19 @@ def operation_pool(
                 "`windows` must have `sfreq` and `ch_names`, or an MNE `info`, "
                 f"got {type(windows).__name__}."
             )
-    if sfreq is None or ch_names is None:
-        raise ValueError("give `windows`, or both `sfreq` and `ch_names`.")
     if isinstance(ch_names, str) or not len(ch_names):
         raise ValueError(f"`ch_names` must be a list of channel names, got {ch_names!r}.")
+    return _select(
+        _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names), operations
+    )
+
+
+def _pool_of_montage(
+    sfreq: float | None, ch_names: Sequence[str], positions: ArrayLike | None
+) -> OperationPool:
     measured = None if positions is None else np.asarray(positions, dtype=float)
     montage = resolve_montage(ch_names, measured)
-    sensors = Sensors(sfreq, ch_names, montage.positions, montage.partner)
-    pool = eeg_pool(sensors).for_classes(class_names)
-    return _select(pool, operations)
+    return eeg_pool(Sensors(sfreq, ch_names, montage.positions, montage.partner))
 
 
 def _select(pool: OperationPool, operations: Sequence[str] | None) -> OperationPool:
@@ -200,7 +208,7 @@ def model_for(source: ModelSource, windows: Windows | ModelDescription, *, seed:
 
 def _make_pool(
     operations: Sequence[str] | OperationPool | None,
-    sfreq: float,
+    sfreq: float | None,
     ch_names: tuple[str, ...],
     positions: NDArray[np.float64] | None,
     class_names: tuple[str, ...],
@@ -218,9 +226,7 @@ def _make_pool(
         return operations.for_classes(class_names)
     if isinstance(operations, str) and operations not in ("all", "paper"):
         raise TypeError(f"`operations` must be a list of names, got the text {operations!r}.")
-    pool = operation_pool(
-        sfreq=sfreq, ch_names=ch_names, positions=positions, class_names=class_names
-    )
+    pool = _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names)
     try:
         return _select(pool, operations)
     except KeyError as error:
@@ -356,12 +362,13 @@ def check_fits(description: ModelDescription, windows: Windows) -> None:
     for name, way_out in (
         ("ch_names", "choose them with `channels`"),
         ("class_names", "choose them with `classes`"),
-        ("sfreq", "resample them"),
+        ("sfreq", "resample them, or pass `sfreq` if it is not known"),
         ("n_times", "read windows of that length"),
     ):
         wanted, got = getattr(description, name), getattr(windows, name)
         same = same_channels(wanted, got) if name == "ch_names" else wanted == got
-        if not same:
+        # A model that was trained without a sampling rate is for any.
+        if not same and wanted is not None:
             raise ModelError(
                 f"the model is for the `{name}` {wanted}, but the data have {got}; {way_out}."
             )

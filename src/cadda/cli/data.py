@@ -114,8 +114,8 @@ class DataSummary:
     """What `cadda data info` shows; counts are by class."""
 
     n_windows: int
-    seconds: float  # of a window
-    sfreq: float
+    seconds: float | None  # of a window
+    sfreq: float | None
     channels: list[str]
     classes: dict[str, int]
     subjects: dict[str, dict[str, int]]
@@ -143,7 +143,7 @@ def _summarise(result: ReadResult) -> DataSummary:
 
     return DataSummary(
         n_windows=len(windows),
-        seconds=windows.n_times / windows.sfreq,
+        seconds=windows.sfreq and windows.n_times / windows.sfreq,
         sfreq=windows.sfreq,
         channels=list(windows.ch_names),
         classes=count(windows),

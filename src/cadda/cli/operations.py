@@ -62,7 +62,7 @@ def _left_out(channels: str | None) -> dict[str, str]:
         return {}
     from cadda.api.prepare import operation_pool
 
-    # Which operations apply does not depend on the sampling rate.
+    # Which operations apply does not depend on how high the sampling rate is.
     return operation_pool(sfreq=100.0, ch_names=names).left_out
 
 

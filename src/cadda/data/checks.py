@@ -12,6 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from cadda._internal.text import did_you_mean
 from cadda.exceptions import DataError
 
 __all__ = [
@@ -19,7 +20,7 @@ __all__ = [
     "WindowQuality",
     "assess_windows",
     "check_finite",
-    "check_labels_in_range",
+    "check_labels",
     "check_names",
     "check_per_window",
     "check_positions",
@@ -47,11 +48,13 @@ def check_signals(x: ArrayLike | Tensor) -> Tensor:
         real = values.dtype.kind in "fiu"
     if not real:
         raise TypeError(f"`x` must hold real numbers, got {values.dtype}.")
+    if values.ndim == 2:
+        values = values[:, None]
     shape = tuple(values.shape)
     if len(shape) != 3:
         raise ValueError(
-            f"`x` must have shape (n_windows, n_channels, n_times), got {shape}; "
-            "one channel is x[:, None]."
+            "`x` must have shape (n_windows, n_channels, n_times), or (n_windows, n_times) for "
+            f"one channel, got {shape}."
         )
     if 0 in shape:
         raise ValueError(f"`x` must not be empty, got shape {shape}.")
@@ -70,28 +73,67 @@ def check_finite(x: Tensor) -> None:
         )
 
 
-def check_labels_in_range(
-    y: ArrayLike | Tensor, n_windows: int, class_names: Sequence[str]
-) -> Tensor:
-    """Check for a valid label per window and at least two classes; return int64 labels."""
+def check_labels(
+    y: ArrayLike | Tensor, n_windows: int, class_names: Sequence[str] | None
+) -> tuple[Tensor, tuple[str, ...]]:
+    """Check for a valid label per window and at least two classes.
+
+    Labels are text, booleans or integers. Returns them as int64, and the names of the classes:
+    those given, or the different labels, in order, as text.
+    """
     labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
-    if labels.dtype.kind not in "iu":
-        raise TypeError(f"`y` must hold integers, got {labels.dtype}.")
     if labels.shape != (n_windows,):
         raise ValueError(
             f"`y` must have one label per window, shape ({n_windows},), got {labels.shape}."
         )
+    is_text = labels.dtype.kind in "UT" or all(isinstance(label, str) for label in labels)
+    if labels.dtype.kind not in "iub" and not is_text:
+        raise TypeError(f"`y` must hold text, booleans or integers, got {_kind(labels)}.")
+    if class_names is None:
+        found, numbers = np.unique(labels.astype(str) if is_text else labels, return_inverse=True)
+        names = tuple(str(label) for label in found.tolist())
+    else:
+        names = check_names("class_names", class_names)
+        if len(names) < 2:
+            raise ValueError(f"`class_names` must name at least two classes, got {list(names)}.")
+        numbers = _numbers_of_names(labels, names) if is_text else _in_range(labels, names)
+    _check_several(names, numbers)
+    # A copy: the caller's labels may change later.
+    return torch.from_numpy(numbers.astype(np.int64)), names
+
+
+def _kind(labels: NDArray[Any]) -> str:
+    """Return what labels hold, such as ``"float64"``, or the type of the first that is no text."""
+    if labels.dtype.kind != "O":
+        return str(labels.dtype)
+    return type(next(label for label in labels if not isinstance(label, str))).__name__
+
+
+def _numbers_of_names(labels: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[np.int64]:
+    number = {name: i for i, name in enumerate(class_names)}
+    unknown = next((label for label in labels.tolist() if label not in number), None)
+    if unknown is not None:
+        raise ValueError(
+            f"`y` must name classes of `class_names`, {list(class_names)}, got {unknown!r}"
+            f"{did_you_mean(unknown, class_names)}."
+        )
+    return np.array([number[label] for label in labels.tolist()])
+
+
+def _in_range(labels: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[Any]:
     outside = labels[(labels < 0) | (labels >= len(class_names))]
     if len(outside):
         raise ValueError(
             f"`y` must be in 0 … {len(class_names) - 1}, one number for each of "
             f"{list(class_names)}, got {outside[0]}."
         )
-    if (labels == labels[0]).all():
-        only = class_names[int(labels[0])]
+    return labels
+
+
+def _check_several(class_names: Sequence[str], numbers: NDArray[Any]) -> None:
+    if (numbers == numbers[0]).all():
+        only = class_names[int(numbers[0])]
         raise ValueError(f"`y` must have windows of at least two classes, got only {only!r}.")
-    # A copy: the caller's labels may change later.
-    return torch.from_numpy(labels.astype(np.int64))
 
 
 def check_names(

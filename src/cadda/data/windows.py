@@ -16,7 +16,7 @@ from cadda._internal.notebook import Cell, block, paragraph, table
 from cadda._internal.validation import check_positive
 from cadda.data.checks import (
     check_finite,
-    check_labels_in_range,
+    check_labels,
     check_names,
     check_per_window,
     check_positions,
@@ -39,18 +39,22 @@ class Windows:
 
     Parameters
     ----------
-    x : array-like of shape (n_windows, n_channels, n_times)
-        Signals. They become float32; arrays that are float32, memory-mapped too, are not copied.
+    x : array-like of shape (n_windows, n_channels, n_times) or (n_windows, n_times)
+        Signals; without an axis of channels, there is one. They become float32; arrays that are
+        float32, memory-mapped too, are not copied.
     y : array-like of shape (n_windows,)
-        Integer labels, 0 to ``len(class_names) - 1``.
+        Labels: text, booleans or integers. With ``class_names``, names of these, or integers from
+        0 to ``len(class_names) - 1``; booleans are 0 and 1.
     subject : array-like of shape (n_windows,)
         The subject of each window, as text or numbers. Splits never divide a subject.
-    sfreq : float
-        Sampling rate in Hz.
-    ch_names : sequence of str
-        Names of the channels.
-    class_names : sequence of str
-        Names of the classes, in the order of the labels.
+    sfreq : float | None
+        Sampling rate in Hz. None if it is not known: it is never guessed, and operations in hertz
+        or seconds are then not applicable.
+    ch_names : sequence of str | None
+        Names of the channels; None names them "0", "1", …, and operations that need electrodes
+        are not applicable.
+    class_names : sequence of str | None
+        Names of the classes, in the order of the labels; None takes the different labels, sorted.
     positions : array-like of shape (n_channels, 3) | None
         Sensors in MNE's head frame in metres, NaN where unknown.
     recording : array-like of shape (n_windows,) | None
@@ -65,6 +69,8 @@ class Windows:
     Windows: 4 windows of 2 channels × 1 s at 100 Hz, 2 subjects; left 2, right 2
     >>> len(windows[windows.subject == "a"])
     2
+    >>> Windows(np.random.randn(2, 100), ["left", "right"], subject=["a", "b"])
+    Windows: 2 windows of 1 channel × 100 samples, 2 subjects; left 1, right 1
     """
 
     def __init__(
@@ -73,28 +79,25 @@ class Windows:
         y: ArrayLike | Tensor,
         *,
         subject: ArrayLike,
-        sfreq: float,
-        ch_names: Sequence[str],
-        class_names: Sequence[str],
+        sfreq: float | None = None,
+        ch_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
         positions: ArrayLike | None = None,
         recording: ArrayLike | None = None,
     ) -> None:
         self.x = check_signals(x)
         n_windows, n_channels, _ = self.x.shape
+        if ch_names is None:
+            ch_names = [str(channel) for channel in range(n_channels)]
         self.ch_names = check_names("ch_names", ch_names, n_channels, "channels of `x`")
-        self.class_names = check_names("class_names", class_names)
-        if len(self.class_names) < 2:
-            raise ValueError(
-                f"`class_names` must name at least two classes, got {list(self.class_names)}."
-            )
-        self.y = check_labels_in_range(y, n_windows, self.class_names)
+        self.y, self.class_names = check_labels(y, n_windows, class_names)
         self.subject = check_per_window("subject", subject, n_windows)
         self.recording = (
             self.subject
             if recording is None
             else check_per_window("recording", recording, n_windows)
         )
-        self.sfreq = float(check_positive("sfreq", sfreq))
+        self.sfreq = None if sfreq is None else float(check_positive("sfreq", sfreq))
         self.positions = None if positions is None else check_positions(positions, n_channels)
         check_finite(self.x)
 
@@ -310,9 +313,14 @@ class Windows:
             for name, count in zip(self.class_names, self.class_counts(), strict=True)
         )
         n_subjects = len(self.subjects)
+        length = (
+            f"{self.n_times} samples"
+            if self.sfreq is None
+            else f"{self.n_times / self.sfreq:g} s at {self.sfreq:g} Hz"
+        )
         return (
-            f"Windows: {len(self)} windows of {self.n_channels} channels × "
-            f"{self.n_times / self.sfreq:g} s at {self.sfreq:g} Hz, "
+            f"Windows: {len(self)} windows of {self.n_channels} channel"
+            f"{'s' if self.n_channels > 1 else ''} × {length}, "
             f"{n_subjects} subject{'s' if n_subjects > 1 else ''}; {counts}"
         )
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cadda._internal.validation import check_sfreq
 from cadda.drawing.figure import Figure
 from cadda.drawing.panels import COLOURS, DASHES, remove_frame
 from cadda.signal.spectral import decibel, power_spectrum
@@ -44,7 +45,7 @@ class LabelledWindows(Protocol):
     def y(self) -> Tensor: ...
 
     @property
-    def sfreq(self) -> float: ...
+    def sfreq(self) -> float | None: ...
 
     @property
     def ch_names(self) -> tuple[str, ...]: ...
@@ -55,6 +56,7 @@ class LabelledWindows(Protocol):
 
 def plot_windows(windows: LabelledWindows, channels: Sequence[int]) -> Figure:
     """Draw a typical window of each class, and the median spectra of the classes by channel."""
+    sfreq = check_sfreq(windows.sfreq, "a picture of windows")
     n_classes, n_rows = len(windows.class_names), math.ceil(len(channels) / N_COLUMNS)
     height = max((0.5 + 0.3 * len(channels)) * n_classes, 1.9 * n_rows)
     figure = Figure(figsize=(12, 1.2 + height), layout="constrained")
@@ -70,15 +72,15 @@ def plot_windows(windows: LabelledWindows, channels: Sequence[int]) -> Figure:
         axes.set_yticks([])
         if not len(chosen):
             continue
-        frequency, density = power_spectrum(chosen, windows.sfreq)
+        frequency, density = power_spectrum(chosen, sfreq)
         power = decibel(density)
         window = chosen[typical_window(power)]
-        draw_signals(axes, window, windows.sfreq, names, distance, color=colour, linewidth=0.6)
+        draw_signals(axes, window, sfreq, names, distance, color=colour, linewidth=0.6)
         for panel, middle in zip(spectra, np.median(power, axis=0), strict=False):
             panel.plot(frequency, middle, color=colour, linestyle=dashes, linewidth=1)
     for axes in (*signals, *spectra):
         remove_frame(axes)
-    _label_panels(spectra, names, min(HIGHEST_FREQUENCY, windows.sfreq / 2))
+    _label_panels(spectra, names, min(HIGHEST_FREQUENCY, sfreq / 2))
     signals[-1].set_xlabel("time (s)", fontsize=8)
     right.supxlabel("frequency (Hz)", fontsize=8)
     left.suptitle("Typical window of each class", fontsize=10)

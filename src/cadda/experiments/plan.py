@@ -37,7 +37,7 @@ class DataInfo:
     name: str
     summary: str
     digest: str
-    sfreq: float
+    sfreq: float | None
     ch_names: tuple[str, ...]
     class_names: tuple[str, ...]
 

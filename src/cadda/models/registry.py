@@ -14,6 +14,7 @@ from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from cadda._internal.optional import import_optional, probe
 from cadda._internal.text import did_you_mean
+from cadda._internal.validation import check_sfreq
 from cadda.exceptions import ModelError
 from cadda.models.networks import Chambon2018, LeNet1, Shallow
 
@@ -42,7 +43,13 @@ RENAMED = (("EEGNetv4", "EEGNet"), ("SleepStagerEldele2021", "AttnSleep"))
 
 
 def make_model(
-    source: ModelSource, *, n_channels: int, n_times: int, n_classes: int, sfreq: float, seed: int
+    source: ModelSource,
+    *,
+    n_channels: int,
+    n_times: int,
+    n_classes: int,
+    sfreq: float | None,
+    seed: int,
 ) -> nn.Module:
     """Make a model for given windows, with weights that only depend on the seed."""
     with torch.random.fork_rng(devices=[]):
@@ -104,7 +111,7 @@ def _initialise_lazy(model: nn.Module, n_channels: int, n_times: int) -> None:
 
 
 def _braindecode_model(
-    name: str, n_channels: int, n_times: int, n_classes: int, sfreq: float
+    name: str, n_channels: int, n_times: int, n_classes: int, sfreq: float | None
 ) -> nn.Module:
     """Make one of braindecode's models; their arguments differ between versions."""
     import_optional("braindecode", f"`model` 'braindecode:{name}'", "braindecode")
@@ -116,16 +123,21 @@ def _braindecode_model(
             f"`model` must name one of braindecode's models, got {name!r}"
             f"{did_you_mean(name, _braindecode_names())}."
         )
-    given = {
+    given: dict[str, Any] = {
         "n_chans": n_channels,
         "n_times": n_times,
         "n_outputs": n_classes,
-        "sfreq": sfreq,
-        "input_window_seconds": n_times / sfreq,
         "add_log_softmax": False,
         # For one answer per window however long it is, instead of one for every crop.
         "final_conv_length": "auto",
     }
+    if sfreq is not None:
+        given |= {"sfreq": sfreq, "input_window_seconds": n_times / sfreq}
     accepted = inspect.signature(kind).parameters
-    model = kind(**{key: value for key, value in given.items() if key in accepted})
+    # Models that do not depend on the rate do not complain if it is missing.
+    try:
+        model = kind(**{key: value for key, value in given.items() if key in accepted})
+    except (TypeError, ValueError):
+        check_sfreq(sfreq, f"`model` 'braindecode:{name}'")
+        raise
     return cast(nn.Module, model)

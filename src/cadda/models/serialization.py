@@ -35,8 +35,8 @@ class ModelDescription:
         Number of channels.
     n_times : int
         Samples per window.
-    sfreq : float
-        Sampling rate in Hz.
+    sfreq : float | None
+        Sampling rate in Hz, None if it was not known.
     ch_names : tuple of str
         Names of the channels.
     class_names : tuple of str
@@ -46,7 +46,7 @@ class ModelDescription:
     model: str
     n_channels: int
     n_times: int
-    sfreq: float
+    sfreq: float | None
     ch_names: tuple[str, ...]
     class_names: tuple[str, ...]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.validation import check_sfreq
 from cadda.operations.base import Operation
 from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate
 from cadda.operations.image import HorizontalFlip, Rotation90, Rotation180, VerticalFlip
@@ -44,8 +45,8 @@ class Sensors:
 
     Parameters
     ----------
-    sfreq : float
-        Sampling rate in Hz.
+    rate : float | None
+        Sampling rate in Hz, None if it is not known.
     ch_names : sequence of str
         Names of the channels.
     positions : array of shape (n_channels, 3)
@@ -54,10 +55,15 @@ class Sensors:
         For each channel, the index of the channel on the other side of the head.
     """
 
-    sfreq: float
+    rate: float | None
     ch_names: Sequence[str]
     positions: NDArray[np.float64]
     partner: Sequence[int]
+
+    @property
+    def sfreq(self) -> float:
+        """Sampling rate in Hz, for operations that need it; these are left out where it is not."""
+        return check_sfreq(self.rate, "an operation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +116,30 @@ class OperationInfo:
     def name(self) -> str:
         """Name in files, commands and pools."""
         return self.operation.name
+
+    @property
+    def needs_sfreq(self) -> bool:
+        """Whether what the operation does depends on the sampling rate."""
+        return is_dataclass(self.operation) and any(
+            item.name == "sfreq" for item in fields(self.operation)
+        )
+
+    def missing(self, sensors: Sensors) -> str:
+        """Return why the operation cannot be applied to windows, an empty string if it can.
+
+        Parameters
+        ----------
+        sensors : Sensors
+            Sampling rate and montage of the windows.
+
+        Returns
+        -------
+        str
+            The reason.
+        """
+        if self.needs_sfreq and sensors.rate is None:
+            return "it needs the sampling rate, which is not known; pass it in Hz as `sfreq`"
+        return "" if self.unmet_need is None else self.unmet_need(sensors)
 
     @property
     def has_magnitude(self) -> bool:

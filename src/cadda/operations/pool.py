@@ -278,9 +278,10 @@ def eeg_pool(sensors: Sensors) -> OperationPool:
     Those that are not in a pool by default are its `extra`. Its `left_out` has those that are not
     applicable, each with the reason.
     """
-    check_positive("sfreq", sensors.sfreq)
+    if sensors.rate is not None:
+        check_positive("sfreq", sensors.rate)
     rows = [row for row in CATALOGUE.values() if row.domain != "image"]
-    reasons = {row.name: row.unmet_need(sensors) for row in rows if row.unmet_need is not None}
+    reasons = {row.name: row.missing(sensors) for row in rows}
     left_out = {name: reason for name, reason in reasons.items() if reason}
     made = {
         row.name: row.operation() if row.make is None else row.make(sensors)
@@ -291,7 +292,7 @@ def eeg_pool(sensors: Sensors) -> OperationPool:
         (item for name, item in made.items() if CATALOGUE[name].in_default),
         left_out=left_out,
         extra=(item for name, item in made.items() if not CATALOGUE[name].in_default),
-        sfreq=sensors.sfreq,
+        sfreq=sensors.rate,
         ch_names=sensors.ch_names,
     )
 

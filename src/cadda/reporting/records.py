@@ -135,7 +135,7 @@ class Part:
 class DataFacts(JsonRecord):
     """What is known about the windows of a run."""
 
-    sfreq: float
+    sfreq: float | None
     n_times: int
     ch_names: tuple[str, ...]
     class_names: tuple[str, ...]
@@ -144,9 +144,9 @@ class DataFacts(JsonRecord):
     parts: Mapping[Literal["train", "valid", "test"], Part]
 
     @property
-    def seconds(self) -> float:
-        """Length of a window."""
-        return self.n_times / self.sfreq
+    def seconds(self) -> float | None:
+        """Length of a window, None if the sampling rate is not known."""
+        return None if self.sfreq is None else self.n_times / self.sfreq
 
 
 @dataclass(frozen=True, eq=False)

@@ -148,13 +148,15 @@ def _positions(windows: Windows) -> NDArray[np.int64]:
 def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> Examples | None:
     """Apply each operation of a policy to a training window, as strongly as the policy may do.
 
-    Windows are scaled to a standard deviation of 1. Returns None if no operation is for signals.
+    Windows are scaled to a standard deviation of 1. Returns None if no operation is for signals,
+    or the sampling rate is not known.
     """
     table = summarise(policy)
     pool = pool.for_classes(windows.class_names).with_label_maps(policy.label_maps)
     order = np.argsort(-table.applied.max(0), kind="stable").tolist()
     shown = [n for n in order if _is_shown(table.operations[n], table.applied[:, n].max(), pool)]
-    if not shown:
+    # Pictures have times and frequencies.
+    if not shown or windows.sfreq is None:
         return None
     channels = _choose_channels(windows.ch_names)
     rows = table.applied[:, shown].argmax(0).tolist()
@@ -163,7 +165,8 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
         _class_to_show(table.rows[row], mapping, windows)
         for row, mapping in zip(rows, maps, strict=True)
     ]
-    examples = {name: _typical_windows(windows, name) for name in dict.fromkeys(classes)}
+    n_times = round(MAX_SECONDS * windows.sfreq)
+    examples = {name: _typical_windows(windows, name, n_times) for name in dict.fromkeys(classes)}
     after = [
         most_changed_draw(
             pool[table.operations[n]],
@@ -216,7 +219,7 @@ def _choose_channels(ch_names: Sequence[str]) -> list[int]:
     return sorted(list(dict.fromkeys([*known, *spread]))[:MAX_CHANNELS])
 
 
-def _typical_windows(windows: Windows, class_name: str) -> Tensor:
+def _typical_windows(windows: Windows, class_name: str, n_times: int) -> Tensor:
     """Return some windows of a class; that with the median peak, as free of artefacts, first."""
     chosen = torch.arange(len(windows))
     if class_name != ALL_CLASSES:
@@ -226,7 +229,7 @@ def _typical_windows(windows: Windows, class_name: str) -> Tensor:
     chosen = chosen[torch.linspace(0, len(chosen) - 1, min(len(chosen), N_CANDIDATES)).long()]
     peaks = windows.x[chosen].abs().amax(dim=(1, 2))
     order = chosen[peaks.argsort().roll(-(len(peaks) // 2))]
-    signals = windows.x[order][..., : round(MAX_SECONDS * windows.sfreq)]
+    signals = windows.x[order][..., : n_times]
     return torch.stack([signal / signal.std() for signal in signals])
 
 

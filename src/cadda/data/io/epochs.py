@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cadda._internal.text import short_reason
+from cadda._internal.validation import check_sfreq
 from cadda.data.checks import Quality, raise_if_bad, raise_if_rejected
 from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
 from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
@@ -97,7 +98,8 @@ def windows_to_epochs(windows: Windows) -> Any:
     """Convert windows to `mne.EpochsArray`, with subject and recording as metadata."""
     import mne
 
-    info = mne.create_info(list(windows.ch_names), windows.sfreq, "eeg", verbose="error")
+    sfreq = check_sfreq(windows.sfreq, "a conversion to MNE epochs")
+    info = mne.create_info(list(windows.ch_names), sfreq, "eeg", verbose="error")
     if windows.positions is not None:
         known = {
             name: position

@@ -41,7 +41,7 @@ def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
         "y": windows.y.numpy(),
         "subject": windows.subject,
         "recording": windows.recording,
-        "sfreq": np.array(windows.sfreq),
+        "sfreq": np.array(np.nan if windows.sfreq is None else windows.sfreq),
         "ch_names": np.array(windows.ch_names),
         "class_names": np.array(windows.class_names),
     }
@@ -111,14 +111,14 @@ def _make_windows(x: Any, arrays: Arrays, where: str) -> Windows:
     class_names = arrays.get("class_names")
     if class_names is None:
         whole = y.dtype.kind in "iu" and y.size
-        class_names = [str(i) for i in range(max(int(y.max()) + 1, 2) if whole else 2)]
+        class_names = [str(i) for i in range(max(int(y.max()) + 1, 2))] if whole else None
     return Windows(
         x,
         y,
         subject=arrays["subject"],
-        sfreq=float(sfreq.item()),
+        sfreq=None if np.isnan(sfreq) else float(sfreq.item()),
         ch_names=_names(arrays["ch_names"]),
-        class_names=_names(class_names),
+        class_names=None if class_names is None else _names(class_names),
         positions=arrays.get("positions"),
         recording=arrays.get("recording"),
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.signal import find_peaks
 
-from cadda._internal.validation import Pair
+from cadda._internal.validation import Pair, check_sfreq
 from cadda.data.windows import Windows
 from cadda.drawing.panels import panel_grid
 from cadda.experiments.study import (
@@ -104,9 +104,10 @@ class FrequencyShiftStudy(Study[FrequencyShiftConfig, FrequencyShiftJob, Frequen
                 f"{config.class_name!r}."
             )
         low, high = config.peak_band
-        if not 0 < low < high < windows.sfreq / 2:
+        nyquist = check_sfreq(windows.sfreq, "this study") / 2
+        if not 0 < low < high < nyquist:
             raise ValueError(
-                f"`peak_band` must increase from above 0 to below {windows.sfreq / 2:g} Hz, half "
+                f"`peak_band` must increase from above 0 to below {nyquist:g} Hz, half "
                 f"the sampling rate, got {low:g} to {high:g}."
             )
         _of_subjects(config, windows)
@@ -121,19 +122,20 @@ class FrequencyShiftStudy(Study[FrequencyShiftConfig, FrequencyShiftJob, Frequen
         self, config: FrequencyShiftConfig, windows: Windows, job: FrequencyShiftJob
     ) -> FrequencyShiftResult:
         channel = windows.ch_names.index(job.channel)
+        sfreq = check_sfreq(windows.sfreq, "this study")
         signals = {name: x[:, channel] for name, x in _of_subjects(config, windows).items()}
-        spectra = {name: _spectrum(x, windows.sfreq)[1] for name, x in signals.items()}
-        frequency, _ = _spectrum(next(iter(signals.values())), windows.sfreq)
+        spectra = {name: _spectrum(x, sfreq)[1] for name, x in signals.items()}
+        frequency, _ = _spectrum(next(iter(signals.values())), sfreq)
         candidates = {
-            name: _peak(frequency, power, _error(signals[name], windows.sfreq), config.peak_band)
+            name: _peak(frequency, power, _error(signals[name], sfreq), config.peak_band)
             for name, power in spectra.items()
         }
         peaks = {name: peak for name, peak in candidates.items() if peak is not None}
         first, second = _pair(peaks, job.channel, config)
         shift = peaks[second] - peaks[first]
         shifts = torch.full((len(signals[first]),), shift)
-        shifted = shift_frequencies(signals[first][:, None], shifts, windows.sfreq)[:, 0]
-        _, moved = _spectrum(shifted, windows.sfreq)
+        shifted = shift_frequencies(signals[first][:, None], shifts, sfreq)[:, 0]
+        _, moved = _spectrum(shifted, sfreq)
         low, high = peaks[first] - AROUND, peaks[second] + AROUND
         compared = (frequency >= low) & (frequency <= high)
         shown = frequency <= config.peak_band[1] + MARGIN

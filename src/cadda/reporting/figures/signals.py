@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cadda._internal.random import Seeds
+from cadda._internal.validation import check_sfreq
 from cadda.drawing.figure import Figure
 from cadda.drawing.panels import remove_frame
 from cadda.drawing.signals import (
@@ -279,9 +280,9 @@ def _draw_stage(
     if not len(chosen):
         signal_axes.set_axis_off()
         return
-    frequency, density = power_spectrum(chosen, windows.sfreq)
+    sfreq, names = check_sfreq(windows.sfreq, "a picture of windows"), windows.ch_names
+    frequency, density = power_spectrum(chosen, sfreq)
     power = decibel(density)
-    sfreq, names = windows.sfreq, windows.ch_names
     window = chosen[typical_window(power, example)][:, : round(seconds * sfreq)]
     draw_signals(signal_axes, window, sfreq, names, distance, color=colour, linewidth=0.6)
     signal_axes.set_ylim(-distance * (len(window) - 0.25), 0.75 * distance)

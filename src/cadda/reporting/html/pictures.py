@@ -222,7 +222,7 @@ def _most_changed(before: Numbers, after: Numbers, length: int) -> slice:
 
 def hypnogram_of(predictions: Predictions, data: DataFacts) -> Chart | None:
     """Draw the longest test recording; None if it is too short or has no sleep stages."""
-    if not _is_sleep(data):
+    if not _is_sleep(data) or data.seconds is None:
         return None
     subject, recording, night = _longest(predictions)
     if len(night) < MIN_WINDOWS:

@@ -126,7 +126,7 @@ def _policy(record: RunRecord) -> Content:
     policy, search, examples = record.policy, record.search, record.examples
     if policy is None:
         return {"policy": None, "panels": None, "leaks": ()}
-    curves = None if search is None else search.curves
+    curves, sfreq = None if search is None else search.curves, record.data.sfreq
     return {
         "policy": view_policy(policy, record.schedule, record.data.class_names),
         "use_title": _use_title(record),
@@ -138,7 +138,7 @@ def _policy(record: RunRecord) -> Content:
         "probe_note": None if search is None else search.probe_note,
         "progress": curves and progress_charts(curves),
         "evolution": curves and search and evolution_charts(curves, search.operations, policy),
-        "panels": examples and panels_of(examples, record.data.sfreq),
+        "panels": examples and sfreq and panels_of(examples, sfreq),
         "examples_note": examples and _examples_note(examples, record.data.ch_names),
     }
 
