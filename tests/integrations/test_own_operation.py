@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from commands import run as run_command
 from torch import Generator, Tensor
 
 import cadda
 from cadda.api.run import run_search
 from cadda.exceptions import PolicyFileError
 from cadda.operations import uniform
+from cadda.operations.catalogue import paper_operations
 from cadda.runs.report import write_report
 from cadda.training.settings import TrainingSettings
 
@@ -127,3 +129,105 @@ def test_report(windows: cadda.Windows, pool: cadda.OperationPool, tmp_path: Pat
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "gain" in page
     assert "magnitude 0." in page or "magnitude 1." in page
+
+
+@dataclass(frozen=True)
+class Delay(cadda.Operation):
+    """Shift windows by µ seconds."""
+
+    sfreq: float
+    name = "delay"
+
+    def apply(self, x: Tensor, magnitude: Tensor, draw: dict[str, Tensor]) -> Tensor:
+        return x.roll(round(self.sfreq * float(magnitude[0])), -1)
+
+
+def test_objects_among_names(windows: cadda.Windows) -> None:
+    every = cadda.operation_pool(windows).names
+    pool = cadda.operation_pool(windows, operations=["sign_flip", Gain(0.2), "time_mask"])
+    assert pool.names == ("sign_flip", "gain", "time_mask")
+    assert pool["gain"].settings == {"max_change": 0.2}
+    # A class is instantiated, with the sampling rate of the windows if it has that.
+    pool = cadda.operation_pool(windows, operations=[Delay, "paper", Gain])
+    assert pool.names == ("delay", *paper_operations(every), "gain")
+    assert vars(pool["delay"]) == {"sfreq": 64}
+    assert cadda.operation_pool(windows, operations=["default", Gain()]).names == (*every, "gain")
+    largest = cadda.operation_pool(windows).with_extra().names
+    assert cadda.operation_pool(windows, operations=["all", Gain()]).names == (*largest, "gain")
+
+
+@pytest.mark.parametrize(
+    ("operations", "error", "match"),
+    [
+        (["sign_flip", int], TypeError, "derived from cadda.Operation, got int"),
+        (["sign_flip", 3], TypeError, "derived from cadda.Operation, got int"),
+        (["gian"], ValueError, "`operations`: unknown operation `gian`"),
+        ("gain", TypeError, "must be a list of names, got the text 'gain'"),
+    ],
+)
+def test_wrong_operations(
+    parts: tuple[cadda.Windows, ...], operations: object, error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        cadda.search(*parts[:2], operations=operations, method="random", **{"model": "shallow"})
+
+
+def test_a_class_that_needs_arguments(windows: cadda.Windows) -> None:
+    class Needy(Gain):
+        def __init__(self, factor: float) -> None: ...
+
+    with pytest.raises(TypeError, match=r"Needy cannot be made .*'factor'.*pass an instance"):
+        cadda.operation_pool(windows, operations=[Needy])
+
+
+MODULE = """
+from dataclasses import dataclass
+import cadda
+
+@dataclass(frozen=True)
+class Louder(cadda.Operation):
+    name = "louder"
+    most: float = 2.0
+
+    def apply(self, x, magnitude, draw):
+        return x * (1 + (self.most - 1) * magnitude)[:, None, None]
+
+twice = Louder()
+broken = 3
+"""
+
+
+def test_command_line(
+    windows: cadda.Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Search with the operation, train with the policy that was found, and what is wrong."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "louder_operation.py").write_text(MODULE)
+    windows.save("data.npz")
+    (tmp_path / "own.txt").write_text("louder p=1 m=1\n")
+    quick = ["data.npz", "--model", "shallow", "--max-epochs", "1"]
+    own = "louder_operation:Louder"
+    run_command(
+        "search", *quick, "--operations", f"sign_flip, {own}", "--method", "random", "--budget",
+        "1", "--set", "n_stages=1", "--no-baseline", "--out", "run",
+    )  # fmt: skip
+    spec = cadda.PolicySpec.load("run/policy.json", known=["louder"])
+    assert spec.operations == {"sign_flip": {}, "louder": {"most": 2.0}}
+    run_command("train", *quick, "--policy", "run/policy.json", "--operations", own, "--out", "a")
+    run_command(
+        "train", *quick, "--policy", "own.txt", "--operations", "louder_operation:twice",
+        "--out", "b",
+    )  # fmt: skip
+    unknown = run_command("train", *quick, "--policy", "own.txt", "--out", "c", code=2)
+    assert "must be a known operation, got `louder`" in unknown.stderr
+    assert "`--operations`" in unknown.stderr
+    for place, reason in (
+        ("louder_operation:Luoder", "has no attribute 'Luoder'"),
+        ("no_such_module:Louder", "No module named 'no_such_module'"),
+    ):
+        refused = run_command("probe", "data.npz", "--operations", place, "--out", "d", code=2)
+        assert f"`--operations` must be names or module:Class, got {place!r}" in refused.stderr
+        assert reason in refused.stderr
+    wrong = ["--operations", "sign_flip,louder_operation:broken", "--out", "d"]
+    assert "got int" in run_command("probe", "data.npz", *wrong, code=2).stderr

@@ -12,6 +12,7 @@ from cadda.api.prepare import Device
 from cadda.api.run import TrainingRun, train_split
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
+from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.records import Predictions, Reading
@@ -40,6 +41,7 @@ def cross_validate(
     settings: TrainingSettings,
     model: str = "chambon2018",
     policy: PolicySpec | PolicySchedule | None = None,
+    pool: OperationPool | None = None,
     valid: float = 0.2,
     device: Device = "auto",
     data: str | None = None,
@@ -69,6 +71,7 @@ def cross_validate(
                 settings=settings,
                 model=model,
                 policy=policy,
+                pool=pool,
                 device=device,
                 data=data,
                 reading=reading,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -20,8 +20,9 @@ from cadda.exceptions import ModelError, PolicyFileError
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource, make_model
 from cadda.models.serialization import ModelDescription
-from cadda.operations.catalogue import Sensors, paper_operations
-from cadda.operations.pool import OperationPool, eeg_pool, image_pool
+from cadda.operations.base import Operation
+from cadda.operations.catalogue import Sensors
+from cadda.operations.pool import OperationPool, choose_operations, eeg_pool, image_pool
 from cadda.policies.policy import Policy, for_classes
 from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
 from cadda.policies.spec.model import PolicySpec
@@ -32,6 +33,7 @@ from cadda.training.augmenter import AugmentFunction
 
 __all__ = [
     "Device",
+    "Operations",
     "PolicyLike",
     "check_fits",
     "check_pair",
@@ -45,6 +47,12 @@ __all__ = [
 ]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
+
+OwnOperations: TypeAlias = Sequence[str | Operation | type[Operation]]
+"""Names of operations, ``"all"``, ``"paper"``, and a user's own operations or their classes."""
+
+Operations: TypeAlias = OwnOperations | OperationPool | None
+"""Operations to choose from; None for all that are applicable."""
 
 
 def pick_device(device: Device) -> torch.device:
@@ -69,7 +77,7 @@ def operation_pool(
     sfreq: float | None = None,
     ch_names: Sequence[str] | None = None,
     positions: ArrayLike | None = None,
-    operations: Sequence[str] | None = None,
+    operations: OwnOperations | None = None,
     class_names: Sequence[str] = (),
 ) -> OperationPool:
     """Make the pool of the EEG operations that are applicable to a montage.
@@ -87,10 +95,10 @@ def operation_pool(
     positions : array-like of shape (n_channels, 3) | None
         Sensors in MNE's head frame in metres, NaN where unknown. Without any, positions are those
         of the standard 10-20 montage.
-    operations : sequence of str | None
-        Names of the operations wanted, ``["paper"]`` for those of the paper, or ``["all"]``; None
-        takes those of a default search. The others of cadda are then its ``extra``, which policies
-        find by name.
+    operations : sequence of str or Operation | None
+        Operations wanted: names, operations of your own, ``"paper"`` for those of the paper,
+        ``"default"``, or ``"all"``; None takes those of a default search. The others of cadda are
+        then its ``extra``, which policies find by name.
     class_names : sequence of str
         Classes in the order of their labels, for policies with label maps; taken from ``windows``
         if these know them.
@@ -127,9 +135,8 @@ def operation_pool(
             )
     if isinstance(ch_names, str) or not len(ch_names):
         raise ValueError(f"`ch_names` must be a list of channel names, got {ch_names!r}.")
-    return _select(
-        _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names), operations
-    )
+    pool = _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names)
+    return pool if operations is None else choose_operations(pool, operations)
 
 
 def _pool_of_montage(
@@ -140,28 +147,19 @@ def _pool_of_montage(
     return eeg_pool(Sensors(sfreq, ch_names, montage.positions, montage.partner))
 
 
-def _select(pool: OperationPool, operations: Sequence[str] | None) -> OperationPool:
-    """Make a pool of operations by name, of ``["paper"]``, of ``["all"]``, or of the default."""
-    if operations is None:
-        return pool
-    wanted = [operations] if isinstance(operations, str) else list(operations)
-    if wanted == ["all"]:
-        return pool.with_extra()
-    return pool.select(paper_operations(pool.names) if wanted == ["paper"] else wanted)
-
-
 def make_problem(
     train: Windows,
     valid: Windows,
     *,
     model: ModelSource,
-    operations: Sequence[str] | OperationPool | None = None,
+    operations: Operations = None,
     device: Device = "auto",
 ) -> Problem:
     """Make what training, searches and probes work on, from windows of two sets of subjects.
 
-    `operations` are names, ``["paper"]`` for those of the paper, ``["all"]``, or a pool; None
-    takes the default pool. All are only those that are applicable to the montage.
+    `operations` are names, operations of the user's own, ``"paper"`` for those of the paper,
+    ``"default"``, ``"all"``, or a pool; None takes the default pool. All are only those that are
+    applicable to the montage.
     """
     check_pair(train, valid)
     is_image = isinstance(operations, OperationPool) and _are_image_operations(operations.names)
@@ -207,7 +205,7 @@ def model_for(source: ModelSource, windows: Windows | ModelDescription, *, seed:
 
 
 def _make_pool(
-    operations: Sequence[str] | OperationPool | None,
+    operations: Operations,
     sfreq: float | None,
     ch_names: tuple[str, ...],
     positions: NDArray[np.float64] | None,
@@ -224,11 +222,11 @@ def _make_pool(
         )
     if isinstance(operations, OperationPool):
         return operations.for_classes(class_names)
-    if isinstance(operations, str) and operations not in ("all", "paper"):
-        raise TypeError(f"`operations` must be a list of names, got the text {operations!r}.")
     pool = _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names)
+    if operations is None:
+        return pool
     try:
-        return _select(pool, operations)
+        return choose_operations(pool, operations)
     except KeyError as error:
         raise ValueError(f"`operations`: {error.args[0]}") from error
 
@@ -255,7 +253,7 @@ def prepare_training(
 ) -> Trainer:
     """Make a training run, ready to start; whatever is wrong with the arguments raises here."""
     spec = (
-        read_policy(policy, pool, train.class_names)
+        read_policy(policy, () if pool is None else pool.names, train.class_names)
         if isinstance(policy, str | os.PathLike)
         else policy
     )
@@ -294,18 +292,17 @@ def _classes_of(policy: PolicyLike) -> Iterator[tuple[str, ...]]:
 
 def read_policy(
     path: str | os.PathLike[str],
-    pool: OperationPool | None = None,
+    known: Collection[str] = (),
     class_names: Sequence[str] | None = None,
 ) -> PolicySpec | PolicySchedule:
     """Read a policy file to train with, or take a policy of the zoo.
 
-    `pool` has the operations that are not of cadda, `class_names` are the classes of the windows.
+    `known` are operations that are not of cadda, `class_names` are the classes of the windows.
     """
-    known = () if pool is None else pool.names
     try:
         return load_policy(path, known=known, class_names=class_names)
     except PolicyFileError as error:
-        way_out = "; for operations of your own, call `cadda.fit` in Python with their `pool`"
+        way_out = "; pass operations of your own as `pool` of `cadda.fit`, or as `operations`"
         raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from cadda._internal.files import make_folder
 from cadda._version import __version__
-from cadda.api.prepare import Device, make_problem
+from cadda.api.prepare import Device, Operations, make_problem
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.label_maps import MappedOperation
@@ -35,7 +35,7 @@ def probe(
     windows: Windows,
     *,
     model: ModelSource = "shallow",
-    operations: Sequence[str] | OperationPool | None = None,
+    operations: Operations = None,
     seed: int = 0,
     device: Device = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
@@ -56,9 +56,10 @@ def probe(
         Windows of several subjects; none that a policy will be tested on.
     model : str | nn.Module | callable
         The model to train; see `cadda.fit`. What it does not recognise remains undecided.
-    operations : sequence of str | OperationPool | None
-        Operations to try: names, ``["paper"]`` for those of the paper, ``["all"]``, or a pool;
-        None takes the default pool. Only those that are applicable to the montage are taken.
+    operations : sequence of str or Operation | OperationPool | None
+        Operations to try: names, operations of your own, ``"paper"`` for those of the paper,
+        ``"default"``, ``"all"``, or a pool; None takes the default pool. Only those that are
+        applicable to the montage are taken.
     seed : int
         Seed of everything random: same seed, same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cadda.api.fit import evaluate, logged_settings
-from cadda.api.prepare import Device, check_fits, make_problem, operation_pool, prepare_training
+from cadda.api.prepare import (
+    Device,
+    Operations,
+    check_fits,
+    make_problem,
+    operation_pool,
+    prepare_training,
+)
 from cadda.api.search import ProbeLike, SearchResult, probe_source
 from cadda.api.search_problem import search_problem
 from cadda.data.windows import Windows
@@ -56,6 +63,7 @@ def run_training(
     settings: TrainingSettings,
     model: str = "chambon2018",
     policy: PolicySpec | PolicySchedule | None = None,
+    pool: OperationPool | None = None,
     valid: float = 0.2,
     test: float | None = None,
     split_from: str | os.PathLike[str] | None = None,
@@ -68,7 +76,8 @@ def run_training(
     """Split windows by subject, train, test and write all results to a folder.
 
     A run that was interrupted is resumed. `split_from` is the folder of a run whose groups of
-    subjects are used. `data` and `reading` are for the record only.
+    subjects are used; `pool` has operations of the user's own. `data` and `reading` are for the
+    record only.
     """
     split = WindowSplit.make(windows, _split_settings(valid, test, settings.seed, split_from))
     return train_split(
@@ -77,6 +86,7 @@ def run_training(
         settings=settings,
         model=model,
         policy=policy,
+        pool=pool,
         device=device,
         data=data,
         reading=reading,
@@ -92,6 +102,7 @@ def train_split(
     settings: TrainingSettings,
     model: str,
     policy: PolicySpec | PolicySchedule | None,
+    pool: OperationPool | None,
     device: Device,
     data: str | None,
     reading: Reading | None,
@@ -102,7 +113,7 @@ def train_split(
     # Wrong arguments raise here, before there is a folder.
     find_trackers(log_to)
     trainer = prepare_training(
-        split.train, split.valid, settings, model=model, policy=policy, device=device
+        split.train, split.valid, settings, model=model, policy=policy, pool=pool, device=device
     )
     run = RunFolder(folder)
     problem = trainer.problem
@@ -163,7 +174,7 @@ def run_search(
     retrain_every: int | None = None,
     baseline: bool = True,
     model: ModelSource = "chambon2018",
-    operations: Sequence[str] | OperationPool | None = None,
+    operations: Operations = None,
     probe: ProbeLike = None,
     device: Device = "auto",
     on_event: Callable[[RunEvent], None] | None = None,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import signature
 from typing import Any, Literal, TypeAlias
 
-from cadda.api.prepare import Device, join_windows, make_problem
+from cadda.api.prepare import Device, Operations, join_windows, make_problem
 from cadda.api.probe import probe as run_probe
 from cadda.api.result import SearchResult
 from cadda.api.search_problem import ProbeSource, search_problem
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
-from cadda.operations.pool import OperationPool
 from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.records import Reading
 from cadda.runs.events import RunEvent
@@ -34,7 +33,7 @@ def search(
     method: str = "auto",
     classwise: bool | None = None,
     model: ModelSource = "chambon2018",
-    operations: Sequence[str] | OperationPool | None = None,
+    operations: Operations = None,
     probe: ProbeLike = None,
     budget: int | None = None,
     max_seconds: float | None = None,
@@ -73,9 +72,10 @@ def search(
         ``"cadda"``, which is class-wise ``"adda"``, False for others.
     model : str | nn.Module | callable
         The model to find augmentation for; see `cadda.fit`.
-    operations : sequence of str | OperationPool | None
-        Operations to choose from: names, ``["paper"]`` for those of the paper, ``["all"]``, or a
-        pool; None for the default pool. Only those that are applicable to the montage are taken.
+    operations : sequence of str or Operation | OperationPool | None
+        Operations to choose from: names, operations of your own, ``"paper"`` for those of the
+        paper, ``"default"``, ``"all"``, or a pool; None for the default pool. Only those that are
+        applicable to the montage are taken.
     probe : bool | ProbeResult | path-like | None
         What operations do to classes, see `cadda.probe`: a result, or the file of one; True probes
         the training windows first, with this model. Operations with the label maps that it
@@ -189,7 +189,7 @@ def probe_source(
     *,
     method: str,
     model: ModelSource,
-    operations: Sequence[str] | OperationPool | None,
+    operations: Operations,
     seed: int,
     device: Device,
     on_event: Callable[[RunEvent], None] | None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from typer import Argument, Option
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from cadda.data.windows import Windows
+    from cadda.operations.base import Operation
     from cadda.reporting.records import Reading, SplitSettings
     from cadda.training import TrainingSettings
 
@@ -41,6 +44,7 @@ __all__ = [
     "TrainingOptions",
     "TrialEpochs",
     "parse_names",
+    "parse_operations",
     "parse_settings",
 ]
 
@@ -56,8 +60,9 @@ Model = Annotated[str, Option(help=MODEL_HELP)]
 Operations = Annotated[
     str | None,
     Option(
-        help="Operations to use, separated by commas, `paper` for the paper's, or `all`; default: "
-        "those of the default pool that apply to the montage."
+        help="Operations to use, separated by commas: names, your own as module:Class, `paper` "
+        "for the paper's, `default`, or `all`; default: those of the default pool that apply to "
+        "the montage."
     ),
 ]
 BatchSize = Annotated[int, Option(help="Windows per training step.", min=1)]
@@ -319,6 +324,30 @@ def parse_names(text: str | None) -> list[str] | None:
 
 def _json_value(value: Any) -> JsonValue:
     return [*value] if isinstance(value, tuple) else value
+
+
+def parse_operations(text: str | None) -> list[str | Operation | type[Operation]] | None:
+    """Return the operations in a list separated by commas; those of the user are imported."""
+    names = parse_names(text)
+    return None if names is None else [_operation(name) if ":" in name else name for name in names]
+
+
+def _operation(place: str) -> Operation | type[Operation]:
+    """Import an operation, or its class, from a module that may be in the current folder."""
+    from cadda._internal.text import short_reason
+
+    module, _, name = place.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return cast("Operation | type[Operation]", getattr(importlib.import_module(module), name))
+    # A module of the user's own can raise anything.
+    except Exception as error:
+        raise ValueError(
+            f"`operations` must be names or module:Class, got {place!r}, which cannot be "
+            f"imported: {short_reason(error)}."
+        ) from error
 
 
 def _json_list(names: list[str] | None) -> list[JsonValue] | None:

@@ -70,7 +70,7 @@ def probe(
         result = run(
             probed,
             model=model,
-            operations=options.parse_names(operations),
+            operations=options.parse_operations(operations),
             seed=seed,
             device=device,
             checkpoint=out / CHECKPOINT,

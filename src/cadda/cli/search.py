@@ -140,7 +140,7 @@ def search(
                 method=method,
                 classwise=classwise,
                 model=model,
-                operations=options.parse_names(operations),
+                operations=options.parse_operations(operations),
                 probe=probe_file or probe or None,
                 budget=budget,
                 training=training.settings(seed),

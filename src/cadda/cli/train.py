@@ -35,6 +35,10 @@ def train(
             "augmentation."
         ),
     ] = None,
+    operations: Annotated[
+        str | None,
+        Option(help="Operations of your own that the policy has, as module:Class, by commas."),
+    ] = None,
     n_folds: Annotated[
         int | None,
         Option(
@@ -58,19 +62,21 @@ def train(
     Examples: cadda train night-epo.fif.gz --policy policy.json --out run ·
     cadda train night-epo.fif.gz --folds 5 --out run
     """
-    from cadda.api.prepare import read_policy
+    from cadda.api.prepare import operation_pool, read_policy
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
 
     if n_folds is not None and (split.test is not None or split.split_from is not None):
         raise ValueError("pass `n_folds`, or `test` or `split_from`, not both.")
+    own = options.parse_operations(operations) or []
+    known = [item if isinstance(item, str) else item.name for item in own]
     # Before recordings are read, which may take long.
-    spec = None if policy is None else read_policy(policy)
+    spec = None if policy is None else read_policy(policy, known)
     hint = "Every finished epoch is saved: resume with the same command."
     with hint_on_interrupt(hint), recorded_session(out, command_line()):
         windows = read_options.read(data)
         if policy is not None:
-            spec = read_policy(policy, class_names=windows.class_names)
+            spec = read_policy(policy, known, windows.class_names)
         if not as_json:
             typer.echo(repr(windows))
         if n_folds is None:
@@ -80,6 +86,7 @@ def train(
                 "settings": training.settings(seed),
                 "data": str(data),
                 "policy": spec,
+                "pool": operation_pool(windows, operations=["all", *own]) if own else None,
                 "valid": split.valid,
                 "model": model,
                 "device": device,

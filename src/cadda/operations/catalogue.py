@@ -34,7 +34,14 @@ from cadda.operations.time import (
     TimeWarp,
 )
 
-__all__ = ["CATALOGUE", "REFERENCES", "OperationInfo", "Sensors", "paper_operations"]
+__all__ = [
+    "CATALOGUE",
+    "REFERENCES",
+    "OperationInfo",
+    "Sensors",
+    "needs_sfreq",
+    "paper_operations",
+]
 
 Domain = Literal["time", "frequency", "space", "image"]
 
@@ -120,9 +127,7 @@ class OperationInfo:
     @property
     def needs_sfreq(self) -> bool:
         """Whether what the operation does depends on the sampling rate."""
-        return is_dataclass(self.operation) and any(
-            item.name == "sfreq" for item in fields(self.operation)
-        )
+        return needs_sfreq(self.operation)
 
     def missing(self, sensors: Sensors) -> str:
         """Return why the operation cannot be applied to windows, an empty string if it can.
@@ -427,6 +432,11 @@ _ROWS = (
 
 CATALOGUE: dict[str, OperationInfo] = {row.name: row for row in _ROWS}
 """Every operation by name, in the order of pools."""
+
+
+def needs_sfreq(operation: type[Operation]) -> bool:
+    """Return whether operations of a class are made with the sampling rate."""
+    return is_dataclass(operation) and any(item.name == "sfreq" for item in fields(operation))
 
 
 def paper_operations(names: Sequence[str]) -> list[str]:

@@ -229,7 +229,7 @@ def _typical_windows(windows: Windows, class_name: str, n_times: int) -> Tensor:
     chosen = chosen[torch.linspace(0, len(chosen) - 1, min(len(chosen), N_CANDIDATES)).long()]
     peaks = windows.x[chosen].abs().amax(dim=(1, 2))
     order = chosen[peaks.argsort().roll(-(len(peaks) // 2))]
-    signals = windows.x[order][..., : n_times]
+    signals = windows.x[order][..., :n_times]
     return torch.stack([signal / signal.std() for signal in signals])
 
 

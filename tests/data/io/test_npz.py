@@ -167,9 +167,9 @@ def test_arrays_that_are_needed(tmp_path: Path, missing: str) -> None:
 
 
 def test_wrong_arrays_are_refused_by_windows() -> None:
-    with pytest.raises(ValueError, match="one channel is x"):
+    with pytest.raises(ValueError, match="`ch_names` must name the 1 channels of `x`, got 2"):
         read_windows({**ARRAYS, "x": ARRAYS["x"][:, 0]})
-    with pytest.raises(TypeError, match="`y` must hold integers"):
+    with pytest.raises(TypeError, match="`y` must hold text, booleans or integers"):
         read_windows({**ARRAYS, "y": ARRAYS["y"] / 2})
 
 
