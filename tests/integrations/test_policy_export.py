@@ -33,7 +33,7 @@ def strength(transform, operation: str) -> float:
 
 
 @pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")
-@pytest.mark.parametrize("operation", [n for n, o in CATALOGUE.items() if o.domain != "image"])
+@pytest.mark.parametrize("operation", TRANSFORMS)
 def test_kind_probability_and_magnitude_agree(augmentation, operation: str) -> None:
     magnitude = 0.4 if CATALOGUE[operation].has_magnitude else None
     text = f"{operation} p=0.7" + ("" if magnitude is None else f" m={magnitude}")
@@ -56,6 +56,25 @@ def test_stages_stay_in_order_and_are_exact(augmentation) -> None:
     first, second = run_code(code)
     assert isinstance(first, augmentation.SignFlip)
     assert (second.probability, second.std) == (0.3, pytest.approx(0.1))
+
+
+@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")
+def test_compose_applies_all(augmentation) -> None:
+    """What is certain in the policy is certain in braindecode."""
+    names: dict[str, object] = {}
+    spec = PolicySpec.from_text("sign_flip p=1 > time_reverse p=1 > channel_symmetry p=1")
+    exec(to_braindecode(spec, ch_names=CHANNELS), names)  # noqa: S102
+    compose = names["transform"]
+    assert isinstance(compose, augmentation.Compose)
+    x, y = torch.randn(4, 6, 50), torch.arange(4)
+    result, labels = compose(x, y)
+    torch.testing.assert_close(result, -x.flip(-1)[:, [1, 0, 3, 2, 5, 4]])
+    assert torch.equal(labels, y)
+    spec = PolicySpec.from_text("[a]\nsign_flip p=1\n[b]\nnone")
+    exec(to_braindecode(spec), names)  # noqa: S102
+    by_class = names["transform"]
+    assert torch.equal(by_class["a"](x, y)[0], -x)
+    assert torch.equal(by_class["b"](x, y)[0], x)
 
 
 def test_draws_become_overall_probabilities_with_a_comment(augmentation) -> None:

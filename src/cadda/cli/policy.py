@@ -170,8 +170,11 @@ def export(
     file: File,
     *,
     file_format: Annotated[
-        Literal["json", "text", "braindecode"],
-        Option("--format", help="JSON, the short text form, or code for braindecode."),
+        Literal["json", "text", "yaml", "braindecode", "torch"],
+        Option(
+            "--format",
+            help="JSON, the short text form, YAML, or code: for braindecode, or for torch only.",
+        ),
     ] = "braindecode",
     sfreq: Annotated[
         float | None, Option(help="Sampling rate in Hz, if the policy file does not have it.")
@@ -183,22 +186,65 @@ def export(
             help="Channel names, separated by commas, if the policy file does not have them.",
         ),
     ] = None,
+    class_names: Annotated[
+        str | None,
+        Option(
+            "--classes",
+            help="Classes in the order of their labels, if the policy file does not have them.",
+        ),
+    ] = None,
 ) -> None:
     """Print a policy in another form. Of a schedule, the last policy is exported.
 
-    The code for braindecode defines a list of transforms, with a comment where braindecode has no
-    exact counterpart.
+    The code for braindecode defines a Compose of transforms, with a comment where braindecode has
+    no exact counterpart. That for torch needs no cadda and does exactly the same: x, y =
+    augment(x, y).
 
-    Example: cadda policy export policy.json --format braindecode > transforms.py
+    Examples: cadda policy export policy.json --format braindecode > transforms.py · cadda policy
+    export policy.json --format torch > augment.py
     """
     from cadda.policies.spec.export import to_braindecode
+    from cadda.policies.spec.yaml import to_yaml
 
-    spec = _last(file)
-    if file_format == "braindecode":
-        text = to_braindecode(spec, sfreq=sfreq, ch_names=parse_names(ch_names))
-    else:
-        text = spec.to_json() if file_format == "json" else spec.to_text()
-    typer.echo(text.rstrip("\n"))
+    spec, channels = _last(file), parse_names(ch_names)
+    match file_format:
+        case "braindecode":
+            text = to_braindecode(spec, sfreq=sfreq, ch_names=channels)
+        case "torch":
+            text = _torch_code(spec, sfreq, channels, parse_names(class_names))
+        case "yaml":
+            text = to_yaml(spec)
+        case "json":
+            text = spec.to_json()
+        case "text":
+            text = spec.to_text()
+    typer.echo(text, nl=False)
+
+
+def _torch_code(
+    spec: PolicySpec,
+    sfreq: float | None,
+    ch_names: list[str] | None,
+    class_names: list[str] | None,
+) -> str:
+    """Return the code for torch, with what the policy does not know of the windows."""
+    from types import SimpleNamespace
+
+    from cadda.api.prepare import operation_pool
+    from cadda.operations import image_pool
+    from cadda.policies.spec.summary import operation_info
+    from cadda.policies.standalone import to_torch
+
+    used = map(operation_info, spec.operations_used)
+    if any(info is not None and info.domain == "image" for info in used):
+        return to_torch(spec, image_pool().for_classes(class_names or spec.class_names or ()))
+    windows = SimpleNamespace(
+        sfreq=spec.sfreq if sfreq is None else sfreq,
+        # Two channels without names: for operations that do not need to know them.
+        ch_names=ch_names or spec.ch_names or ["0", "1"],
+        class_names=class_names or spec.class_names or (),
+    )
+    return to_torch(spec, operation_pool(windows))
 
 
 def _load_probe(file: Path, policy: PolicySpec | PolicySchedule) -> ProbeResult:

@@ -14,7 +14,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cadda._internal.validation import check_labels
-from cadda.operations.base import Batch, Draw
+from cadda.operations.base import Batch, Draw, Operation
 from cadda.operations.label_maps import NOT_MAPPED
 from cadda.operations.pool import OperationPool
 
@@ -24,6 +24,7 @@ __all__ = [
     "Group",
     "check_granularity",
     "draw_groups",
+    "draw_stages",
     "follow_labels",
     "per_window",
     "transform_groups",
@@ -71,7 +72,10 @@ def check_granularity(granularity: Granularity) -> Granularity:
 
 
 def draw_groups(
-    pool: OperationPool, batch: Batch, choice: Tensor, generator: Generator | None
+    pool: Sequence[Operation] | OperationPool,
+    batch: Batch,
+    choice: Tensor,
+    generator: Generator | None,
 ) -> tuple[Group, ...]:
     """Group windows by operation and draw the random numbers of each operation.
 
@@ -87,8 +91,25 @@ def draw_groups(
     )
 
 
+def draw_stages(
+    pool: Sequence[Operation] | OperationPool,
+    x: Tensor,
+    labels: Sequence[Tensor | None],
+    choice: Tensor,
+    generator: Generator | None,
+) -> tuple[tuple[Group, ...], ...]:
+    """Draw the groups of each stage; ``choice`` is as for `draw_groups`, a column each."""
+    return tuple(
+        draw_groups(pool, Batch(x, labels[0], label), column, generator)
+        for column, label in zip(choice.T, labels, strict=False)
+    )
+
+
 def transform_groups(
-    pool: OperationPool, x: Tensor, groups: tuple[Group, ...], magnitude: Tensor
+    pool: Sequence[Operation] | OperationPool,
+    x: Tensor,
+    groups: tuple[Group, ...],
+    magnitude: Tensor,
 ) -> Tensor:
     """Apply to each window the operation of its group; windows in no group are copied.
 
@@ -254,16 +275,3 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         table = self.pool.label_table.like(y)
         suits, relabels, labels = follow_labels(table, operation, applied, y)
         return torch.where(suits, operation, len(self.pool)), relabels, labels
-
-    def _draw_stages(
-        self,
-        x: Tensor,
-        labels: Sequence[Tensor | None],
-        choice: Tensor,
-        generator: Generator | None,
-    ) -> tuple[tuple[Group, ...], ...]:
-        """Draw the groups of each stage; ``choice`` is as for `draw_groups`, a column each."""
-        return tuple(
-            draw_groups(self.pool, Batch(x, labels[0], label), column, generator)
-            for column, label in zip(choice.T, labels, strict=False)
-        )

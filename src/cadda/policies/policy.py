@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,13 +18,15 @@ from cadda.policies.dispatch import (
     Granularity,
     Group,
     check_granularity,
+    draw_stages,
+    follow_labels,
     transform_groups,
 )
 from cadda.policies.spec.adapting import drop_rare, in_class_order, never_applied
 from cadda.policies.spec.entries import StageEntry
 from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["Policy", "PolicyDraw", "for_classes", "stage_entry"]
+__all__ = ["Policy", "PolicyDraw", "draw_decisions", "for_classes", "stage_entry"]
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,8 @@ class Policy(BatchPolicy[PolicyDraw]):
         self.spec = _fitting_spec(spec, pool)
         self.pool = _fitting_pool(self.spec, pool)
         self.granularity = check_granularity(granularity)
-        self._tables = {
-            name: Constant(table) for name, table in _tables(self.spec, self.pool).items()
-        }
+        self.tables: dict[str, Tensor] = _tables(self.spec, self.pool)
+        self._tables = {name: Constant(table) for name, table in self.tables.items()}
 
     @property
     def is_classwise(self) -> bool:
@@ -105,26 +106,17 @@ class Policy(BatchPolicy[PolicyDraw]):
         if self.spec.is_none:
             return PolicyDraw((), x.new_zeros(len(x), 0), y)
         tables = {name: table.like(x) for name, table in self._tables.items()}
-        n_rows, _, n_stages, _ = tables["probability"].shape
-        window = torch.arange(len(x), device=x.device)
-        # With one choice per batch, windows of the same row read the same random numbers.
-        reader, n_choices = (window, len(x)) if self.granularity == "window" else (row, n_rows)
-        noise = uniform((n_choices, 1 + n_stages), x, generator)[reader]
-        subpolicy = _pick(tables["subpolicy_cdf"][row], noise[:, 0])
-        operation = _pick(tables["operation_cdf"][row, subpolicy], noise[:, 1:])
-        stage = torch.arange(n_stages, device=x.device)
-        place = (row[:, None], subpolicy[:, None], stage, operation)
-        applied = uniform((len(x), n_stages), x, generator) < tables["probability"][place]
-        suited, _, labels = self._follow_labels(operation, applied, y)
-        choice = torch.where(applied, suited, len(self.pool))
-        groups = self._draw_stages(x, labels, choice, generator)
-        magnitude = tables["magnitude"][place]
-        if "min_magnitude" in tables:
-            # Drawn last, so that a policy with fixed magnitudes makes the same decisions.
-            least = tables["min_magnitude"][place]
-            drawn = least + uniform(magnitude.shape, x, generator) * (magnitude - least)
-            magnitude = torch.minimum(drawn, magnitude)
-        return PolicyDraw(groups, magnitude, labels[-1])
+        label_table = self.pool.label_table
+        return draw_decisions(
+            self.pool,
+            tables,
+            x,
+            row,
+            y,
+            generator,
+            None if label_table is None else label_table.like(x),
+            granularity=self.granularity,
+        )
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
         if not draw.groups:
@@ -158,6 +150,68 @@ class Policy(BatchPolicy[PolicyDraw]):
     def extra_repr(self) -> str:
         """Return the policy in its short form."""
         return repr(self.spec)
+
+
+def draw_decisions(
+    operations: Sequence[Operation] | OperationPool,
+    tables: Mapping[str, Tensor],
+    x: Tensor,
+    row: Tensor,
+    y: Tensor | None,
+    generator: Generator | None,
+    label_table: Tensor | None,
+    *,
+    granularity: Granularity = "window",
+) -> PolicyDraw:
+    """Draw what happens to each window.
+
+    Parameters
+    ----------
+    operations : sequence of Operation
+        Operations by their number in the tables.
+    tables : mapping of str to Tensor
+        The policy as tensors over (class, subpolicy, stage, operation), with the dtype of ``x``.
+    x : Tensor
+        Windows of shape (n_windows, n_channels, n_times).
+    row : Tensor
+        Row of the tables for each window, shape (n_windows,).
+    y : Tensor | None
+        Labels, shape (n_windows,).
+    generator : torch.Generator | None
+        Source of randomness.
+    label_table : Tensor | None
+        Label after each operation by label before it.
+    granularity : 'window' | 'batch'
+        Whether each window draws its subpolicy and operations, or the batch.
+
+    Returns
+    -------
+    PolicyDraw
+        The decisions.
+    """
+    n_rows, _, n_stages, _ = tables["probability"].shape
+    window = torch.arange(len(x), device=x.device)
+    # With one choice per batch, windows of the same row read the same random numbers.
+    reader, n_choices = (window, len(x)) if granularity == "window" else (row, n_rows)
+    noise = uniform((n_choices, 1 + n_stages), x, generator)[reader]
+    subpolicy = _pick(tables["subpolicy_cdf"][row], noise[:, 0])
+    operation = _pick(tables["operation_cdf"][row, subpolicy], noise[:, 1:])
+    stage = torch.arange(n_stages, device=x.device)
+    place = (row[:, None], subpolicy[:, None], stage, operation)
+    applied = uniform((len(x), n_stages), x, generator) < tables["probability"][place]
+    labels: Sequence[Tensor | None] = [y] * (n_stages + 1)
+    if label_table is not None and y is not None:
+        suits, _, labels = follow_labels(label_table, operation, applied, y)
+        applied = applied & suits
+    choice = torch.where(applied, operation, len(operations))
+    groups = draw_stages(operations, x, labels, choice, generator)
+    magnitude = tables["magnitude"][place]
+    if "min_magnitude" in tables:
+        # Drawn last, so that a policy with fixed magnitudes makes the same decisions.
+        least = tables["min_magnitude"][place]
+        drawn = least + uniform(magnitude.shape, x, generator) * (magnitude - least)
+        magnitude = torch.minimum(drawn, magnitude)
+    return PolicyDraw(groups, magnitude, labels[-1])
 
 
 def stage_entry(

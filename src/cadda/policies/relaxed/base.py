@@ -19,6 +19,7 @@ from cadda.policies.dispatch import (
     Granularity,
     Group,
     check_granularity,
+    draw_stages,
     per_window,
 )
 from cadda.policies.policy import stage_entry
@@ -271,7 +272,7 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
             probability = probability.detach().to(x.dtype)
             applied, _ = relaxed_bernoulli(probability, gate, self.gate_temperature)
             suited, relabels, labels = self._follow_labels(operation, applied.bool(), y)
-        groups = self._draw_stages(x, labels, suited, generator)
+        groups = draw_stages(self.pool, x, labels, suited, generator)
         return RelaxedDraw(row, subpolicy, noise, operation, gate, groups, labels[-1], relabels)
 
     def _pathwise_probability(self, draw: RelaxedDraw) -> Tensor:

@@ -67,7 +67,7 @@ TRANSFORMS = {
 def to_braindecode(
     spec: PolicySpec, *, sfreq: float | None = None, ch_names: Sequence[str] | None = None
 ) -> str:
-    """Return a policy as Python code with a list of braindecode transforms.
+    """Return a policy as Python code with braindecode transforms, in a ``Compose``.
 
     braindecode applies all transforms of a list, one after the other, to windows of all classes.
     What it has no counterpart for is approximated, with a comment beside it: a policy that draws
@@ -88,7 +88,8 @@ def to_braindecode(
     Returns
     -------
     str
-        Code that defines ``transforms``: a list, or a dict of lists by class.
+        Code that defines ``transforms``, a list, or a dict of lists by class, and ``transform``,
+        the ``Compose`` of it, or a dict of these.
 
     Examples
     --------
@@ -98,24 +99,26 @@ def to_braindecode(
         SignFlip(0.5),
         GaussianNoise(0.3, std=0.1),
     ]
+    transform = Compose(transforms)
     <BLANKLINE>
     """
     body = [line for row in spec.rows for line in _row(spec, row)]
     if spec.is_classwise:
-        comment = "# braindecode has no class-wise transforms: apply each list to its own class.\n"
+        comment = "# braindecode has no class-wise transforms: apply each to its own class.\n"
         code = f"{comment}transforms = {{\n" + "".join(f"    {line}\n" for line in body) + "}\n"
+        code += "transform = {name: Compose(items) for name, items in transforms.items()}\n"
     else:
         code = "transforms = " + "".join(f"{line}\n" for line in body)
-    names = sorted({item.name for item in TRANSFORMS.values() if f"    {item.name}(" in code})
+        code += "transform = Compose(transforms)\n"
+    used = {item.name for item in TRANSFORMS.values() if f"    {item.name}(" in code}
+    names = sorted({"Compose", *used})
     header = "# A cadda policy as transforms of braindecode.\n"
     if spec.label_maps:
         header += (
             "# cadda.Policy changes labels, too, and is a transform for AugmentedDataLoader.\n"
         )
-    if names:
-        header += "from braindecode.augmentation import (\n"
-        header += "".join(f"    {name},\n" for name in names) + ")\n"
-    header += "\n"
+    header += "from braindecode.augmentation import (\n"
+    header += "".join(f"    {name},\n" for name in names) + ")\n\n"
     header += _constant("SFREQ", "sfreq", spec.sfreq if sfreq is None else sfreq, code)
     channels = spec.ch_names if ch_names is None else ch_names
     header += _constant("CH_NAMES", "ch_names", None if channels is None else list(channels), code)
