@@ -228,7 +228,7 @@ def test_evaluate_on_another_data_set(data: Path, tmp_path: Path) -> None:
     [
         ({"ch_names": ("Pz-Oz", "Fpz-Cz")}, "choose them with `--channels`"),
         ({"class_names": ("W", "N1", "N2", "R", "N3")}, "choose them with `--classes`"),
-        ({"sfreq": 50.0}, "the model is for the `sfreq` 100.0, but the data have 50.0"),
+        ({"sfreq": 50.0}, "100.0, but the data have 50.0; read them with this `--sfreq`"),
     ],
 )
 def test_evaluate_refuses_what_does_not_fit(

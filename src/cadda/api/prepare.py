@@ -359,7 +359,7 @@ def check_fits(description: ModelDescription, windows: Windows) -> None:
     for name, way_out in (
         ("ch_names", "choose them with `channels`"),
         ("class_names", "choose them with `classes`"),
-        ("sfreq", "resample them, or pass `sfreq` if it is not known"),
+        ("sfreq", "read them with this `sfreq`"),
         ("n_times", "read windows of that length"),
     ):
         wanted, got = getattr(description, name), getattr(windows, name)
