@@ -14,7 +14,7 @@ from cadda import OperationPool
 from cadda._internal.random import Seeds
 from cadda.operations import CATALOGUE
 from cadda.operations.base import Operation
-from cadda.policies.relaxed.base import gate
+from cadda.policies.relaxed.gates import gate
 
 EEG_OPERATIONS = [name for name, row in CATALOGUE.items() if row.domain != "image"]
 WITH_MAGNITUDE = [name for name in EEG_OPERATIONS if CATALOGUE[name].has_magnitude]

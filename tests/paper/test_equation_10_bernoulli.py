@@ -14,7 +14,7 @@ import torch
 from scipy.special import expit, logit
 from scipy.stats import kstest
 
-from cadda.policies.relaxed.base import gate
+from cadda.policies.relaxed.gates import gate
 from cadda.signal.relaxation import relaxed_bernoulli
 
 TAU = 0.4

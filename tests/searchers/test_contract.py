@@ -30,3 +30,9 @@ class TestOurMethods(SearcherContract):
         self.method = name
         self.settings = QUICK.get(name, {})
         self.budget = BUDGETS.get(name, 4)
+
+
+class TestSeveralSeeds(SearcherContract):
+    method = "cadda"
+    settings = {"warmup_epochs": 1, "batch_size": 24, "n_seeds": 2}  # noqa: RUF012
+    budget = 5

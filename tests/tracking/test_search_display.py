@@ -125,6 +125,12 @@ def test_time_left_goes_by_the_pace_since_the_warmup() -> None:
     assert "about 80 s left" in lines[-1]
 
 
+def test_lines_say_how_much_the_policy_moves() -> None:
+    plain, moving = plain_lines(epoch(2), replace(epoch(4), shared=0.42, agreement=0.8))[-2:]
+    assert "shared" not in plain
+    assert "entropy 90%, shared 42%, seeds agree 80%, about" in moving
+
+
 def test_live_table_in_a_terminal() -> None:
     text = shown(terminal=True)
     assert "searching" in text

@@ -20,6 +20,7 @@ from cadda.reporting.evolution import plot_evolution
 from cadda.reporting.figures.candidates import plot_race
 from cadda.reporting.race import RaceFacts, candidate_table
 from cadda.reporting.records import SearchCurves
+from cadda.reporting.stability import limit_notes, stability_notes
 from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder
 from cadda.runs.records import save_fitted
@@ -46,8 +47,9 @@ class SearchResult:
     Parameters
     ----------
     policy : PolicySpec
-        The policy found: that of the best retraining, if any, else that of the best trial or the
-        last one. The last policy of a schedule.
+        The policy found: that of the best retraining, if any, else that of the best trial or, for
+        methods by gradients, the mean over the last third of the epochs after the warm-up. The
+        last policy of a schedule.
     operations : tuple of str
         Operations to choose from, each with its label map if it has one: columns of `curves`.
     schedule : PolicySchedule | None
@@ -150,6 +152,18 @@ class SearchResult:
         if self.race is not None:
             parts.append(folded("candidates", candidate_table(self.race)))
         return block(self._headline, *parts)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about the policy of a search by epochs or trials, a sentence each.
+
+        Which epochs it is the mean of, how much it still moved, whether several seeds agree, and
+        the operations that it uses at their largest magnitude.
+        """
+        if self.curves is None:
+            return ()
+        limits = (f"{note}." for note in limit_notes(self.policy))
+        return (*stability_notes(self.curves), *limits)
 
     @property
     def curves(self) -> SearchCurves | None:

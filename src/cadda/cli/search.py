@@ -87,6 +87,14 @@ def search(
         ),
     ] = None,
     seed: options.Seed = 0,
+    n_seeds: Annotated[
+        int | None,
+        Option(
+            "--seeds",
+            help="Search by gradients with so many seeds; the policy is the mean over them.",
+            min=1,
+        ),
+    ] = None,
     device: options.Device = "auto",
     engine: Annotated[
         str,
@@ -124,6 +132,9 @@ def search(
         raise ValueError("pass `probe` or `probe_file`, not both.")
     chosen = options.parse_settings(settings or [])
     _check_settings(method, chosen)
+    if n_seeds is not None:
+        _check_seeds(method)
+        chosen["n_seeds"] = n_seeds
     hint = "Every finished epoch or trial is saved: resume with the same command."
     with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
         windows = read_options.read(data)
@@ -166,6 +177,7 @@ def search(
             "without_augmentation": baseline_scores and baseline_scores.to_dict(),
             "verdict": outcome.result.verdict,
             "race": race and asdict(race),
+            "notes": outcome.result.notes,
             "search_seconds": outcome.result.seconds,
             "report": str(report.path),
         }
@@ -201,6 +213,15 @@ def _model_warnings(result: SearchResult) -> Iterator[str]:
         yield from (f"trained {name}, {text}" for text in (fitted.warnings if fitted else ()))
 
 
+def _check_seeds(method: str) -> None:
+    """Raise if a method has no seeds to choose the number of."""
+    from cadda.searchers.registry import find_method
+
+    if "n_seeds" not in find_method(method).setting_names:
+        known = [name for name, item in METHODS.items() if "n_seeds" in item.setting_names]
+        raise ValueError(f"`n_seeds` is for `method` {', '.join(known)}, not for {method}.")
+
+
 def print_outcome(outcome: SearchRun, report: Report, out: Path) -> None:
     """Print the result, the scores with and without the policy, and the policy."""
     from cadda.cli.display import count_test_subjects, print_comparison, print_warnings
@@ -217,6 +238,8 @@ def print_outcome(outcome: SearchRun, report: Report, out: Path) -> None:
     policy = RunFolder(out).policy_text.read_text("utf-8").rstrip()
     if len(policy.splitlines()) <= MAX_LINES:
         typer.echo(policy)
+    for note in outcome.result.notes:
+        typer.echo(name_options(note))
     typer.echo(f"`cadda policy show {out / 'policy.json'}` shows the policy in physical units.")
     typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and figures: {out}")
     typer.echo(f"Open the report in a browser: {report.path}")

@@ -204,6 +204,11 @@ class SearchCurves:
     magnitude: Numbers
     retrained: tuple[tuple[int, float], ...]  # after how many epochs or trials, validation loss
     left_warmup: bool  # whether it lasted longer than its warm-up, which keeps the policy fixed
+    shared: Numbers | None = (
+        None  # with a third of the search ago, NaN if unknown; see SearchEpoch
+    )
+    agreement: float | None = None  # of several seeds, at the end
+    n_averaged: int = 0  # epochs that the policy is the mean of
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,6 +98,9 @@ def search_curves(events: Sequence[RunEvent]) -> SearchCurves | None:
             for event in events
             if isinstance(event, Retrained) and event.epoch
         ),
+        shared=np.array([event.shared for event in epochs], dtype=float) if epochs else None,
+        agreement=epochs[-1].agreement if epochs else None,
+        n_averaged=epochs[-1].n_averaged if epochs else 0,
         # Rewards are computed once the warm-up is over.
         left_warmup=not epochs or any(event.reward is not None for event in epochs),
     )

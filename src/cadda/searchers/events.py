@@ -88,6 +88,14 @@ class SearchEpoch:
         Time spent on searching so far.
     warnings : tuple of str
         Sentences for the user.
+    shared : float | None
+        Share of windows that the policy treats as the policy of a third of the search ago did, the
+        smallest over classes; the search counts from the end of the warm-up. None before there is
+        one to compare with.
+    agreement : float | None
+        The same for the mean policies of two seeds, the mean over all pairs; None for one seed.
+    n_averaged : int
+        Number of epochs, up to this one, that the policy so far is the mean of; 0 in the warm-up.
     """
 
     epoch: int
@@ -103,6 +111,9 @@ class SearchEpoch:
     magnitude: Table
     seconds: float
     warnings: tuple[str, ...]
+    shared: float | None = None
+    agreement: float | None = None
+    n_averaged: int = 0
 
 
 @dataclass(frozen=True)

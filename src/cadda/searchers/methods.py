@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from cadda._internal.random import Seeds
 from cadda.operations.label_maps import mapping_of
+from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
+from cadda.searchers.gradient.runner import GradientRunner
 from cadda.searchers.method import SearchMethod
-from cadda.searchers.runner import GradientRunner, SearchContext, SearchRunner, TrialRunner
+from cadda.searchers.runner import SearchContext, SearchRunner, TrialRunner
 from cadda.searchers.trials.encoding import PolicyEncoding, PolicySpace
 from cadda.searchers.trials.optuna_search import StudySearch, TrialSettings, make_encoding
 from cadda.searchers.trials.optuna_store import check_storage
@@ -36,6 +40,21 @@ GradientSettings = TypeVar("GradientSettings", BilevelSettings, FasterSettings)
 @dataclass(frozen=True)
 class GradientMethod(SearchMethod[GradientSettings]):
     """A method that learns a policy step by step."""
+
+    @abstractmethod
+    def make_searcher(
+        self, problem: Problem, settings: GradientSettings, *, classwise: bool
+    ) -> Searcher:
+        """Make a search with one seed."""
+
+    def make_runner(
+        self, problem: Problem, settings: GradientSettings, context: SearchContext
+    ) -> SearchRunner:
+        searchers = [
+            self.make_searcher(problem, replace(settings, seed=seed), classwise=context.classwise)
+            for seed in _seeds(settings.seed, settings.n_seeds)
+        ]
+        return GradientRunner(problem, searchers, context, max_leak=settings.max_leak)
 
     def check(self, problem: Problem, settings: GradientSettings) -> None:
         _check_at_most_windows("batch_size", settings.batch_size, problem)
@@ -65,11 +84,10 @@ class BilevelMethod(GradientMethod[BilevelSettings]):
 
     settings_class = BilevelSettings
 
-    def make_runner(
-        self, problem: Problem, settings: BilevelSettings, context: SearchContext
-    ) -> SearchRunner:
-        searcher = BilevelSearcher(problem, settings, classwise=context.classwise)
-        return GradientRunner(problem, searcher, context, max_leak=settings.max_leak)
+    def make_searcher(
+        self, problem: Problem, settings: BilevelSettings, *, classwise: bool
+    ) -> Searcher:
+        return BilevelSearcher(problem, settings, classwise=classwise)
 
     def start_warnings(
         self, problem: Problem, settings: BilevelSettings, context: SearchContext
@@ -115,11 +133,10 @@ class FasterMethod(GradientMethod[FasterSettings]):
         )
         return replace(problem, make_pool=lambda: pool), (note,)
 
-    def make_runner(
-        self, problem: Problem, settings: FasterSettings, context: SearchContext
-    ) -> SearchRunner:
-        searcher = FasterSearcher(problem, settings, classwise=context.classwise)
-        return GradientRunner(problem, searcher, context, max_leak=settings.max_leak)
+    def make_searcher(
+        self, problem: Problem, settings: FasterSettings, *, classwise: bool
+    ) -> Searcher:
+        return FasterSearcher(problem, settings, classwise=classwise)
 
 
 @dataclass(frozen=True)
@@ -190,6 +207,11 @@ class PopulationMethod(SearchMethod[PopulationSettings]):
         class_names = problem.class_names if classwise else None
         shape = (settings.n_subpolicies, settings.n_stages)
         return PolicyEncoding(problem.pool, class_names, *shape).log10_size
+
+
+def _seeds(seed: int, n_seeds: int) -> list[int]:
+    """Return different seeds, the first of which is the given one."""
+    return [seed, *(Seeds(seed).integer("search", number=n) for n in range(1, n_seeds))]
 
 
 def _check_at_most_windows(name: str, value: int, problem: Problem) -> None:

@@ -6,11 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from itertools import islice
 from time import perf_counter
 from typing import Any
-
-import torch
 
 from cadda.compute import Engine
 from cadda.exceptions import RunError, TrainingError, WorkerError
@@ -22,13 +19,10 @@ from cadda.searchers.events import (
     HistoryEvent,
     RaceProgress,
     SearchEnd,
-    SearchEpoch,
     SearchEvent,
-    SearchStep,
     Table,
     TrialEnd,
 )
-from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.retraining import (
     AnyPolicy,
     RetrainedModel,
@@ -37,8 +31,7 @@ from cadda.searchers.retraining import (
     SearchFiles,
 )
 from cadda.searchers.trials.protocol import Outcome, TrialSearch, evaluate
-from cadda.searchers.warnings import cap_warnings, epoch_warnings
-from cadda.training import Problem, TrainingEvent, predict_logits
+from cadda.training import Problem, TrainingEvent
 from cadda.training.checkpoint import (
     Fingerprint,
     State,
@@ -46,9 +39,8 @@ from cadda.training.checkpoint import (
     model_digest,
     save_checkpoint,
 )
-from cadda.training.step import score_validation
 
-__all__ = ["GradientRunner", "SearchContext", "SearchRunner", "TrialRunner"]
+__all__ = ["SearchContext", "SearchRunner", "TrialRunner", "policy_tables"]
 
 TABLES = ("applied", "share", "probability", "magnitude")
 
@@ -177,65 +169,6 @@ def _fingerprint_of(problem: Problem) -> Fingerprint:
     }
 
 
-class GradientRunner(SearchRunner):
-    """Runs a method that learns a policy step by step.
-
-    An operation of the policy tells at most ``max_leak`` bits about the class; None for no limit.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        searcher: Searcher,
-        context: SearchContext,
-        *,
-        max_leak: float | None = None,
-    ) -> None:
-        super().__init__(problem, context)
-        self.searcher, self.max_leak, self._keeps = searcher, max_leak, context.probe
-        self.restore()
-
-    def best_policy(self) -> AnyPolicy:
-        return self._capped(self.searcher.to_spec())
-
-    def state_dict(self) -> State:
-        return self.searcher.state_dict()
-
-    def load_state_dict(self, state: State) -> None:
-        self.searcher.load_state_dict(state)
-
-    def advance(self) -> SearchEpoch:
-        start = perf_counter()
-        steps = list(islice(self.searcher.run(), self.searcher.steps_per_epoch))
-        self.epoch += 1
-        self.seconds += perf_counter() - start
-        return self._summary(steps)
-
-    def _capped(self, policy: PolicySpec) -> PolicySpec:
-        return policy if self.max_leak is None else policy.capped(self.max_leak, keeps=self._keeps)
-
-    def _summary(self, steps: list[SearchStep]) -> SearchEpoch:
-        learned = self.searcher.to_spec()
-        policy = self._capped(learned)
-        table, tables = _tables(policy, self.problem)
-        x, n_classes = self.problem.valid.x, self.problem.n_classes
-        logits = predict_logits(self.searcher.model, x, n_classes)
-        rewards = [step.reward for step in steps if step.reward is not None]
-        valid_loss, valid_accuracy = score_validation(self.problem, logits)
-        return SearchEpoch(
-            epoch=self.epoch,
-            n_epochs=self.n_epochs,
-            train_loss=_mean([step.train_loss for step in steps]),
-            valid_loss=valid_loss,
-            valid_balanced_accuracy=valid_accuracy,
-            reward=_mean(rewards) if rewards else None,
-            entropy=steps[-1].entropy,
-            **tables,
-            seconds=self.seconds,
-            warnings=(*epoch_warnings(table, steps), *cap_warnings(learned, policy)),
-        )
-
-
 class TrialRunner(SearchRunner):
     """Asks for policies, has them evaluated, and reports the outcomes, always in the same order.
 
@@ -298,7 +231,7 @@ class TrialRunner(SearchRunner):
             value=outcome.value,
             is_best=is_best,
             failure=outcome.failure,
-            **_tables(self.search.policy(shown), self.problem)[1],
+            **policy_tables(self.search.policy(shown), self.problem)[1],
             trial_seconds=outcome.seconds,
             seconds=self.seconds,
         )
@@ -333,11 +266,7 @@ class TrialRunner(SearchRunner):
         return True
 
 
-def _tables(policy: PolicySpec, problem: Problem) -> tuple[PolicySummary, dict[str, Table]]:
+def policy_tables(policy: PolicySpec, problem: Problem) -> tuple[PolicySummary, dict[str, Table]]:
     """Return what a policy does, as arrays and as fields of an event: a column per choice."""
     summary = summarise(policy).for_operations(problem.pool.names)
     return summary, {name: tuple(map(tuple, getattr(summary, name).tolist())) for name in TABLES}
-
-
-def _mean(values: list[float]) -> float:
-    return float(torch.tensor(values, dtype=torch.float64).mean())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from cadda.exceptions import ModelError
 from cadda.policies.spec.leakage import trace_operations
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.summary import PolicySummary, class_revealing_operations
+from cadda.policies.spec.summary import (
+    PolicySummary,
+    class_revealing_operations,
+    operations_at_limit,
+)
 from cadda.searchers.events import SearchStep
 from cadda.training.problem import Problem
 from cadda.training.step import check_logits
@@ -23,12 +26,6 @@ __all__ = [
     "only_warmup",
     "rare_classes",
 ]
-
-MAGNITUDE_EDGE = 0.03
-"""A magnitude is at its edge if it is this close to 1."""
-
-MIN_LEAD_RATIO = 1.5
-"""An operation leads if it is chosen this much more often than by chance."""
 
 MAX_ABSENT_SHARE = 0.3
 """Largest share of batches without a class that needs no warning."""
@@ -106,7 +103,11 @@ def idle_workers(n_workers: int, name: str, n_parallel: int) -> tuple[str, ...]:
 
 def epoch_warnings(table: PolicySummary, steps: list[SearchStep]) -> tuple[str, ...]:
     """Warn of what is odd about the steps of an epoch and the policy after it."""
-    return (*_at_edge(table), *class_revealing_operations(table.traces), *_without_effect(steps))
+    return (
+        *operations_at_limit(table),
+        *class_revealing_operations(table.traces),
+        *_without_effect(steps),
+    )
 
 
 def cap_warnings(learned: PolicySpec, capped: PolicySpec) -> tuple[str, ...]:
@@ -125,16 +126,6 @@ def cap_warnings(learned: PolicySpec, capped: PolicySpec) -> tuple[str, ...]:
                 f"{before.class_names[most]}; set `max_leak` to allow more"
             )
     return tuple(sentences)
-
-
-def _at_edge(table: PolicySummary) -> list[str]:
-    """Find operations that are chosen often and at their largest magnitude."""
-    often = table.share > MIN_LEAD_RATIO / len(table.operations)
-    sentences = []
-    for row, column in np.argwhere(often & (table.magnitude > 1 - MAGNITUDE_EDGE)):
-        where = "" if table.rows[row] == "*" else f" for {table.rows[row]}"
-        sentences.append(f"{table.operations[column]}{where} is at its largest magnitude")
-    return sentences
 
 
 def _without_effect(steps: list[SearchStep]) -> list[str]:

@@ -170,7 +170,8 @@ class SearchDisplay(Display):
             left = self._seconds_per_epoch() * (event.n_epochs - event.epoch)
             self._print(
                 f"epoch {event.epoch} of {event.n_epochs}: validation loss "
-                f"{event.valid_loss:.3f}, entropy {event.entropy:.0%}, about {left:.0f} s left"
+                f"{event.valid_loss:.3f}, entropy {event.entropy:.0%}, "
+                f"{_describe_stability(event)}about {left:.0f} s left"
             )
             self._print_warnings(event.warnings)
 
@@ -245,6 +246,7 @@ class SearchDisplay(Display):
             parts += [
                 Text(f"validation loss  {sparkline(losses)} {last.valid_loss:.3f}"),
                 Text(f"entropy          {sparkline(entropies)} {last.entropy:.0%}"),
+                *self._stability(),
                 policy_table(last, self._start),
                 *(
                     Text(f"Warning: {self._format_warning(warning)}.", style="yellow")
@@ -252,3 +254,23 @@ class SearchDisplay(Display):
                 ),
             ]
         return Group(*parts)
+
+    def _stability(self) -> list[RenderableType]:
+        """Return lines on how much the policy still moves, and how far seeds agree."""
+        lines = {
+            "shared": [event.shared for event in self._epochs if event.shared is not None],
+            "seeds agree": [
+                event.agreement for event in self._epochs if event.agreement is not None
+            ],
+        }
+        return [
+            Text(f"{name:17}{sparkline(values)} {values[-1]:.0%}")
+            for name, values in lines.items()
+            if values
+        ]
+
+
+def _describe_stability(event: SearchEpoch) -> str:
+    shared = "" if event.shared is None else f"shared {event.shared:.0%}, "
+    seeds = "" if event.agreement is None else f"seeds agree {event.agreement:.0%}, "
+    return shared + seeds

@@ -37,7 +37,7 @@ from cadda.experiments.study import (
 )
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.relaxed.base import gate
+from cadda.policies.relaxed.gates import gate
 
 __all__ = ["IdentityFitConfig", "IdentityFitStudy"]
 

@@ -20,14 +20,14 @@ from cadda.policies.dispatch import (
     Group,
     check_granularity,
     draw_stages,
-    per_window,
 )
 from cadda.policies.policy import stage_entry
+from cadda.policies.relaxed.values import PolicyValues
 from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
 from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.signal.relaxation import relaxed_bernoulli
 
-__all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy", "attach", "gate"]
+__all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy"]
 
 
 @dataclass(frozen=True)
@@ -173,20 +173,32 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
             What a gradient estimator needs to know.
         """
 
+    @property
+    def values(self) -> PolicyValues:
+        """What the policy is now, on the CPU; later steps do not change it."""
+        now = (self._share(), self.probability, self.magnitude)
+        return PolicyValues(*(value.detach().cpu() for value in now))
+
     @abstractmethod
-    def subpolicies(self, row: int) -> tuple[Subpolicy, ...]:
-        """Return the current subpolicies of one row as plain data.
+    def subpolicies(self, row: int, values: PolicyValues) -> tuple[Subpolicy, ...]:
+        """Return the subpolicies of one row as plain data.
 
         Parameters
         ----------
         row : int
             Label of the class; 0 if not class-wise.
+        values : PolicyValues
+            Shares, probabilities and magnitudes.
 
         Returns
         -------
         tuple of Subpolicy
             The subpolicies.
         """
+
+    def _share(self) -> Tensor:
+        """Compute the probability of each option of the choices."""
+        return self.weight.softmax(-1)
 
     @abstractmethod
     def _place(self, draw: RelaxedDraw) -> tuple[Tensor, ...]:
@@ -213,23 +225,28 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         score = logsigmoid(torch.where(applied.bool(), logit, -logit))
         return torch.where(draw.relabels, score, 0.0).sum(1)
 
-    def to_spec(self, provenance: Provenance | None = None) -> PolicySpec:
-        """Return the current policy as plain data.
+    def to_spec(
+        self, provenance: Provenance | None = None, *, values: PolicyValues | None = None
+    ) -> PolicySpec:
+        """Return the policy as plain data.
 
         Parameters
         ----------
         provenance : Provenance | None
             Where it came from.
+        values : PolicyValues | None
+            Shares, probabilities and magnitudes; None takes those of now.
 
         Returns
         -------
         PolicySpec
-            The same distribution over transformations as this policy has now; for a mixture,
-            its shares become the probabilities of choosing.
+            The same distribution over transformations as a policy with these values; for a
+            mixture, its shares become the probabilities of choosing.
         """
+        values = values or self.values
         names = (ALL_CLASSES,) if self.class_names is None else self.class_names
         return PolicySpec(
-            policy={name: self.subpolicies(row) for row, name in enumerate(names)},
+            policy={name: self.subpolicies(row, values) for row, name in enumerate(names)},
             operations=self.pool.settings,
             class_names=self.class_names or self.pool.mapped_classes,
             sfreq=self.pool.sfreq,
@@ -302,50 +319,3 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
             tiny = torch.finfo(torch.float32).tiny
             weight, probability = weight.clamp_min(tiny), probability.clamp_min(tiny)
         return stage_entry(chosen, probability.item(), magnitude.item(), weight=weight.item())
-
-
-def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: float) -> Tensor:
-    """Choose the changed window with probability p, else the original.
-
-    Parameters
-    ----------
-    x : Tensor
-        Windows before the operation.
-    changed : Tensor
-        Windows after the operation.
-    probability : Tensor
-        p of each window, shape (n_windows,).
-    noise : Tensor
-        Uniform numbers of shape (n_windows,).
-    tau : float
-        Temperature of the relaxed Bernoulli variable.
-
-    Returns
-    -------
-    Tensor
-        Hard in the forward pass; in the backward pass m O(x) + (1 − m) x with m relaxed, as far as
-        p is concerned.
-    """
-    hard, soft = relaxed_bernoulli(probability, noise, tau)
-    taken = torch.where(per_window(hard, x).bool(), changed, x)
-    return attach(taken, soft, (changed - x).detach())
-
-
-def attach(value: Tensor, slope: Tensor, direction: Tensor) -> Tensor:
-    """Attach windows to the gradient of a number per window, without changing a value.
-
-    Parameters
-    ----------
-    value : Tensor
-        Windows, returned bit for bit.
-    slope : Tensor
-        Numbers s of shape (n_windows,) to which gradients flow.
-    direction : Tensor
-        Derivative of the windows in s.
-
-    Returns
-    -------
-    Tensor
-        ``value``, which in the backward pass is ``value + s * direction``.
-    """
-    return torch.addcmul(value, per_window(slope - slope.detach(), value), direction)

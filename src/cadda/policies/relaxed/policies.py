@@ -15,7 +15,9 @@ from cadda.operations.base import Batch
 from cadda.operations.label_maps import NOT_MAPPED
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import Granularity, Group, per_window, transform_groups
-from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy, attach, gate
+from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy
+from cadda.policies.relaxed.gates import attach, gate
+from cadda.policies.relaxed.values import PolicyValues
 from cadda.policies.spec.entries import MAX_SUBPOLICIES, Subpolicy
 from cadda.signal.relaxation import gumbel, relaxed_bernoulli, straight_through
 
@@ -96,9 +98,9 @@ class StagedPolicy(RelaxedPolicy):
     def choices(self, draw: RelaxedDraw) -> Choices:
         return Choices(self.weight[draw.row, draw.subpolicy], draw.operation, draw.noise)
 
-    def subpolicies(self, row: int) -> tuple[Subpolicy, ...]:
-        weight = self._share().detach()[row]
-        probability, magnitude = self.probability.detach()[row], self.magnitude.detach()[row]
+    def subpolicies(self, row: int, values: PolicyValues) -> tuple[Subpolicy, ...]:
+        weight = values.share[row]
+        probability, magnitude = values.probability[row], values.magnitude[row]
         return tuple(
             Subpolicy(
                 stages=tuple(
@@ -119,10 +121,6 @@ class StagedPolicy(RelaxedPolicy):
         """Return the indices of the parameters of each window and stage."""
         stage = torch.arange(self.n_stages, device=row.device)
         return row[:, None], subpolicy[:, None], stage, operation
-
-    def _share(self) -> Tensor:
-        """Compute the probability of choosing each operation."""
-        return self.weight.softmax(-1)
 
     def _draw_subpolicy(self, x: Tensor, row: Tensor, generator: Generator | None) -> Tensor:
         share = self._choice_noise((), x, row, generator)
@@ -288,9 +286,9 @@ class EnumeratedPolicy(RelaxedPolicy):
             self.weight[draw.row].unsqueeze(1), draw.subpolicy[:, None], draw.noise.unsqueeze(1)
         )
 
-    def subpolicies(self, row: int) -> tuple[Subpolicy, ...]:
-        weight = self.weight.detach()[row].softmax(-1)
-        probability, magnitude = self.probability.detach()[row], self.magnitude.detach()[row]
+    def subpolicies(self, row: int, values: PolicyValues) -> tuple[Subpolicy, ...]:
+        weight = values.share[row]
+        probability, magnitude = values.probability[row], values.magnitude[row]
         always = torch.ones(())
         return tuple(
             Subpolicy(

@@ -32,6 +32,7 @@ __all__ = [
     "mean_uses",
     "operation_info",
     "operation_title",
+    "operations_at_limit",
     "probability_table",
     "row_label",
     "short_magnitude",
@@ -42,6 +43,12 @@ Table: TypeAlias = NDArray[np.float64]
 
 MAX_LISTED = 3
 """Operations of a stage that its description lists."""
+
+MAGNITUDE_EDGE = 0.03
+"""A magnitude is at its limit if it is this close to 1."""
+
+MIN_LEAD_RATIO = 1.5
+"""An operation leads if it is chosen this much more often than by chance."""
 
 MIN_LEAK = 0.005
 """Bits below which a leak is not listed."""
@@ -201,6 +208,16 @@ def class_revealing_operations(traces: Traces) -> tuple[str, ...]:
                 f"{applied.min():.0%} of those of {least}, which tells {bits:.2f} bits about the "
                 "class: a model can learn to recognise the operation instead of the class"
             )
+    return tuple(sentences)
+
+
+def operations_at_limit(table: PolicySummary) -> tuple[str, ...]:
+    """Return a sentence for each operation that is chosen often and at its largest magnitude."""
+    often = table.share > MIN_LEAD_RATIO / len(table.operations)
+    sentences = []
+    for row, column in np.argwhere(often & (table.magnitude > 1 - MAGNITUDE_EDGE)):
+        where = "" if table.rows[row] == ALL_CLASSES else f" for {table.rows[row]}"
+        sentences.append(f"{table.operations[column]}{where} is at its largest magnitude")
     return tuple(sentences)
 
 

@@ -51,7 +51,25 @@ def progress_charts(curves: SearchCurves) -> tuple[Chart, ...]:
         f"a uniform choice over {len(curves.number)} epochs.",
         x_label="epoch of the search",
     )
-    return loss, entropy
+    return loss, entropy, *_stability_chart(curves)
+
+
+def _stability_chart(curves: SearchCurves) -> tuple[Chart, ...]:
+    """Draw how much the policy moves, if that is known."""
+    if curves.shared is None or not np.isfinite(curves.shared).any():
+        return ()
+    known = np.isfinite(curves.shared)
+    first, last = curves.shared[known][[0, -1]]
+    return (
+        line_chart(
+            [Series(curves.number[known], 100 * curves.shared[known], "main")],
+            title="Windows treated as a third of the search ago (%)",
+            alt=f"The share of windows that are treated as a third of the search ago changes from "
+            f"{percent(first)} to {percent(last)}.",
+            x_label="epoch of the search",
+            y_span=(0.0, 100.0),
+        ),
+    )
 
 
 def learning_chart(curves: Sequence[LearningCurve]) -> Chart:

@@ -34,6 +34,7 @@ from cadda.reporting.html.race_view import view_race
 from cadda.reporting.html.scores import N_RESAMPLES, TestScores, score_predictions
 from cadda.reporting.html.verdict import PART_NAMES, Verdict, collect_warnings, make_verdict
 from cadda.reporting.records import Examples, RunRecord
+from cadda.reporting.stability import stability_notes
 
 __all__ = ["Page", "render_report"]
 
@@ -136,6 +137,7 @@ def _policy(record: RunRecord) -> Content:
         "snippet": snippet(record),
         "leaks": record.leaks,
         "probe_note": None if search is None else search.probe_note,
+        "stability": stability_notes(curves),
         "progress": curves and progress_charts(curves),
         "evolution": curves and search and evolution_charts(curves, search.operations, policy),
         "panels": examples and sfreq and panels_of(examples, sfreq),

@@ -18,6 +18,7 @@ from cadda.reporting.html.formatting import count, number, signed, with_interval
 from cadda.reporting.html.scores import TestScores
 from cadda.reporting.race import RaceFacts
 from cadda.reporting.records import EventWarning, RunRecord
+from cadda.reporting.stability import limit_notes
 from cadda.training.diagnosis import chance_loss, loss_warnings, prediction_warnings
 
 __all__ = ["PART_NAMES", "Verdict", "collect_warnings", "make_verdict"]
@@ -176,10 +177,16 @@ def collect_warnings(record: RunRecord, scores: TestScores) -> list[str]:
     if record.policy is not None:
         policy = with_classes(record.policy, record.data.class_names)
         results += class_revealing_operations(trace_operations(policy))
+        if record.search is not None and record.search.curves is not None:
+            results += limit_notes(policy)
     results += [str(reading) for reading in record.leaks if reading.is_read]
     session = dict.fromkeys(text for each in record.sessions for text in each.warnings)
-    known = set(map(warning_key, results))
-    events = [each for each in record.event_warnings if warning_key(each.text) not in known]
+    known = tuple(map(warning_key, results))
+    events = [
+        each
+        for each in record.event_warnings
+        if not any(text.startswith(warning_key(each.text)) for text in known)
+    ]
     return [*results, *session, *map(_with_numbers, events)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -21,12 +22,27 @@ __all__ = ["Searcher", "assign_gradients"]
 class Searcher(ABC):
     """Learns a policy, a step at a time; can be stopped, saved and resumed between steps."""
 
+    uses_validation: ClassVar[bool] = True
+    """Whether the policy learns from how the model does on validation windows."""
+
     def __init__(
-        self, problem: Problem, policy: RelaxedPolicy, model: nn.Module, batch_size: int
+        self,
+        problem: Problem,
+        policy: RelaxedPolicy,
+        model: nn.Module,
+        *,
+        batch_size: int,
+        warmup_epochs: int,
     ) -> None:
         self.problem, self.policy, self.model = problem, policy, model
         self.steps_per_epoch = math.ceil(len(problem.train.x) / batch_size)
+        self.n_warmup = warmup_epochs * self.steps_per_epoch
         self.step_number = 0
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether the policy has changed: whether the warm-up was over in the last step."""
+        return self.step_number > self.n_warmup
 
     @abstractmethod
     def step(self) -> SearchStep:

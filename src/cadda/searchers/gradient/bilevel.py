@@ -114,6 +114,8 @@ class BilevelSettings:
     max_leak : float | None
         Largest number of bits that an operation of the policy may tell about the class: see
         `PolicySpec.capped`. None for no limit.
+    n_seeds : int
+        How often to search, with different seeds; the policy is the mean over them.
     seed : int
         Decides everything that is random.
     """
@@ -141,6 +143,7 @@ class BilevelSettings:
     gate_temperature: Positive = 0.1
     choice_temperature: Positive = 0.5
     max_leak: Positive | None = MAX_LEAK
+    n_seeds: Count = 1
     seed: int = 0
 
     @property
@@ -175,7 +178,13 @@ class BilevelSearcher(Searcher):
         self.settings, self.seeds = settings, Seeds(settings.seed)
         policy = make_policy(problem, settings, classwise=classwise).to(problem.device)
         model = problem.new_model(self.seeds.integer("model"))
-        super().__init__(problem, policy, model, settings.batch_size)
+        super().__init__(
+            problem,
+            policy,
+            model,
+            batch_size=settings.batch_size,
+            warmup_epochs=settings.warmup_epochs,
+        )
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.model_lr, betas=settings.betas
         )
@@ -193,7 +202,7 @@ class BilevelSearcher(Searcher):
     def step(self) -> SearchStep:
         """Run one step: augment, train the model, compute rewards, update the policy."""
         self.step_number += 1
-        learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
+        learns = self.has_learned
         x, y = self.problem.training_batch(
             self._indices("training batch", len(self.problem.train.x), self.settings.batch_size)
         )

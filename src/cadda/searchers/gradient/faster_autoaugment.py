@@ -94,6 +94,8 @@ class FasterSettings:
     max_leak : float | None
         Largest number of bits that an operation of the policy may tell about the class: see
         `PolicySpec.capped`. None for no limit.
+    n_seeds : int
+        How often to search, with different seeds; the policy is the mean over them.
     seed : int
         Decides everything that is random.
     """
@@ -111,6 +113,7 @@ class FasterSettings:
     gate_temperature: Positive = 0.1
     choice_temperature: Positive = 0.5
     max_leak: Positive | None = MAX_LEAK
+    n_seeds: Count = 1
     seed: int = 0
 
 
@@ -126,6 +129,8 @@ class FasterSearcher(Searcher):
     window. Validation windows are not used.
     """
 
+    uses_validation = False
+
     def __init__(self, problem: Problem, settings: FasterSettings, *, classwise: bool) -> None:
         self.settings, self.classwise = settings, classwise
         self.seeds = Seeds(settings.seed)
@@ -139,7 +144,13 @@ class FasterSearcher(Searcher):
             choice_temperature=settings.choice_temperature,
         ).to(problem.device)
         self.critic = problem.make_critic(self.seeds.integer("critic")).to(problem.device)
-        super().__init__(problem, policy, Classifier(self.critic), settings.batch_size)
+        super().__init__(
+            problem,
+            policy,
+            Classifier(self.critic),
+            batch_size=settings.batch_size,
+            warmup_epochs=settings.warmup_epochs,
+        )
         self.policy_optimizer = torch.optim.Adam(
             self.policy.parameters(), lr=settings.policy_lr, betas=BETAS
         )
@@ -153,7 +164,7 @@ class FasterSearcher(Searcher):
         Numbers are those of the last batch, before the critic learned from it.
         """
         self.step_number += 1
-        learns = self.step_number > self.settings.warmup_epochs * self.steps_per_epoch
+        learns = self.has_learned
         last = self.settings.critic_steps - 1
         for turn in range(last + 1):
             real, x, y = self._batches(turn)

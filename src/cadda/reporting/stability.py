@@ -1,0 +1,47 @@
+"""How far the result of a search can be relied on, in sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.summary import operations_at_limit, summarise
+from cadda.reporting.records import SearchCurves
+
+__all__ = ["limit_notes", "stability_notes"]
+
+MIN_SHARED = 0.7
+"""Policies that treat fewer windows alike than this share are different policies."""
+
+
+def stability_notes(curves: SearchCurves | None) -> tuple[str, ...]:
+    """Return what the policy of a search by gradients is, and how much it depends on chance."""
+    if curves is None or not curves.n_averaged:
+        return ()
+    last = int(curves.number[-1])
+    first = last - curves.n_averaged + 1
+    over = f"of epochs {first} to {last}" if first < last else f"of epoch {last}"
+    seeds = "" if curves.agreement is None else " and of all seeds"
+    notes = [f"The policy is the mean of the policies {over}{seeds}."]
+    if curves.shared is not None and np.isfinite(curves.shared[-1]):
+        shared = float(curves.shared[-1])
+        end = "."
+        if shared < MIN_SHARED:
+            end = ": it had not settled. Search with a larger `budget`, or with several seeds."
+        notes.append(
+            f"At epoch {last} it treated {shared:.0%} of the windows as at epoch {first - 1}{end}"
+        )
+    if curves.agreement is not None:
+        end = "."
+        if curves.agreement < MIN_SHARED:
+            end = ": what was found depends on chance more than on the data."
+        notes.append(f"The policies of two seeds treat {curves.agreement:.0%} alike{end}")
+    return tuple(notes)
+
+
+def limit_notes(policy: PolicySpec) -> tuple[str, ...]:
+    """Name the operations of a policy that are used often and at their largest magnitude."""
+    return tuple(
+        f"{sentence} in the policy found, where the search ends and not what the data ask for"
+        for sentence in operations_at_limit(summarise(policy))
+    )
