@@ -34,7 +34,7 @@ from cadda.training.diagnosis import with_warnings
 __all__ = ["SearchResult", "result_of", "write_policy", "write_result"]
 
 SERIES = {
-    *("applied", "share", "probability", "magnitude", "warnings"),
+    *("applied", "share", "probability", "magnitude", "warnings", "rewards"),
     *("train_losses", "valid_losses"),
 }
 """Fields of events that are no single value."""

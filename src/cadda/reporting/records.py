@@ -32,6 +32,7 @@ __all__ = [
     "ProbeRow",
     "ProbeVerdict",
     "Reading",
+    "RewardCurves",
     "RunRecord",
     "SearchCurves",
     "SearchFacts",
@@ -186,6 +187,19 @@ class LeakReadings(JsonRecord):
 
 
 @dataclass(frozen=True, eq=False)
+class RewardCurves:
+    """Mean rewards by class, (n_epochs, n_classes); NaN where they are unknown.
+
+    See `cadda.searchers.events.ClassRewards`.
+    """
+
+    unchanged: Numbers
+    policy: Numbers
+    control: Numbers
+    residual_ratio: Numbers
+
+
+@dataclass(frozen=True, eq=False)
 class SearchCurves:
     """Progress of a search: arrays over its n epochs or trials.
 
@@ -209,6 +223,7 @@ class SearchCurves:
     )
     agreement: float | None = None  # of several seeds, at the end
     n_averaged: int = 0  # epochs that the policy is the mean of
+    rewards: RewardCurves | None = None  # of methods with paired rewards
 
 
 @dataclass(frozen=True, eq=False)

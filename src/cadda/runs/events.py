@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from cadda._internal.jsonlines import JsonLines, JsonObject
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.probing.probe import ProbeProgress
-from cadda.reporting.records import SearchCurves
+from cadda.reporting.records import RewardCurves, SearchCurves
 from cadda.searchers.events import (
     HISTORY_EVENTS,
     Retrained,
@@ -101,6 +102,22 @@ def search_curves(events: Sequence[RunEvent]) -> SearchCurves | None:
         shared=np.array([event.shared for event in epochs], dtype=float) if epochs else None,
         agreement=epochs[-1].agreement if epochs else None,
         n_averaged=epochs[-1].n_averaged if epochs else 0,
+        rewards=_reward_curves(epochs),
         # Rewards are computed once the warm-up is over.
         left_warmup=not epochs or any(event.reward is not None for event in epochs),
     )
+
+
+def _reward_curves(epochs: Sequence[SearchEpoch]) -> RewardCurves | None:
+    """Return the rewards by class, NaN for epochs without any; None if no epoch has them."""
+    known = [event.rewards for event in epochs if event.rewards is not None]
+    if not known:
+        return None
+    unknown = (np.nan,) * len(known[0].unchanged)
+
+    def table(name: str) -> NDArray[np.float64]:
+        return np.array(
+            [unknown if e.rewards is None else getattr(e.rewards, name) for e in epochs]
+        )
+
+    return RewardCurves(*map(table, ("unchanged", "policy", "control", "residual_ratio")))

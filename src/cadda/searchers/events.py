@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 __all__ = [
     "HISTORY_EVENTS",
+    "ClassRewards",
     "HistoryEvent",
     "PolicyProposed",
     "RaceProgress",
@@ -27,6 +28,32 @@ Unit: TypeAlias = Literal["epoch", "trial", "training run"]
 
 Table = tuple[tuple[float, ...], ...]
 """Numbers by class (one row if the policy is for all classes) and operation."""
+
+
+@dataclass(frozen=True)
+class ClassRewards:
+    """Mean rewards of an epoch by class: why a search prefers what it prefers.
+
+    Parameters
+    ----------
+    unchanged : tuple of float
+        Of windows left as they are. Where it is negative, whatever silences the class wins.
+    error : tuple of float
+        Standard error of these means.
+    policy : tuple of float
+        Of windows as augmented, beyond those of the same windows unchanged.
+    control : tuple of float
+        Of white noise of equal power in place of the windows, beyond those of the windows
+        unchanged; what does not earn more has earned nothing.
+    residual_ratio : tuple of float
+        Residuals ‖p − y‖ of the augmented windows relative to those of the same windows unchanged.
+    """
+
+    unchanged: tuple[float, ...]
+    error: tuple[float, ...]
+    policy: tuple[float, ...]
+    control: tuple[float, ...]
+    residual_ratio: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -96,6 +123,8 @@ class SearchEpoch:
         The same for the mean policies of two seeds, the mean over all pairs; None for one seed.
     n_averaged : int
         Number of epochs, up to this one, that the policy so far is the mean of; 0 in the warm-up.
+    rewards : ClassRewards | None
+        Mean rewards by class; None during warm-up, and for methods without paired rewards.
     """
 
     epoch: int
@@ -114,6 +143,7 @@ class SearchEpoch:
     shared: float | None = None
     agreement: float | None = None
     n_averaged: int = 0
+    rewards: ClassRewards | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from cadda.compute import Engine
 from cadda.exceptions import RunError, TrainingError, WorkerError
 from cadda.policies.spec.model import PolicySpec
@@ -121,7 +123,10 @@ class SearchRunner(ABC):
             return
         saved = load_checkpoint(self._checkpoint, self._fingerprint)
         self.epoch, self.seconds = saved["epoch"], saved["seconds"]
-        self.history = [HISTORY_EVENTS[name](**values) for name, values in saved["history"]]
+        self.history = [
+            TypeAdapter(HISTORY_EVENTS[name]).validate_python(values)
+            for name, values in saved["history"]
+        ]
         for state in saved["retrained"]:
             retraining = RetrainedModel.from_state(state, self.problem)
             self.retrainer.done[retraining.epoch] = retraining

@@ -15,9 +15,9 @@ from cadda.searchers.gradient.reward import (
     Confidence,
     best_sharpness,
     loss_gradient,
+    rewards_and_residuals,
     unrolled,
     weights_of,
-    window_losses,
     window_rewards,
 )
 
@@ -49,6 +49,17 @@ class Batch:
 
     def augmented(self, magnitude: torch.Tensor) -> torch.Tensor:
         return self.x + magnitude.view(-1, 1, 1) * self.other
+
+
+def window_losses(
+    model: nn.Module, weights: reward.Weights, x: torch.Tensor, y: torch.Tensor, *, noise_seed: int
+) -> torch.Tensor:
+    """Compute the loss of each window; the same seed gives the same dropout masks."""
+    state = weights | {name: value.clone() for name, value in model.named_buffers()}
+    with torch.random.fork_rng():
+        torch.manual_seed(noise_seed)
+        logits = functional_call(model, state, (x,))
+    return cross_entropy(logits, y, reduction="none")
 
 
 def reward_and_slope(model: nn.Module, method: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -186,11 +197,19 @@ def test_the_model_is_left_as_it_is(method: str) -> None:
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_losses_are_those_of_the_model() -> None:
+@pytest.mark.parametrize("method", get_args(reward.Hypergradient))
+def test_residuals_are_those_of_the_model(method: reward.Hypergradient) -> None:
     model, batch = smooth_model().eval(), Batch()
-    losses = window_losses(model, weights_of(model), batch.x, batch.y, noise_seed=0)
-    logits = functional_call(model, dict(model.named_parameters()), (batch.x,))
-    torch.testing.assert_close(losses, cross_entropy(logits, batch.y, reduction="none"))
+    direction = {name: torch.ones_like(value) for name, value in weights_of(model).items()}
+    _, residuals = rewards_and_residuals(
+        model, weights_of(model), direction, batch.x, batch.y, method=method, noise_seed=0
+    )
+    share = model(batch.x).softmax(1).detach()
+    expected = torch.stack([(share[i] - one_hot(batch.y, 3)[i]).norm() for i in range(8)])
+    # The two passes of the finite difference are 0.01 apart.
+    torch.testing.assert_close(
+        residuals, expected, rtol=1e-4 if method != "exact" else 1e-9, atol=0
+    )
 
 
 def test_best_sharpness_is_where_the_loss_is_lowest() -> None:

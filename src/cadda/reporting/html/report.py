@@ -31,6 +31,7 @@ from cadda.reporting.html.pictures import (
 from cadda.reporting.html.policy_view import view_policy
 from cadda.reporting.html.provenance import bibtex, policy_file, provenance_rows, snippet
 from cadda.reporting.html.race_view import view_race
+from cadda.reporting.html.reward_charts import reward_charts
 from cadda.reporting.html.scores import N_RESAMPLES, TestScores, score_predictions
 from cadda.reporting.html.verdict import PART_NAMES, Verdict, collect_warnings, make_verdict
 from cadda.reporting.records import Examples, RunRecord
@@ -139,6 +140,9 @@ def _policy(record: RunRecord) -> Content:
         "probe_note": None if search is None else search.probe_note,
         "stability": stability_notes(curves),
         "progress": curves and progress_charts(curves),
+        "rewards": curves
+        and curves.rewards
+        and reward_charts(curves.rewards, curves.number, record.data.class_names),
         "evolution": curves and search and evolution_charts(curves, search.operations, policy),
         "panels": examples and sfreq and panels_of(examples, sfreq),
         "examples_note": examples and _examples_note(examples, record.data.ch_names),

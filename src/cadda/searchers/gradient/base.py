@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from cadda.policies.relaxed.base import RelaxedPolicy
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import SearchStep
+from cadda.searchers.gradient.diagnostics import ClassSums
 from cadda.training.checkpoint import State, Stateful
 from cadda.training.problem import Problem
 
@@ -38,6 +39,7 @@ class Searcher(ABC):
         self.steps_per_epoch = math.ceil(len(problem.train.x) / batch_size)
         self.n_warmup = warmup_epochs * self.steps_per_epoch
         self.step_number = 0
+        self.class_sums: ClassSums | None = None  # rewards of the last step, if it had any
 
     @property
     def has_learned(self) -> bool:

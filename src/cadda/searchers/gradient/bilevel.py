@@ -19,15 +19,16 @@ from cadda.policies.relaxed.policies import EnumeratedPolicy, MixturePolicy, Sta
 from cadda.policies.spec.leakage import MAX_LEAK
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.base import Searcher
+from cadda.searchers.gradient.diagnostics import CONTROL_EVERY, ClassSums, white_noise
 from cadda.searchers.gradient.policy_optimizer import Estimator, PolicyAscent
 from cadda.searchers.gradient.reward import (
     Confidence,
     Hypergradient,
     Weights,
     loss_gradient,
+    rewards_and_residuals,
     unrolled,
     weights_of,
-    window_rewards,
 )
 from cadda.training.checkpoint import State, Stateful
 from cadda.training.problem import Problem
@@ -214,6 +215,7 @@ class BilevelSearcher(Searcher):
         self._update_weight_average()
         loss, gradient = self._train_model(augmented.detach(), labels.detach())
         gain: float | None = None
+        self.class_sums = None
         if learns:
             rewards, baseline = self._rewards(gradient, x, y, augmented, labels)
             self.ascent.ascend(rewards, baseline, draw, self._stream("conditional"))
@@ -270,8 +272,8 @@ class BilevelSearcher(Searcher):
         self.model.train(not self.settings.smoothing)
         self._update_direction(gradient, augmented.detach(), labels.detach())
 
-        def rewards_of(windows: Tensor, labels: Tensor) -> Tensor:
-            return window_rewards(
+        def rewards_of(windows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+            return rewards_and_residuals(
                 self.model,
                 self.mean_weights,
                 self.direction,
@@ -281,17 +283,28 @@ class BilevelSearcher(Searcher):
                 noise_seed=self._seed("inner"),
             )
 
-        rewards = rewards_of(augmented, labels)
+        rewards, after = rewards_of(augmented, labels)
         if not self.settings.paired:
             return rewards, torch.zeros_like(rewards.detach())
-        baseline = rewards.detach().clone()
+        baseline, before = rewards.detach().clone(), after.clone()
         # Windows that no operation changed have their reward already, unless it depends on the
         # others through BatchNorm, or on their position through dropout masks.
         alike = (augmented.detach() == x).flatten(1).all(1) & _is_kept(y, labels)
         changed = slice(None) if self.model.training else (~alike).nonzero().squeeze(1)
-        if len(y[changed]):
-            with torch.no_grad():
-                baseline[changed] = rewards_of(x[changed], y[changed])
+        controls = None
+        with torch.no_grad():
+            if len(y[changed]):
+                baseline[changed], before[changed] = rewards_of(x[changed], y[changed])
+            if self.step_number % CONTROL_EVERY == 0:
+                controls, _ = rewards_of(white_noise(x, self._stream("controls")), y)
+        self.class_sums = ClassSums.of_step(
+            y,
+            self.problem.n_classes,
+            rewards=rewards,
+            unchanged=baseline,
+            residuals=(before, after),
+            controls=controls,
+        )
         return rewards, baseline
 
     def _update_direction(self, gradient: Weights, augmented: Tensor, y: Tensor) -> None:

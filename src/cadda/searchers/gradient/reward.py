@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +30,7 @@ __all__ = [
     "Weights",
     "best_sharpness",
     "loss_gradient",
+    "rewards_and_residuals",
     "unrolled",
     "weights_of",
     "window_rewards",
@@ -48,32 +49,6 @@ RELATIVE_STEP = 0.01
 def weights_of(model: nn.Module) -> Weights:
     """Return the trainable parameters of a model by name, detached, in the memory of the model."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
-
-
-def window_losses(
-    model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, *, noise_seed: int
-) -> Tensor:
-    """Compute the loss of each window with other weights than the model has.
-
-    Parameters
-    ----------
-    model : nn.Module
-        The model; neither its parameters nor its buffers are changed.
-    weights : mapping of str to Tensor
-        Weights to use instead.
-    x : Tensor
-        Windows.
-    y : Tensor
-        Labels.
-    noise_seed : int
-        Seed of dropout: the same number gives the same masks.
-
-    Returns
-    -------
-    Tensor
-        Cross entropy of each window, shape (n_windows,).
-    """
-    return cross_entropy(_logits(model, weights, x, noise_seed), y, reduction="none")
 
 
 def _logits(model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, noise_seed: int) -> Tensor:
@@ -237,21 +212,71 @@ def window_rewards(
     Tensor
         Rewards of shape (n_windows,).
     """
+    return rewards_and_residuals(
+        model, weights, direction, x, y, method=method, noise_seed=noise_seed
+    )[0]
 
-    def losses(point: Weights) -> Tensor:
-        return window_losses(model, point, x, y, noise_seed=noise_seed)
+
+def rewards_and_residuals(
+    model: nn.Module,
+    weights: Mapping[str, Tensor],
+    direction: Mapping[str, Tensor],
+    x: Tensor,
+    y: Tensor,
+    *,
+    method: Hypergradient,
+    noise_seed: int,
+) -> tuple[Tensor, Tensor]:
+    """Compute the reward of each window, and how far the model is from its label.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model, which is left as it is.
+    weights : mapping of str to Tensor
+        θ.
+    direction : mapping of str to Tensor
+        v, the gradient of the validation loss after the unrolled step.
+    x : Tensor
+        Windows as augmented; gradients flow back to them.
+    y : Tensor
+        Labels, or shares of the classes.
+    method : 'finite-difference' | 'exact'
+        As in `window_rewards`.
+    noise_seed : int
+        Seed of dropout.
+
+    Returns
+    -------
+    rewards : Tensor
+        As of `window_rewards`.
+    residuals : Tensor
+        ‖p − y‖ of each window, p being the predicted probabilities at θ; without gradient, and
+        from the passes that rewards need anyway.
+    """
+
+    def losses(point: Weights) -> tuple[Tensor, Tensor]:
+        logits = _logits(model, point, x, noise_seed)
+        return cross_entropy(logits, y, reduction="none"), logits.detach().softmax(1)
 
     if method == "exact":
         with warnings.catch_warnings():
             # torch's own rules for forward mode use a part of torch that it calls deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
-            rewards: Tensor = jvp(losses, (dict(weights),), (dict(direction),))[1]
-        return rewards
+            # torch's types do not know of the third value.
+            found: Any = jvp(losses, (dict(weights),), (dict(direction),), has_aux=True)
+        _, rewards, share = found
+        return rewards, _residual(share, y)
     length: Tensor = torch.cat([value.flatten() for value in direction.values()]).norm()
     step = RELATIVE_STEP / length.clamp_min(torch.finfo(length.dtype).tiny)
-    ahead, behind = (
+    (ahead, after), (behind, before) = (
         losses({name: value + sign * step * direction[name] for name, value in weights.items()})
         for sign in (1.0, -1.0)
     )
-    difference: Tensor = (ahead - behind) / (2 * step)
-    return difference
+    return (ahead - behind) / (2 * step), _residual((after + before) / 2, y)
+
+
+def _residual(share: Tensor, y: Tensor) -> Tensor:
+    target = one_hot(y, share.shape[1]) if y.ndim == 1 else y.detach()
+    length: Tensor = torch.linalg.vector_norm(share - target, dim=1)
+    return length

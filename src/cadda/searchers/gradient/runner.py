@@ -10,10 +10,11 @@ from time import perf_counter
 from cadda.exceptions import TrainingError
 from cadda.policies.relaxed.values import PolicyValues
 from cadda.policies.spec.model import PolicySpec
-from cadda.searchers.events import SearchEpoch, SearchStep
+from cadda.searchers.events import ClassRewards, SearchEpoch, SearchStep
 from cadda.searchers.gradient.averaging import PolicyTrail, mean_policy, mean_shared
 from cadda.searchers.gradient.base import Searcher
 from cadda.searchers.gradient.chance import CHANCE_EPOCHS, ChanceLevel
+from cadda.searchers.gradient.diagnostics import ClassSums, class_rewards, reward_warnings
 from cadda.searchers.retraining import AnyPolicy
 from cadda.searchers.runner import SearchContext, SearchRunner, policy_tables
 from cadda.searchers.warnings import cap_warnings, epoch_warnings
@@ -68,14 +69,16 @@ class GradientRunner(SearchRunner):
     def advance(self) -> SearchEpoch:
         start = perf_counter()
         steps: list[SearchStep] = []
+        sums: list[ClassSums | None] = []
         for searcher, trail in zip(self.searchers, self.trails, strict=True):
-            made = list(islice(searcher.run(), searcher.steps_per_epoch))
+            for step in islice(searcher.run(), searcher.steps_per_epoch):
+                steps.append(step)
+                sums.append(searcher.class_sums)
             if searcher.has_learned:
                 trail.add(searcher.policy.values)
-            steps += made
         self.epoch += 1
         self.seconds += perf_counter() - start
-        event = self._summary(steps)
+        event = self._summary(steps, class_rewards(sums))
         self._check_model(event)
         return event
 
@@ -118,7 +121,7 @@ class GradientRunner(SearchRunner):
             return None
         return mean_shared(combinations(self._mean_policies(), 2))
 
-    def _summary(self, steps: list[SearchStep]) -> SearchEpoch:
+    def _summary(self, steps: list[SearchStep], rewards: ClassRewards | None) -> SearchEpoch:
         policies = self._specs([None] * len(self.searchers))
         learned = mean_policy(policies)
         policy = self._capped(learned)
@@ -129,9 +132,13 @@ class GradientRunner(SearchRunner):
             for searcher in self.searchers
         ]
         valid_loss, valid_accuracy = map(fmean, zip(*scores, strict=True))
-        rewards = [step.reward for step in steps if step.reward is not None]
-        warnings = (*epoch_warnings(table, steps), *cap_warnings(learned, policy))
-        if rewards and self.searchers[0].uses_validation:
+        gains = [step.reward for step in steps if step.reward is not None]
+        warnings = (
+            *epoch_warnings(table, steps),
+            *cap_warnings(learned, policy),
+            *reward_warnings(rewards, self.problem.class_names),
+        )
+        if gains and self.searchers[0].uses_validation:
             warnings += self.chance.warnings(valid_loss, valid_accuracy)
         return SearchEpoch(
             epoch=self.epoch,
@@ -139,7 +146,7 @@ class GradientRunner(SearchRunner):
             train_loss=fmean(step.train_loss for step in steps),
             valid_loss=valid_loss,
             valid_balanced_accuracy=valid_accuracy,
-            reward=fmean(rewards) if rewards else None,
+            reward=fmean(gains) if gains else None,
             entropy=fmean(searcher.entropy() for searcher in self.searchers),
             **tables,
             seconds=self.seconds,
@@ -147,4 +154,5 @@ class GradientRunner(SearchRunner):
             shared=self._shared(policies),
             agreement=self._agreement(),
             n_averaged=self.trails[0].n_averaged,
+            rewards=rewards,
         )
