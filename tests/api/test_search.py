@@ -85,7 +85,7 @@ def test_what_a_gradient_proposes_tells_little_about_the_class(
 ) -> None:
     rows = [f"[{name}]\ntime_mask p={0.9 * (n == 0)} m=0.5" for n, name in enumerate(CLASS_NAMES)]
     learned = cadda.PolicySpec.from_text("\n".join(rows))
-    monkeypatch.setattr("cadda.searchers.gradient.base.Searcher.to_spec", lambda _: learned)
+    monkeypatch.setattr("cadda.searchers.gradient.base.Searcher.to_spec", lambda *_: learned)
     found = run(method="cadda", budget=1)
     assert found.policy.policy == learned.capped(0.1).policy
     assert 0.1 - 1e-6 < (found.policy.provenance.leak or 0) <= 0.1

@@ -24,6 +24,7 @@ CURVES = SearchCurves(
     retrained=(),
     left_warmup=True,
     shared=np.array([np.nan] * 3 + [0.9] * 9),
+    policy_epoch=12,
     n_averaged=4,
 )
 
@@ -33,6 +34,13 @@ def test_a_policy_that_has_settled() -> None:
         "The policy is the mean of the policies of epochs 9 to 12.",
         "At epoch 12 it treated 90% of the windows as at epoch 8.",
     )
+
+
+def test_the_policy_of_an_earlier_epoch_was_kept() -> None:
+    shared = np.arange(12) / 12
+    notes = stability_notes(replace(CURVES, shared=shared, policy_epoch=9, n_averaged=2))
+    assert notes[0].endswith("epochs 8 to 9.")
+    assert notes[1].startswith("At epoch 9 it treated 67% of the windows as at epoch 7")
 
 
 def test_a_policy_that_still_moves() -> None:
@@ -66,3 +74,7 @@ def test_the_report_draws_how_much_the_policy_moves() -> None:
     assert chart.title == "Windows treated as a third of the search ago (%)"
     assert "from 90% to 90%" in chart.alt
     assert len(progress_charts(replace(CURVES, shared=None))) == 2
+
+
+def test_no_augmentation_is_at_no_limit() -> None:
+    assert limit_notes(PolicySpec.none()) == ()

@@ -221,8 +221,9 @@ class SearchCurves:
     shared: Numbers | None = (
         None  # with a third of the search ago, NaN if unknown; see SearchEpoch
     )
-    agreement: float | None = None  # of several seeds, at the end
-    n_averaged: int = 0  # epochs that the policy is the mean of
+    policy_epoch: int = 0  # epoch of the policy that was kept, for methods by gradients
+    agreement: float | None = None  # of several seeds, then
+    n_averaged: int = 0  # epochs up to then that the policy is the mean of
     rewards: RewardCurves | None = None  # of methods with paired rewards
 
 

@@ -18,13 +18,13 @@ def stability_notes(curves: SearchCurves | None) -> tuple[str, ...]:
     """Return what the policy of a search by gradients is, and how much it depends on chance."""
     if curves is None or not curves.n_averaged:
         return ()
-    last = int(curves.number[-1])
+    last = curves.policy_epoch
     first = last - curves.n_averaged + 1
     over = f"of epochs {first} to {last}" if first < last else f"of epoch {last}"
     seeds = "" if curves.agreement is None else " and of all seeds"
     notes = [f"The policy is the mean of the policies {over}{seeds}."]
-    if curves.shared is not None and np.isfinite(curves.shared[-1]):
-        shared = float(curves.shared[-1])
+    shared = _shared_at(curves, last)
+    if np.isfinite(shared):
         end = "."
         if shared < MIN_SHARED:
             end = ": it had not settled. Search with a larger `budget`, or with several seeds."
@@ -37,6 +37,13 @@ def stability_notes(curves: SearchCurves | None) -> tuple[str, ...]:
             end = ": what was found depends on chance more than on the data."
         notes.append(f"The policies of two seeds treat {curves.agreement:.0%} alike{end}")
     return tuple(notes)
+
+
+def _shared_at(curves: SearchCurves, epoch: int) -> float:
+    """Return how much the policy of an epoch shares with an earlier one; NaN if unknown."""
+    if curves.shared is None:
+        return np.nan
+    return float(curves.shared[curves.number == epoch][0])
 
 
 def limit_notes(policy: PolicySpec) -> tuple[str, ...]:

@@ -85,6 +85,10 @@ def search_curves(events: Sequence[RunEvent]) -> SearchCurves | None:
         for name in ("applied", "share", "probability", "magnitude")
     }
     numbers = [event.epoch for event in epochs] or [event.number for event in trials]
+    retrained = [event for event in events if isinstance(event, Retrained) and event.epoch]
+    best = min(retrained, key=lambda event: event.valid_loss, default=None)
+    # The epoch of the policy that was kept, and the last one of a search without retraining.
+    kept = [event for event in epochs if best is None or event.epoch == best.epoch][-1:]
     losses: list[float | None] = [event.valid_loss for event in epochs]
     losses = losses or [event.value for event in trials]
     return SearchCurves(
@@ -94,14 +98,11 @@ def search_curves(events: Sequence[RunEvent]) -> SearchCurves | None:
         valid_loss=np.array(losses, dtype=float),
         entropy=np.array([event.entropy for event in epochs]) if epochs else None,
         **tables,
-        retrained=tuple(
-            (event.epoch, event.valid_loss)
-            for event in events
-            if isinstance(event, Retrained) and event.epoch
-        ),
+        retrained=tuple((event.epoch, event.valid_loss) for event in retrained),
         shared=np.array([event.shared for event in epochs], dtype=float) if epochs else None,
-        agreement=epochs[-1].agreement if epochs else None,
-        n_averaged=epochs[-1].n_averaged if epochs else 0,
+        policy_epoch=kept[0].epoch if kept else 0,
+        agreement=kept[0].agreement if kept else None,
+        n_averaged=kept[0].n_averaged if kept else 0,
         rewards=_reward_curves(epochs),
         # Rewards are computed once the warm-up is over.
         left_warmup=not epochs or any(event.reward is not None for event in epochs),

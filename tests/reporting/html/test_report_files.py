@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from cadda.reporting.html import render_report
 from cadda.reporting.html.formatting import number, with_interval
 from cadda.reporting.html.provenance import bibtex
 from cadda.reporting.race import RaceFacts
-from cadda.reporting.records import EventWarning, LeakReadings
+from cadda.reporting.records import EventWarning, LeakReadings, RewardCurves
 from cadda.runs.folder import RunFolder, digest_of
 from cadda.runs.report import read_record, write_report
 from cadda.searchers.events import TrialEnd
@@ -81,11 +81,18 @@ def test_small_even_if_policy_and_search_are_long(report_of: Callable[[str], Pat
     subpolicy = record.policy.policy["W"][0]
     many = dict.fromkeys(record.policy.rows, (subpolicy,) * 100)
     names = ("number", "valid_loss", "entropy", "applied", "share", "probability", "magnitude")
-    repeated = {name: np.repeat(getattr(curves, name), 500, 0) for name in names}
+    repeated = {name: np.repeat(getattr(curves, name), 500, 0) for name in (*names, "shared")}
+    assert curves.rewards is not None
+    rewards = {
+        field.name: np.repeat(getattr(curves.rewards, field.name), 500, 0)
+        for field in fields(curves.rewards)
+    }
     long = replace(
         record,
         policy=record.policy.model_copy(update={"policy": many}),
-        search=replace(record.search, curves=replace(curves, **repeated)),
+        search=replace(
+            record.search, curves=replace(curves, **repeated, rewards=RewardCurves(**rewards))
+        ),
     )
     page = render_report(long).html
     assert len(page.encode()) < 2_000_000

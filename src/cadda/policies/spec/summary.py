@@ -213,7 +213,7 @@ def class_revealing_operations(traces: Traces) -> tuple[str, ...]:
 
 def operations_at_limit(table: PolicySummary) -> tuple[str, ...]:
     """Return a sentence for each operation that is chosen often and at its largest magnitude."""
-    often = table.share > MIN_LEAD_RATIO / len(table.operations)
+    often = table.share > MIN_LEAD_RATIO / max(1, len(table.operations))
     sentences = []
     for row, column in np.argwhere(often & (table.magnitude > 1 - MAGNITUDE_EDGE)):
         where = "" if table.rows[row] == ALL_CLASSES else f" for {table.rows[row]}"

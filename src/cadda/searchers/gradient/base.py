@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from cadda.policies.relaxed.base import RelaxedPolicy
+from cadda.policies.relaxed.values import PolicyValues
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.diagnostics import ClassSums
@@ -65,9 +66,12 @@ class Searcher(ABC):
         largest = math.log(max(log_share.shape[-1], 2))
         return float(-(log_share.exp() * log_share).sum(-1).mean() / largest)
 
-    def to_spec(self) -> PolicySpec:
-        """Return the policy so far; the shares of a mixture become probabilities of choosing."""
-        return self.policy.to_spec()
+    def to_spec(self, values: PolicyValues | None = None) -> PolicySpec:
+        """Return the policy with some values, or as it is now.
+
+        The shares of a mixture become probabilities of choosing.
+        """
+        return self.policy.to_spec(values=values)
 
     def state_dict(self) -> State:
         """Return what `load_state_dict` needs in another process."""

@@ -101,8 +101,7 @@ class GradientRunner(SearchRunner):
     def _specs(self, values: Sequence[PolicyValues | None]) -> list[PolicySpec]:
         """Return the policies of the searchers with some values; None for those of now."""
         return [
-            searcher.policy.to_spec(values=value)
-            for searcher, value in zip(self.searchers, values, strict=True)
+            searcher.to_spec(value) for searcher, value in zip(self.searchers, values, strict=True)
         ]
 
     def _mean_policies(self) -> list[PolicySpec]:
