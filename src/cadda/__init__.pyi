@@ -48,6 +48,7 @@ from .reporting.records import ProbeMatrix as ProbeMatrix
 from .reporting.records import ProbeRow as ProbeRow
 from .reporting.records import Reading as Reading
 from .runs.splits import split_from as split_from
+from .searchers.events import ClassRewards as ClassRewards
 from .searchers.events import PolicyProposed as PolicyProposed
 from .searchers.events import RaceRound as RaceRound
 from .searchers.events import Retrained as Retrained
@@ -73,6 +74,7 @@ __all__ = [
     "BilevelSettings",
     "CaddaError",
     "CandidateRow",
+    "ClassRewards",
     "DataError",
     "EnumeratedPolicy",
     "EpochEnd",
