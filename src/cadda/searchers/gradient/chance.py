@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Self
 
-import torch
+import numpy as np
 
 from cadda.searchers.events import SearchEpoch
+from cadda.training.diagnosis import chance_loss
 from cadda.training.problem import Problem
 
 __all__ = ["CHANCE_EPOCHS", "ChanceLevel"]
@@ -40,13 +41,11 @@ class ChanceLevel:
         """Compute the level for a problem that has windows of each class in both parts."""
         n_classes = problem.n_classes
         train, valid = (
-            torch.bincount(part.y, minlength=n_classes).double()
-            for part in (problem.train, problem.valid)
+            np.bincount(part.y, minlength=n_classes) for part in (problem.train, problem.valid)
         )
-        loss = -(valid / valid.sum() * (train / train.sum()).log()).sum()
         guess = 1 / n_classes
         variance = (guess * (1 - guess) / valid).sum() / n_classes**2
-        return cls(loss.item(), guess, variance.sqrt().item())
+        return cls(chance_loss(train, valid), guess, math.sqrt(variance))
 
     def why_worse(self, epochs: Sequence[SearchEpoch]) -> str | None:
         """Return why a model that was worse than chance in these epochs is of no use.
