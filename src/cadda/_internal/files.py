@@ -5,26 +5,35 @@ A reader finds the old file or the new one, never half of it.
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 import numpy as np
 from pydantic import TypeAdapter
 
+from cadda._internal.locks import is_abandoned, try_lock
 from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError
 
 __all__ = [
     "ArrayRecord",
     "JsonRecord",
+    "is_temporary",
     "make_folder",
+    "remove_temporary",
     "replace_atomically",
+    "write_bytes_atomically",
     "write_text_atomically",
 ]
+
+_TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}\.tmp")
+"""Names that `mkstemp` makes for `replace_atomically`."""
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -39,14 +48,14 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def replace_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield the path of a temporary file that replaces ``path`` once it is written and synced."""
+def replace_atomically(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Yield a temporary file that replaces ``path`` once it is written and synced.
+
+    It is locked as long as this process lives: the next writer removes those of killed processes.
+    """
     target = Path(path)
     try:
-        # In the same folder, so that the last step is a rename within one file system.
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
-        )
+        temporary, file = _open_temporary(target)
     except FileNotFoundError as error:
         raise CaddaError(
             f"cannot write {target}: the folder {target.parent} does not exist."
@@ -54,23 +63,60 @@ def replace_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     except OSError as error:
         reason = _obstacle(target.parent, error)
         raise CaddaError(f"cannot write {target}: {reason}.") from error
-    os.close(handle)
-    temporary = Path(name)
     try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
         temporary.chmod(0o644)
         temporary.replace(target)
+    except OSError as error:
+        _discard(temporary, file)
+        raise CaddaError(f"cannot write {target}: {short_reason(error)}.") from error
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary, file)
         raise
+
+
+def write_bytes_atomically(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
+    """Write a file atomically."""
+    with replace_atomically(path) as file:
+        file.write(content)
 
 
 def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file atomically."""
-    with replace_atomically(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_bytes_atomically(path, text.encode())
+
+
+def remove_temporary(folder: Path, name: str | None = None) -> None:
+    """Remove temporary files that killed processes have left in a folder, all or for one name."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            match = _TEMPORARY.fullmatch(path.name)
+            if match and (name is None or match[1] == name) and is_abandoned(path):
+                path.unlink(missing_ok=True)
+
+
+def is_temporary(path: Path) -> bool:
+    """Check whether a file is a temporary one of `replace_atomically`."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def _open_temporary(target: Path) -> tuple[Path, IO[bytes]]:
+    remove_temporary(target.parent, target.name)
+    # In the same folder, so that the last step is a rename within one file system.
+    prefix = f".{target.name}."
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=".tmp")
+    file = os.fdopen(handle, "wb")
+    try_lock(file)
+    return Path(name), file
+
+
+def _discard(temporary: Path, file: IO[bytes]) -> None:
+    for remove in (file.close, temporary.unlink):
+        with suppress(OSError):
+            remove()
 
 
 class JsonRecord:
@@ -96,14 +142,21 @@ class ArrayRecord:
     def save(self, path: Path) -> None:
         """Write the arrays."""
         arrays = {name: value for name, value in vars(self).items() if value is not None}
-        with replace_atomically(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, **arrays)
+        write_bytes_atomically(path, content.getbuffer())
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read arrays that were saved."""
-        with np.load(path, allow_pickle=False) as file:
-            return cls(**file)
+        """Read arrays that were saved, with their checksums."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return cls(**file)
+        except OSError:
+            raise
+        # A damaged archive raises whatever zip files, compression and NumPy raise.
+        except Exception as error:
+            raise CaddaError(f"{path} is damaged ({type(error).__name__}).") from error
 
 
 def _obstacle(path: Path, error: OSError) -> str:

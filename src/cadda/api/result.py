@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from cadda._internal.files import make_folder, replace_atomically, write_text_atomically
+from cadda._internal.files import make_folder, write_text_atomically
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Html, block, folded, paragraph
 from cadda.policies.schedule import PolicySchedule, build_policy
@@ -18,6 +17,7 @@ from cadda.policies.spec.simplify import crisp_policy, largest_distance
 from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.evolution import plot_evolution
 from cadda.reporting.figures.candidates import plot_race
+from cadda.reporting.figures.saving import save_figure
 from cadda.reporting.race import RaceFacts, candidate_table
 from cadda.reporting.records import SearchCurves
 from cadda.reporting.stability import limit_notes, stability_notes
@@ -229,12 +229,12 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
     if result.fitted is not None:
         save_fitted(folder, result.fitted)
     make_folder(folder.operations_figure.parent)
-    _save_figure(result.policy.plot(), folder.operations_figure)
+    save_figure(result.policy.plot(), folder.operations_figure)
     if result.curves is not None:
         figure = plot_evolution(result.curves, result.operations, result.policy)
-        _save_figure(figure, folder.evolution_figure)
+        save_figure(figure, folder.evolution_figure)
     if result.race is not None:
-        _save_figure(plot_race(result.race), folder.race_figure)
+        save_figure(plot_race(result.race), folder.race_figure)
 
 
 def _text_of(policy: PolicySpec) -> str:
@@ -243,11 +243,6 @@ def _text_of(policy: PolicySpec) -> str:
     loss = largest_distance(policy, crisp)
     how = f"simplified, at a total variation distance of {loss:.3f}" if loss else "as it is"
     return f"# policy.json {how}\n{crisp.to_text()}"
-
-
-def _save_figure(figure: Figure, path: Path) -> None:
-    with replace_atomically(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=150)
 
 
 def _signed_parts(

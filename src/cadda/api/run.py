@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from cadda.runs.records import RunScores, save_fitted, write_run_records
 from cadda.runs.splits import WindowSplit
 from cadda.tracking import LogTo, open_trackers, tee
 from cadda.tracking.trackers import find_trackers
-from cadda.training import Fitted, Scores, TrainingEnd, TrainingEvent, TrainingSettings
+from cadda.training import Fitted, Scores, Trainer, TrainingEvent, TrainingSettings
 from cadda.training.diagnosis import with_warnings
 
 __all__ = [
@@ -117,34 +118,47 @@ def train_split(
     )
     run = RunFolder(folder)
     problem = trainer.problem
-    run.begin(
-        TrainingConfig(
-            data=DataSource(data, problem.train.digest, problem.valid.digest, split.test_digest),
-            reading=reading,
-            model=problem.description.model,
-            training=settings,
-            policy=None if policy is None else json.loads(policy.to_json()),
-            split=split.subjects,
+    with run.in_use("training"):
+        run.begin(
+            TrainingConfig(
+                data=DataSource(
+                    data, problem.train.digest, problem.valid.digest, split.test_digest
+                ),
+                reading=reading,
+                model=problem.description.model,
+                training=settings,
+                policy=None if policy is None else json.loads(policy.to_json()),
+                split=split.subjects,
+            )
         )
-    )
-    if policy is not None:
-        policy.save(run.policy)
+        if policy is not None:
+            policy.save(run.policy)
+        fitted = _train(trainer, run, log_to, on_event)
+        last = policy.last if isinstance(policy, PolicySchedule) else policy
+        # The pool of a problem checks the unit of the windows, which only a policy depends on.
+        needs_no_unit = last is None or last.is_none
+        pool = operation_pool(split.train) if needs_no_unit else problem.pool
+        scores = write_run_records(run, split, problem, pool, last, fitted.model)
+    return TrainingRun(fitted, scores)
+
+
+def _train(
+    trainer: Trainer,
+    run: RunFolder,
+    log_to: LogTo,
+    on_event: Callable[[TrainingEvent], None] | None,
+) -> Fitted:
+    """Train and write events and model; after a kill, events are those of the checkpoint."""
     events = EventLog(run.events)
+    trainer.resume(run.checkpoint)
+    events.rewrite(trainer.progress.history)
     with open_trackers(log_to, logged_settings(trainer)) as trackers:
         receivers = (events, trackers) if on_event is None else (events, trackers, on_event)
         fitted = trainer.run(on_event=tee(*receivers), checkpoint=run.checkpoint)
-    # After a kill, the file may lack an epoch that the checkpoint has, or have only half of it.
-    end = TrainingEnd(len(fitted.history), fitted.best_epoch, fitted.stopped_early)
-    events.rewrite([*fitted.history, end])
-    fitted = with_warnings(fitted, problem, settings)
-    fitted = with_leak_probe(fitted, problem.valid, trainer.policy)
+    fitted = with_warnings(fitted, trainer.problem, trainer.settings)
+    fitted = with_leak_probe(fitted, trainer.problem.valid, trainer.policy)
     save_fitted(run, fitted)
-    last = policy.last if isinstance(policy, PolicySchedule) else policy
-    # The pool of a problem checks the unit of the windows, which only a policy depends on.
-    needs_no_unit = last is None or last.is_none
-    pool = operation_pool(split.train) if needs_no_unit else problem.pool
-    scores = write_run_records(run, split, problem, pool, last, fitted.model)
-    return TrainingRun(fitted, scores)
+    return fitted
 
 
 def _split_settings(
@@ -189,40 +203,45 @@ def run_search(
     problem = make_problem(
         split.train, split.valid, model=model, operations=operations, device=device
     )
-    result = search_problem(
-        problem,
-        probe=probe_source(
-            probe,
-            split.train,
-            split.valid,
-            method=method,
-            model=model,
-            operations=operations,
-            seed=seed,
-            device=device,
-            on_event=on_event,
-        ),
+    source = probe_source(
+        probe,
+        split.train,
+        split.valid,
         method=method,
-        run_dir=folder,
-        test_subjects=split.subjects.test,
+        model=model,
+        operations=operations,
         seed=seed,
-        budget=budget,
-        retrain_every=retrain_every,
-        baseline=baseline,
+        device=device,
         on_event=on_event,
-        **arguments,
     )
-    if result.fitted is None:
-        raise RunError(f"{folder} contains an unfinished search; continue it by the same call.")
-    scores = write_run_records(
-        RunFolder(folder),
-        split,
-        problem,
-        problem.pool,
-        result.policy,
-        result.fitted.model,
-        None if result.baseline is None else result.baseline.model,
-    )
+    with ExitStack() as held:
+        result = search_problem(
+            problem,
+            probe=source,
+            method=method,
+            run_dir=folder,
+            test_subjects=split.subjects.test,
+            seed=seed,
+            budget=budget,
+            retrain_every=retrain_every,
+            baseline=baseline,
+            on_event=on_event,
+            held=held,
+            **arguments,
+        )
+        if result.fitted is None:
+            raise RunError(
+                f"{folder} contains an unfinished search; continue it by the same call."
+            )
+        scores = write_run_records(
+            RunFolder(folder),
+            split,
+            problem,
+            problem.pool,
+            result.policy,
+            result.fitted.model,
+            None if result.baseline is None else result.baseline.model,
+        )
     return SearchRun(result, scores)
 
 

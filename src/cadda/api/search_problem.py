@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -63,9 +64,13 @@ def search_problem(
     test_subjects: tuple[str, ...] = (),
     on_event: Callable[[RunEvent], None] | None = None,
     log_to: LogTo = None,
+    held: ExitStack | None = None,
     **settings: Any,
 ) -> SearchResult:
-    """Run `search` on an existing problem; `test_subjects` are only written to the run folder."""
+    """Run `search` on an existing problem; `test_subjects` are only written to the run folder.
+
+    The run folder stays locked as long as `held`.
+    """
     find_trackers(log_to)
     chosen = find_method(method)
     budget = chosen.default_budget if budget is None else budget
@@ -102,7 +107,11 @@ def search_problem(
         **{name: value for name, value in asdict(own).items() if name != "storage"},
     }
     # The engine first: one that cannot be reached must not leave a folder.
-    with open_engine(engine) as workers, open_trackers(log_to, logged) as trackers:
+    with (
+        open_engine(engine) as workers,
+        open_trackers(log_to, logged) as trackers,
+        ExitStack() as own_resources,
+    ):
         report = trackers if on_event is None else tee(trackers, on_event)
         if folder is not None:
             config = SearchConfig(
@@ -124,6 +133,7 @@ def search_problem(
             )
             # A database that cannot be reached must not leave a folder either.
             chosen.check_storage(own, resume=continues)
+            (held or own_resources).enter_context(folder.in_use("search"))
             folder.begin(config)
             if found is not None:
                 found.save(folder.probe)
@@ -160,8 +170,8 @@ def search_problem(
         runner.run()
         result = result_of(runner, provenance)
         trackers.log_text("policy", str(result))
-    if folder is not None:
-        write_result(folder, result)
+        if folder is not None:
+            write_result(folder, result)
     return result
 
 

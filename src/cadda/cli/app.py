@@ -55,5 +55,9 @@ def root(
 
 
 def main() -> None:
-    """Run the command line: exit code 0 for success, 2 for a wrong argument, option or file."""
+    """Run the command line.
+
+    Exit codes: 0 for success, 2 for a wrong argument, option or file, 1 for a full or broken disk,
+    130 and 143 for a command that was interrupted or terminated.
+    """
     app()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,17 +41,34 @@ FLAGS = {"`on_bad='drop'`": "`--drop-bad`"}
 """Values of arguments that have a flag of another name, or of another command."""
 
 
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+"""What a disk reports that is full, limited or broken."""
+
+TERMINATED = 128 + signal.SIGTERM
+"""Exit code of a command that was asked to end, as a shell reports it."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end, by SIGTERM."""
+
+
 class Command(TyperCommand):
-    """A command whose errors end in one sentence and exit code 2."""
+    """A command whose errors end in one sentence and an exit code.
+
+    The code is 2 for whatever the user can change in the command, 1 for a disk that fails.
+    """
 
     def invoke(self, ctx: Any) -> Any:  # typer's context, from another module in old versions
         """Run the command; errors of the library name options instead of arguments."""
         token = _running.set(self)
         try:
-            return super().invoke(ctx)
+            with _terminable():
+                return super().invoke(ctx)
         except (CaddaError, ValueError, TypeError, OSError) as error:
             typer.echo(f"cadda: {name_options(_sentence(error))}", err=True)
-            raise typer.Exit(2) from error
+            raise typer.Exit(1 if _is_of_disk(error) else 2) from error
+        except Terminated as end:
+            raise typer.Exit(TERMINATED) from end
         finally:
             _running.reset(token)
 
@@ -78,6 +98,23 @@ def hint_on_interrupt(hint: str) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo(f"Interrupted. {hint}", err=True)
         raise
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Make SIGTERM, which schedulers send, end the command as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def name_options(text: str) -> str:
@@ -128,9 +165,19 @@ def _as_typed(parameter: Any, value: str | None) -> str:
 
 def _sentence(error: Exception) -> str:
     """Return the text of an error; those of the system without their numbers."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"cannot use {error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.strerror is not None:
+        file = "a file" if error.filename is None else error.filename
+        return f"cannot use {file}: {error.strerror}."
     return str(error)
+
+
+def _is_of_disk(error: BaseException | None) -> bool:
+    """Check whether an error, or what it comes from, is that of a disk."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            return True
+        error = error.__cause__
+    return False
 
 
 def _without_groups(command: Callable[..., None]) -> Callable[..., None]:

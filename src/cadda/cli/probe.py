@@ -54,8 +54,9 @@ def probe(
 
     Example: cadda probe motor-imagery-epo.fif.gz --subject subject --out probe
     """
-    from cadda._internal.files import make_folder, replace_atomically
+    from cadda._internal.folder_lock import locked
     from cadda.api.probe import probe as run
+    from cadda.reporting.figures.saving import save_figure
     from cadda.runs.splits import assign_subjects
     from cadda.tracking import ProbeDisplay
 
@@ -66,31 +67,30 @@ def probe(
     if not as_json:
         typer.echo(f"Probe: {probed}")
     hint = "Every finished fold is saved: resume with the same command."
-    with hint_on_interrupt(hint), ProbeDisplay() as display:
-        result = run(
-            probed,
-            model=model,
-            operations=options.parse_operations(operations),
-            seed=seed,
-            device=device,
-            checkpoint=out / CHECKPOINT,
-            progress=False,
-            on_event=display,
-            n_folds=n_folds,
-            n_epochs=n_epochs,
-            n_draws=n_draws,
-            batch_size=batch_size,
-            lr=lr,
-        )
-    folder = make_folder(out)
-    with replace_atomically(folder / PICTURE) as temporary:
-        result.plot().savefig(temporary, format="png", dpi=150)
-    result.save(folder / TABLE)
+    with hint_on_interrupt(hint), locked(out, "probe"):
+        with ProbeDisplay() as display:
+            result = run(
+                probed,
+                model=model,
+                operations=options.parse_operations(operations),
+                seed=seed,
+                device=device,
+                checkpoint=out / CHECKPOINT,
+                progress=False,
+                on_event=display,
+                n_folds=n_folds,
+                n_epochs=n_epochs,
+                n_draws=n_draws,
+                batch_size=batch_size,
+                lr=lr,
+            )
+        save_figure(result.plot(), out / PICTURE)
+        result.save(out / TABLE)
     if as_json:
-        typer.echo(json.dumps(json.loads((folder / TABLE).read_text("utf-8"))))
+        typer.echo(json.dumps(json.loads((out / TABLE).read_text("utf-8"))))
         return
     _print(result)
-    typer.echo(f"Table and picture: {folder.resolve()}")
+    typer.echo(f"Table and picture: {out.resolve()}")
 
 
 def _check_out(out: Path) -> None:

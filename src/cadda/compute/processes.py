@@ -9,16 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryDirectory
 from threading import Lock, Thread
 from typing import IO, Any, ParamSpec, TypeVar, cast
 
 import cloudpickle
 
+from cadda._internal.locks import temporary_folder
+from cadda._internal.text import short_reason
 from cadda.compute.base import Engine
 from cadda.exceptions import WorkerError
 
@@ -94,7 +95,8 @@ class ProcessEngine(Engine):
     def __init__(self, n_workers: int) -> None:
         super().__init__(n_workers)
         self._n_threads = threads_per_worker(n_workers)
-        self._folder = TemporaryDirectory(prefix="cadda-")
+        self._resources = ExitStack()
+        self._folder = self._resources.enter_context(temporary_folder())
         self._n_shared = 0
         self._threads = ThreadPoolExecutor(n_workers)
         self._lock, self._is_open = Lock(), True
@@ -110,9 +112,14 @@ class ProcessEngine(Engine):
             return sorted(worker.process.pid for worker in self._workers)
 
     def share(self, value: object) -> Any:
-        path = Path(self._folder.name) / f"{self._n_shared}.pickle"
+        path = self._folder / f"{self._n_shared}.pickle"
         self._n_shared += 1
-        path.write_bytes(cloudpickle.dumps(value))
+        try:
+            path.write_bytes(cloudpickle.dumps(value))
+        except OSError as error:
+            raise WorkerError(
+                f"cannot write {path}: {short_reason(error)}; set TMPDIR to a folder with space."
+            ) from error
         return _SharedFile(path)
 
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -126,7 +133,7 @@ class ProcessEngine(Engine):
             self._kill_all()
         self._threads.shutdown(wait=True, cancel_futures=cancel_futures or not wait)
         self._kill_all()
-        self._folder.cleanup()
+        self._resources.close()
 
     def _kill_all(self) -> None:
         with self._lock:
@@ -213,7 +220,8 @@ def run_alone(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) ->
 def main() -> None:
     """Run tasks from standard input, one after the other, until it is closed."""
     # The process that started this one decides when to stop.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     # What a user's model prints must not get between the answers.
     os.dup2(2, 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from cadda._internal.files import make_folder, replace_atomically, write_text_atomically
+from cadda._internal.files import make_folder, write_text_atomically
 from cadda._internal.jsonlines import JsonLines
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DOTS_PER_INCH", "FORMATS", "StudyFolder", "check_formats"]
 
-DOTS_PER_INCH = 150
 FORMATS = ("png", "svg", "pdf")
 
 
@@ -133,6 +132,8 @@ class StudyFolder:
         """Write a figure, titled with the names of the study and of the data if they differ."""
         from matplotlib import rc_context
 
+        from cadda.reporting.figures.saving import save_figure
+
         is_same = plan.data.name.lower() == plan.study
         title = plan.study if is_same else f"{plan.study}: {plan.data.name}"
         figure.suptitle(title, fontsize=10)
@@ -141,8 +142,5 @@ class StudyFolder:
         # Without salt and with dates, the same figure would have other bytes each time.
         with rc_context({"svg.hashsalt": "cadda"}):
             for name, file in zip(formats, files, strict=True):
-                with replace_atomically(file) as temporary:
-                    figure.savefig(
-                        temporary, format=name, dpi=DOTS_PER_INCH, metadata=dates.get(name)
-                    )
+                save_figure(figure, file, metadata=dates.get(name))
         return files

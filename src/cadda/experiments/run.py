@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.folder_lock import locked
 from cadda.compute import check_engine, open_engine
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
@@ -213,6 +214,7 @@ def run_study(
     # The engine comes first: if it cannot be reached, no folder is made.
     with (
         open_engine(engine) as workers,
+        locked(folder.folder, "study"),
         shown_progress(StudyDisplay, on_event, progress=progress) as report,
     ):
         folder.start(plan, run.config)
@@ -222,7 +224,7 @@ def run_study(
         seconds = before.seconds_left / workers.n_workers
         report(StudyStart(plan, n_done, n_reused, seconds))
         finished = run_missing(run, plan, folder, workers, report)
-    return _draw(run.study, plan, finished, folder, formats)
+        return _draw(run.study, plan, finished, folder, formats)
 
 
 def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, AnyProgress]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+import torch
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import nn
+from safetensors.torch import save
+from torch import Tensor, nn
 
-from cadda._internal.files import replace_atomically
+from cadda._internal.files import write_bytes_atomically
 from cadda._internal.text import short_reason
 from cadda._version import __version__
 from cadda.exceptions import ModelError
@@ -56,11 +59,11 @@ def save_model(
 ) -> None:
     """Write weights and description atomically, as safetensors."""
     weights = {name: value.contiguous() for name, value in model.state_dict().items()}
+    content = {"version": 2, "cadda": __version__, **asdict(description)}
     # A single entry, because safetensors writes several in any order and bytes would differ.
-    content = {"version": 1, "cadda": __version__, **asdict(description)}
-    metadata = {KEY: json.dumps(content)}
-    with replace_atomically(path) as temporary:
-        save_file(weights, temporary, metadata)
+    metadata = {KEY: json.dumps({"digest": _digest(content, weights), **content})}
+    # In memory first: safetensors reports a full disk as an error of its own.
+    write_bytes_atomically(path, save(weights, metadata))
 
 
 def load_model(
@@ -93,10 +96,17 @@ def load_model(
     if KEY not in metadata:
         raise ModelError(f"{path} has weights, but not those of a model that cadda saved.")
     try:
-        description = TypeAdapter(ModelDescription).validate_json(metadata[KEY])
-    except ValidationError as error:
+        content = json.loads(metadata[KEY])
+        description = TypeAdapter(ModelDescription).validate_python(content)
+        is_whole = content.pop("digest", None) == _digest(content, weights)
+    except (ValueError, TypeError) as error:
         reason = short_reason(error)
         raise ModelError(f"{path} has a description that cannot be read: {reason}.") from error
+    if not is_whole:
+        raise ModelError(f"{path} is damaged: it is not what cadda saved; train the model again.")
+    infinite = [name for name, value in weights.items() if not bool(value.isfinite().all())]
+    if infinite:
+        raise ModelError(f"{path} has weights that are NaN or infinite, in {infinite[0]}.")
     filled = _empty_model(description, path) if model is None else model
     try:
         filled.load_state_dict(weights)
@@ -104,6 +114,15 @@ def load_model(
         first_line = str(error).partition("\n")[2].strip().partition("\n")[0]
         raise ModelError(f"{path} does not fit the model: {first_line}") from error
     return filled.eval(), description
+
+
+def _digest(content: Mapping[str, object], weights: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of a description, and of names, types, shapes and values of weights."""
+    digest = hashlib.sha256(json.dumps(content).encode())
+    for name, value in sorted(weights.items()):
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        digest.update(value.detach().cpu().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _empty_model(description: ModelDescription, path: str | os.PathLike[str]) -> nn.Module:

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from cadda._internal.random import Seeds
 from cadda._internal.validation import Count, Positive, validated_dataclass
-from cadda.exceptions import ModelError
 from cadda.operations.base import Draw, Operation
 from cadda.training import Problem, Samples, Trainer, TrainingSettings, predict_logits
 
@@ -129,7 +128,7 @@ def probe_fold(
     """
     model = _train(problem, settings, fold, on_epoch)
     x, n_classes = problem.valid.x.to(problem.device), problem.n_classes
-    plain = _predict(model, x, n_classes, "windows")[None]
+    plain = predict_logits(model, x, n_classes).argmax(1)[None]
     counts = [_count(plain, problem.valid, n_classes)]
     for operation in operations:
         stream = Seeds(settings.seed).stream(f"probe {operation.name}", fold=fold)
@@ -201,19 +200,9 @@ def _predict_batch(
         strength.repeat_interleave(len(index)),
         {name: value[repeated] for name, value in draw.items()},
     )
-    predicted = _predict(model, transformed, n_classes, f"windows after {operation.name}")
-    return predicted.view(len(strength), -1)
-
-
-def _predict(model: nn.Module, x: Tensor, n_classes: int, what: str) -> Tensor:
-    """Return predicted labels; raise if the model does not return numbers."""
-    logits = predict_logits(model, x, n_classes)
-    if not bool(logits.isfinite().all()):
-        raise ModelError(
-            f"the model returned NaN or infinity for {what}, so that it predicts nothing; try a "
-            "lower `lr`, or another `model`."
-        )
-    return logits.argmax(1)
+    what = f"windows after {operation.name}"
+    logits = predict_logits(model, transformed, n_classes, what=what)
+    return logits.argmax(1).view(len(strength), -1)
 
 
 def _count(predicted: Tensor, windows: Samples, n_classes: int) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -12,7 +13,8 @@ from typing import Annotated, Literal, TypeAlias
 import torch
 from pydantic import Discriminator, JsonValue, TypeAdapter
 
-from cadda._internal.files import JsonRecord, make_folder
+from cadda._internal.files import JsonRecord, make_folder, remove_temporary
+from cadda._internal.folder_lock import is_empty, locked
 from cadda._internal.jsonlines import JsonObject
 from cadda._internal.text import short_reason
 from cadda._version import __version__
@@ -158,8 +160,16 @@ class RunFolder:
         """Raise if the folder contains other files than those of a run."""
         if self.config.exists() or not self.folder.is_dir():
             return
-        if any(self.folder.iterdir()):
+        if not is_empty(self.folder):
             raise RunError(f"{self.folder} contains other files; choose an empty or new folder.")
+
+    @contextmanager
+    def in_use(self, kind: Literal["training", "search"]) -> Iterator[None]:
+        """Keep other processes from working on the run."""
+        self.check_free()
+        with locked(self.folder, kind):
+            remove_temporary(self.operations_figure.parent)
+            yield
 
     def read_config(self) -> RunConfig:
         """Read the configuration."""

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
-from zipfile import BadZipFile
 
 import numpy as np
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.text import short_reason, warning_key
-from cadda.exceptions import DataError, RunError
+from cadda.exceptions import CaddaError, RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.probe_result import ProbeResult
@@ -42,9 +41,7 @@ READ_ERRORS = (
     LookupError,
     TypeError,
     ValueError,
-    RunError,
-    DataError,
-    BadZipFile,
+    CaddaError,
 )
 """Raised by reading files that are damaged or of another version."""
 

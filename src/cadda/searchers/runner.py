@@ -130,6 +130,8 @@ class SearchRunner(ABC):
         for state in saved["retrained"]:
             retraining = RetrainedModel.from_state(state, self.problem)
             self.retrainer.done[retraining.epoch] = retraining
+            # The process may have been killed before it did this itself.
+            self.retrainer.forget_checkpoint(retraining.epoch)
         self.load_state_dict(saved["search"])
 
     def _ends(self) -> bool:

@@ -96,6 +96,8 @@ class _Stack:
         train_losses = self._train()
         values = zip(self.members, train_losses, self._validate(), strict=True)
         for i, (member, train_loss, scores) in enumerate(values):
+            if not math.isfinite(scores[0]) and member.error is None:
+                member.error = TrainingError(f"the validation loss is {scores[0]}.")
             if member.error is None:
                 weights = {name: value[i] for name, value in self.parameters.items()}
                 member.progress.update(train_loss, *scores, weights)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -12,7 +11,8 @@ from typing import Any, Protocol, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from cadda._internal.files import replace_atomically
+from cadda._internal.files import write_bytes_atomically
+from cadda._internal.text import short_reason
 from cadda.exceptions import TrainingError
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import ScheduledPolicy
@@ -28,6 +28,9 @@ __all__ = [
     "policy_digest",
     "save_checkpoint",
 ]
+
+HEAD = b"cadda checkpoint 2\n"
+"""The beginning of a checkpoint; the SHA-256 of the rest follows, then what torch writes."""
 
 # State dicts of torch's modules and optimizers nest tensors and plain values of any type.
 State: TypeAlias = dict[str, Any]
@@ -53,24 +56,21 @@ def save_checkpoint(path: Path, state: State, fingerprint: Fingerprint) -> None:
     # In memory first: torch reports a full disk as an internal error.
     content = io.BytesIO()
     torch.save({"state": state, "fingerprint": dict(fingerprint)}, content)
-    with replace_atomically(path) as temporary:
-        temporary.write_bytes(content.getbuffer())
+    write_bytes_atomically(path, HEAD + _digest(content.getbuffer()) + content.getbuffer())
 
 
 def load_checkpoint(path: Path, fingerprint: Fingerprint) -> State:
     """Read a checkpoint of the same fingerprint; nothing in the file is executed."""
     try:
-        # torch does not compare the checksums that it has written.
-        with zipfile.ZipFile(path) as archive:
-            if archive.testzip() is not None:
-                raise ValueError("wrong checksum")
-        content = torch.load(path, weights_only=True, map_location="cpu")
+        content = torch.load(_read_checked(path), weights_only=True, map_location="cpu")
         state, saved = content["state"], dict(content["fingerprint"])
+    except OSError as error:
+        raise TrainingError(f"cannot read {path}: {short_reason(error)}.") from error
     # torch raises anything from KeyError to UnpicklingError for a file that is not its own.
     except Exception as error:
         raise TrainingError(
-            f"{path} cannot be resumed from: it is not a checkpoint of cadda "
-            f"({type(error).__name__})."
+            f"{path} cannot be resumed from: it is damaged, or not a checkpoint of this version "
+            "of cadda; delete it to start from the beginning."
         ) from error
     for key, value in fingerprint.items():
         if saved.get(key) != value:
@@ -80,6 +80,20 @@ def load_checkpoint(path: Path, fingerprint: Fingerprint) -> State:
             )
     checked: State = state
     return checked
+
+
+def _read_checked(path: Path) -> io.BytesIO:
+    """Return what torch wrote; raise if any bit of the file has changed."""
+    content = path.read_bytes()
+    start = len(HEAD) + hashlib.sha256().digest_size
+    saved = memoryview(content)[start:]
+    if content[:start] != HEAD + _digest(saved):
+        raise ValueError("wrong digest")
+    return io.BytesIO(saved)
+
+
+def _digest(content: memoryview) -> bytes:
+    return hashlib.sha256(content).digest()
 
 
 def model_digest(model: nn.Module) -> str:

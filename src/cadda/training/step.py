@@ -31,8 +31,10 @@ PREDICTION_BATCH = 256
 
 
 @torch.no_grad()
-def predict_logits(model: nn.Module, x: Tensor, n_classes: int) -> Tensor:
-    """Compute logits of shape (n_windows, n_classes) in evaluation mode, on the CPU."""
+def predict_logits(
+    model: nn.Module, x: Tensor, n_classes: int, *, what: str = "windows"
+) -> Tensor:
+    """Compute finite logits of shape (n_windows, n_classes) in evaluation mode, on the CPU."""
     was_training, first = model.training, next(model.parameters(), None)
     device = "cpu" if first is None else first.device
     model.eval()
@@ -43,7 +45,17 @@ def predict_logits(model: nn.Module, x: Tensor, n_classes: int) -> Tensor:
         ]
     finally:
         model.train(was_training)
-    return torch.cat(batches)
+    return _check_finite(torch.cat(batches), what)
+
+
+def _check_finite(logits: Tensor, what: str) -> Tensor:
+    bad = int((~logits.isfinite()).any(1).sum())
+    if bad:
+        raise ModelError(
+            f"the model returned NaN or infinity for {what}, {bad} of {len(logits)}, so that it "
+            "predicts nothing; try a lower `lr`, or another `model`."
+        )
+    return logits
 
 
 def check_logits(logits: object, n_windows: int, n_classes: int) -> Tensor:

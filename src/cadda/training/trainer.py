@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -80,17 +81,22 @@ class Trainer:
         the result has the same bytes as that of a run that was not interrupted.
         """
         report = on_event or (lambda event: None)
-        fingerprint = {} if checkpoint is None else self._fingerprint()
-        if checkpoint is not None and checkpoint.exists():
-            self.restore(load_checkpoint(checkpoint, fingerprint))
+        if checkpoint is not None:
+            self.resume(checkpoint)
         while self.progress.should_continue:
             event = self.run_epoch()
             if checkpoint is not None:
-                save_checkpoint(checkpoint, self.state(), fingerprint)
+                save_checkpoint(checkpoint, self.state(), self._fingerprint)
             report(event)
         fitted = self.progress.finish(self.model, self.problem.description)
         report(TrainingEnd(len(fitted.history), fitted.best_epoch, fitted.stopped_early))
         return fitted
+
+    def resume(self, checkpoint: Path) -> None:
+        """Continue from a checkpoint, if it exists and the run has not begun."""
+        fingerprint = self._fingerprint
+        if checkpoint.exists() and not self.progress.history:
+            self.restore(load_checkpoint(checkpoint, fingerprint))
 
     def run_epoch(self) -> EpochEnd:
         """Train for one epoch, validate, and keep the weights if they are the best so far."""
@@ -132,8 +138,9 @@ class Trainer:
         logits = check_logits(self.model(x), len(x), self.problem.n_classes)
         return cross_entropy(logits, y, weight=self.class_weight)
 
+    @cached_property
     def _fingerprint(self) -> Fingerprint:
-        """Return what identifies this run, so that no other run is resumed in its place."""
+        """What identifies this run, so that no other run is resumed in its place."""
         return asdict(self.settings) | {
             "betas": list(self.settings.betas),
             # None as in checkpoints that were written before there were others.

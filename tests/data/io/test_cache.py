@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from cadda._internal.locks import try_lock
 from cadda.data.io import cache, recordings, window_store
 from cadda.data.io.cache import cache_entries, clear_cache, remove_outdated
 from cadda.data.io.preprocess import Preprocessing
@@ -231,16 +233,16 @@ def test_windows_are_mapped_and_the_file_is_safe(
     nights: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mapped: list[int] = []
-    read_entry = cache.read_entry
+    load = np.load
 
-    def noting_read(folder: Path) -> cache.Entry:
-        entry = read_entry(folder)
-        assert isinstance(entry.arrays["x"], np.memmap)
-        mapped.append(entry.arrays["x"].ctypes.data)
-        return entry
+    def noting_load(file: Path, **options: Any) -> NDArray[Any]:
+        array: NDArray[Any] = load(file, **options)
+        if file.name == "x.npy":
+            assert isinstance(array, np.memmap)
+            mapped.append(array.ctypes.data)
+        return array
 
-    for module in (cache, window_store):
-        monkeypatch.setattr(module, "read_entry", noting_read)
+    monkeypatch.setattr(np, "load", noting_load)
     first, again = read_windows(nights), read_windows(nights)
     # Neither a miss nor a hit copies the windows into memory.
     assert {first.x.data_ptr(), again.x.data_ptr()} <= set(mapped)
@@ -329,7 +331,7 @@ def test_damaged_entries_are_made_anew(
         # Otherwise the selection would be all that is looked at.
         shutil.rmtree(folders(cache_folder, "selection")[0])
     assert same(read_windows(nights), truth)
-    assert "is damaged and not used" in caplog.text
+    assert "is damaged and made again" in caplog.text
     assert len(work.preprocessed) == (kind == "recording")
     assert not drafts(cache_folder)
     work.clear()
@@ -452,13 +454,59 @@ def test_killed_in_the_middle(
     # What was complete is not done again.
     assert work.preprocessed == ["SC4021"]
     assert len(folders(cache_folder)) == 4
-    # The draft might belong to a living process, until it is old.
-    assert drafts(cache_folder) == [draft]
-    old = time.time() - 7200
-    for path in (draft / "x.npy", draft):
-        os.utime(path, (old, old))
+    # Its draft is removed at once, as the process no longer holds its lock.
+    assert not drafts(cache_folder)
+
+
+def test_drafts_of_others_stay(nights: Path, cache_folder: Path) -> None:
+    draft = cache_folder / ".0123456789ab-abcdefgh"
+    draft.mkdir(parents=True)
+    with (draft / "x.npy").open("wb") as file:
+        assert try_lock(file)
+        read_windows(nights)
+        assert drafts(cache_folder) == [draft]
     read_windows(nights, standardise=None)
     assert not drafts(cache_folder)
+
+
+def test_the_cache_is_emptied_while_it_is_written(
+    nights: Path, truth: Windows, cache_folder: Path
+) -> None:
+    def empty(done: int, total: int, name: str) -> None:
+        if done == 2:
+            shutil.rmtree(cache_folder)
+
+    assert same(read_windows(nights, on_progress=empty), truth)
+    assert same(read_windows(nights), truth)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "y.npy", "windows.json"])
+def test_one_flipped_bit(
+    name: str, nights: Path, truth: Windows, cache_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each bit of the beginning, and some of the rest, of a file; also those of the byte order."""
+    read_windows(nights)
+    (selection,) = folders(cache_folder, "selection")
+    path = selection / name
+    whole = path.read_bytes()
+    bits = [*range(8 * 100), *range(800, 8 * len(whole), 8 * len(whole) // 50)]
+    for bit in bits:
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        try:
+            entry = cache.read_entry(selection)
+        except cache.READ_ERRORS:
+            continue
+        assert np.array_equal(entry.arrays["x"], truth.x.numpy()), bit
+        assert np.array_equal(entry.arrays["y"], truth.y.numpy()), bit
+        assert entry.arrays["x"].dtype == np.float32
+    changed = bytearray(whole)
+    changed[-10] ^= 1
+    path.write_bytes(changed)
+    assert same(read_windows(nights), truth)
+    assert "is damaged and made again" in caplog.text
+    assert path.read_bytes() == whole
 
 
 def test_only_our_own_is_ever_removed(nights: Path, cache_folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
-from cadda.exceptions import DataError
+from cadda.exceptions import CaddaError, DataError
 
 RNG = np.random.default_rng(0)
 ARRAYS: dict[str, Any] = {
@@ -54,7 +54,7 @@ def test_saving_replaces_in_one_step(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(CaddaError, match=f"cannot write {path}: No space left on device"):
         windows[:3].save(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["w.npz"]

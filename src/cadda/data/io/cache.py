@@ -19,6 +19,7 @@ import sys
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from cadda._internal.locks import is_abandoned
 from cadda.data.checks import Quality
 from cadda.exceptions import DataError
 
@@ -40,6 +42,7 @@ __all__ = [
     "cache_entries",
     "cache_folder",
     "cache_key",
+    "checksum",
     "clear_cache",
     "describe_entry",
     "draft_prefix",
@@ -113,7 +116,7 @@ class _Content:
     kind: Kind
     recordings: tuple[CachedRecording, ...]
     sizes: dict[str, int]  # of the files of arrays, in bytes
-    checksums: dict[str, int]  # of the arrays, CRC-32
+    checksums: dict[str, int]  # of the arrays, see `checksum`
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,12 @@ def _has_digest(path: str, sha256: str) -> bool:
         return True
 
 
+def checksum(array: NDArray[Any], content: int | None = None) -> int:
+    """Compute the CRC-32 of an array, type and shape included; `content` is that of its values."""
+    known = zlib.crc32(np.ascontiguousarray(array).data) if content is None else content
+    return zlib.crc32(f"{array.dtype.str} {array.shape}".encode(), known)
+
+
 def describe_entry(
     folder: Path,
     kind: Kind,
@@ -189,13 +198,24 @@ def read_entry(folder: Path) -> Entry:
     """Read an entry and compare its checksums, or raise one of `READ_ERRORS`."""
     content = _read_description(folder)
     arrays = {}
-    for name, checksum in content.checksums.items():
-        # Copy on write: writing into the windows never changes the file.
-        mode: Literal["c"] | None = "c" if name == "x" else None
-        arrays[name] = np.load(_file(folder, name), mmap_mode=mode, allow_pickle=False)
-        if zlib.crc32(arrays[name]) != checksum:
+    for name, expected in content.checksums.items():
+        arrays[name] = _load_array(folder, name)
+        if checksum(arrays[name]) != expected:
             raise ValueError(f"{name}.npy does not have its checksum")
     return Entry(content.recordings, arrays)
+
+
+def _load_array(folder: Path, name: str) -> NDArray[Any]:
+    # Copy on write: writing into the windows never changes the file.
+    mode: Literal["c"] | None = "c" if name == "x" else None
+    try:
+        array: NDArray[Any] = np.load(_file(folder, name), mmap_mode=mode, allow_pickle=False)
+    except OSError:
+        raise
+    # NumPy raises whatever its parser raises for a damaged header.
+    except Exception as error:
+        raise ValueError(f"{name}.npy cannot be read ({type(error).__name__})") from error
+    return array
 
 
 def load_entry(key: str, *, verify: bool = False) -> Entry | None:
@@ -206,7 +226,9 @@ def load_entry(key: str, *, verify: bool = False) -> Entry | None:
     try:
         entry = read_entry(folder)
     except READ_ERRORS as error:
-        _logger.warning("The cache entry %s is damaged and not used: %s.", folder, error)
+        _logger.warning("The cache entry %s is damaged and made again: %s.", folder, error)
+        with suppress(OSError):
+            _remove(folder)
         return None
     if verify and not is_current(entry.recordings):
         _logger.warning("The cache entry %s is outdated: a recording was replaced.", folder)
@@ -271,7 +293,8 @@ def remove_abandoned() -> None:
     for folder in _folders(_DRAFT):
         try:
             latest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
-            if time.time() - latest > _ABANDONED_SECONDS:
+            is_old = time.time() - latest > _ABANDONED_SECONDS
+            if is_old or is_abandoned(_file(folder, "x")):
                 _remove(folder)
         except OSError:
             # Another process is removing it.

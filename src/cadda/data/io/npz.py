@@ -47,7 +47,7 @@ def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
     }
     if windows.positions is not None:
         arrays["positions"] = windows.positions
-    with replace_atomically(target) as temporary, temporary.open("wb") as file:
+    with replace_atomically(target) as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 

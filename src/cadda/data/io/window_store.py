@@ -8,25 +8,25 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.locks import try_lock
 from cadda._internal.text import short_reason
 from cadda.data.io.cache import (
     CachedRecording,
     Kind,
     cache_folder,
+    checksum,
     describe_entry,
     draft_prefix,
     is_whole,
-    read_entry,
     remove_abandoned,
 )
-from cadda.exceptions import DataError
 
 __all__ = ["WindowStore", "warn_not_written", "write_recording"]
 
@@ -141,6 +141,8 @@ class _Draft:
         self._checksum = 0
         # Without a buffer, which could fail once more when the file is closed.
         self._file = (self._folder / "x.npy").open("wb+", buffering=0)
+        # As long as this process lives, no other one removes the draft.
+        try_lock(self._file)
         self._n_header = self._write_header(0)
 
     def write(self, x: NDArray[np.float32]) -> None:
@@ -150,12 +152,9 @@ class _Draft:
             rest = rest[self._file.write(rest) :]
 
     def read_back(self, n_windows: int) -> NDArray[np.float32]:
-        """Return the windows that were written completely."""
+        """Return the windows that were written, memory-mapped; the file may have been removed."""
         shape = (n_windows, *self._window_shape)
-        x = np.fromfile(
-            self._folder / "x.npy", dtype="<f4", count=int(np.prod(shape)), offset=self._n_header
-        )
-        return x.reshape(shape)
+        return np.memmap(self._file, "<f4", "c", self._n_header, shape)
 
     def commit(
         self,
@@ -167,21 +166,18 @@ class _Draft:
         """Rename the entry once all of it is on the disk; return its windows."""
         self._write_header(n_windows)
         os.fsync(self._file.fileno())
-        self._file.close()
-        checksums = {"x": self._checksum}
+        x = self.read_back(n_windows)
+        checksums = {"x": checksum(x, self._checksum)}
         for name, array in arrays.items():
             with self._synced(f"{name}.npy") as file:
                 np.save(file, array, allow_pickle=False)
-            checksums[name] = zlib.crc32(np.ascontiguousarray(array).data)
+            checksums[name] = checksum(array)
         with self._synced("windows.json") as file:
             file.write(describe_entry(self._folder, kind, recordings, checksums))
         self._rename()
-        try:
-            x: NDArray[np.float32] = read_entry(cache_folder() / self._key).arrays["x"]
-        except FileNotFoundError as error:
-            raise DataError(
-                f"the cache in {cache_folder()} was emptied meanwhile; try again."
-            ) from error
+        # The cache may have been emptied meanwhile; the file remains as long as it is mapped.
+        with suppress(FileNotFoundError):
+            x = np.load(cache_folder() / self._key / "x.npy", mmap_mode="c", allow_pickle=False)
         return x
 
     def discard(self) -> None:
@@ -206,6 +202,9 @@ class _Draft:
 
     def _rename(self) -> None:
         target = cache_folder() / self._key
+        if os.name == "nt":
+            # Windows does not rename a folder with open files.
+            self._file.close()
         try:
             self._folder.rename(target)
         except OSError:

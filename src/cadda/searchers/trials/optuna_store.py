@@ -81,7 +81,8 @@ class StudyMemory:
             key: _distribution(choice) or CategoricalDistribution(choice)
             for key, choice in choices.items()
         }
-        with quiet_optuna():
+        self._place = storage
+        with quiet_optuna(), self._writing():
             self._storage = _open_storage(storage, name, resume=resume)
             self.study: Study = create_study(
                 storage=self._storage,
@@ -99,7 +100,7 @@ class StudyMemory:
         """Store a running trial, in one step so that it is never incomplete."""
         from optuna.trial import TrialState, create_trial
 
-        with quiet_optuna():
+        with quiet_optuna(), self._writing():
             trial = create_trial(
                 state=TrialState.RUNNING, params=dict(values), distributions=self.distributions
             )
@@ -108,12 +109,22 @@ class StudyMemory:
     def finish(self, number: int, outcome: Outcome) -> None:
         """Store the outcome of a trial."""
         trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._study_id, number)
-        with quiet_optuna():
+        with quiet_optuna(), self._writing():
             self._storage.set_trial_user_attr(trial_id, "seconds", outcome.seconds)
             if outcome.value is None:
                 self._storage.set_trial_user_attr(trial_id, "failure", outcome.failure)
             _tell(self.study, number, outcome)
         self.outcomes.append(outcome)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Name the place where the trials are kept if it cannot be written."""
+        from optuna.exceptions import StorageInternalError
+
+        try:
+            yield
+        except (OSError, StorageInternalError) as error:
+            raise RunError(f"cannot write {self._place}: {short_reason(error)}.") from error
 
     def _finished(self) -> list[Outcome]:
         outcomes = []
