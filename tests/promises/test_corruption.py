@@ -95,11 +95,14 @@ def test_predictions(tmp_path: Path) -> None:
 
 def test_windows(tmp_path: Path) -> None:
     path = tmp_path / "windows.npz"
-    tiny_windows().save(path)
+    windows = tiny_windows()
+    windows.positions = np.arange(6.0).reshape(2, 3)
+    windows.recording = np.arange(64).astype(str)
+    windows.save(path)
 
     def read() -> object:
-        windows = read_windows(path)
-        return windows.x.tolist(), windows.y.tolist(), list(windows.subject), windows.class_names
+        arrays = vars(read_windows(path)).items()
+        return {name: np.asarray(value).tolist() for name, value in arrays}
 
     check_flips(path, read, (CaddaError, ValueError, TypeError))
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cadda import PolicyProposed, RaceRound, Windows, simulate_sleep
 from cadda.api.run import run_training
 from cadda.exceptions import RunError
-from cadda.runs.events import READERS, EventLog
+from cadda.runs.events import READERS, EventLog, search_curves
 from cadda.runs.report import write_report
-from cadda.searchers.events import HISTORY_EVENTS
+from cadda.searchers.events import HISTORY_EVENTS, SearchEpoch
 from cadda.training import TrainingSettings
 from cadda.training.progress import EpochEnd, TrainingEnd
 
@@ -84,3 +87,55 @@ def test_training_killed_while_writing_an_event(
     train(windows, tmp_path)
     assert events.read_bytes() == complete
     write_report(tmp_path)
+
+
+def search_epoch(number: int, n_operations: int) -> SearchEpoch:
+    table = ((1 / number,) * n_operations,)
+    return SearchEpoch(
+        epoch=number,
+        n_epochs=10_000,
+        train_loss=1.0,
+        valid_loss=1 / number,
+        valid_balanced_accuracy=0.5,
+        reward=0.1,
+        entropy=0.9,
+        applied=table,
+        share=table,
+        probability=table,
+        magnitude=table,
+        seconds=float(number),
+        warnings=(),
+    )
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 1000, 1001, 1002, 2503])
+def test_tables_of_long_searches_are_thinned(n_steps: int, tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl")
+    epochs = [search_epoch(number, 2) for number in range(1, n_steps + 1)]
+    log.rewrite(epochs)
+    curves = search_curves(log.read())
+    assert curves is not None
+    # Everything but the tables is complete.
+    assert curves.number.tolist() == [*range(1, n_steps + 1)]
+    assert np.allclose(curves.valid_loss, 1 / curves.number)
+    stride = max(1, 2 ** math.ceil(math.log2(n_steps / 1000)))
+    expected = sorted({*range(0, n_steps, stride), n_steps - 1})
+    assert curves.shown.tolist() == expected
+    assert np.allclose(curves.applied[:, 0, 0], 1 / curves.number[expected])
+    whole = search_curves(epochs)
+    assert whole is not None
+    assert len(whole.shown) == n_steps
+
+
+def test_long_searches_take_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    EventLog(path).rewrite(search_epoch(number, 100) for number in range(1, 4001))
+    tracemalloc.start()
+    try:
+        EventLog(path).read()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert path.stat().st_size > 15e6
+    # A table of a thousand steps takes 13 MB.
+    assert peak < 20e6

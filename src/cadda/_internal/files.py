@@ -35,6 +35,9 @@ __all__ = [
 _TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}\.tmp")
 """Names that `mkstemp` makes for `replace_atomically`."""
 
+FIELDS = "fields"
+"""Name of an array with the names of the others: a damaged list of files may lack some."""
+
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
     """Create a folder and its parents, if they do not exist."""
@@ -143,20 +146,26 @@ class ArrayRecord:
         """Write the arrays."""
         arrays = {name: value for name, value in vars(self).items() if value is not None}
         content = io.BytesIO()
-        np.savez_compressed(content, allow_pickle=False, **arrays)
+        np.savez_compressed(content, allow_pickle=False, **{FIELDS: list(arrays)}, **arrays)
         write_bytes_atomically(path, content.getbuffer())
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read arrays that were saved, with their checksums."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                return cls(**file)
+            # NumPy leaves files open that it cannot read.
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+                arrays = dict(file)
+            if list(arrays.pop(FIELDS)) != list(arrays):
+                raise ValueError("an array is missing")
+            return cls(**arrays)
         except OSError:
             raise
         # A damaged archive raises whatever zip files, compression and NumPy raise.
         except Exception as error:
-            raise CaddaError(f"{path} is damaged ({type(error).__name__}).") from error
+            raise CaddaError(
+                f"{path} is damaged or of another version of cadda ({type(error).__name__})."
+            ) from error
 
 
 def _obstacle(path: Path, error: OSError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,14 +35,19 @@ class JsonLines:
 
     def read(self) -> list[JsonObject]:
         """Return all complete lines; an absent file has none."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[JsonObject]:
+        """Yield one complete line after the other, so that a long file takes little memory."""
         try:
-            content = self.path.read_bytes()
+            with self.path.open("rb") as file:
+                for number, line in enumerate(file, start=1):
+                    if line.endswith(b"\n"):
+                        yield self._parse(line[:-1], number)
         except FileNotFoundError:
-            return []
+            return
         except OSError as error:
             raise RunError(f"cannot read {self.path}: {short_reason(error)}.") from error
-        *complete, _ = content.split(b"\n")
-        return [self._parse(line, number) for number, line in enumerate(complete, start=1)]
 
     def append(self, record: Mapping[str, object]) -> None:
         """Add a line; it is on the disk when this returns."""

@@ -178,6 +178,6 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
             f"`model` must be a module or the result of `cadda.fit`, got {type(model).__name__}; "
             "read a file with `cadda.load_model`."
         )
-    logits = predict_logits(model, windows.x, windows.n_classes)
+    logits = predict_logits(model, windows.signals, windows.n_classes)
     predicted = logits.argmax(1)
     return score_subjects(windows.y, predicted, windows.subject, windows.class_names)

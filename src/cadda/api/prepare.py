@@ -13,6 +13,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from cadda._internal.rows import join
 from cadda.data.channels import measured_positions, resolve_montage, same_channels
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
@@ -163,7 +164,7 @@ def make_problem(
     """
     check_pair(train, valid)
     is_image = isinstance(operations, OperationPool) and _are_image_operations(operations.names)
-    scale = float(train.x[: len(train) : max(1, len(train) // 64)].std())
+    scale = float(train.signals[: len(train) : max(1, len(train) // 64)].std())
     description = ModelDescription(
         model=model if isinstance(model, str) else "custom",
         n_channels=train.n_channels,
@@ -174,8 +175,8 @@ def make_problem(
     )
     shape, n_classes = (train.n_channels, train.n_times), train.n_classes
     return Problem(
-        train=Samples(train.x, train.y, tuple(train.subject)),
-        valid=Samples(valid.x, valid.y, tuple(valid.subject)),
+        train=Samples(train.signals, train.y, tuple(train.subject)),
+        valid=Samples(valid.signals, valid.y, tuple(valid.subject)),
         description=description,
         make_pool=partial(
             _make_pool,
@@ -343,7 +344,7 @@ def join_windows(train: Windows, valid: Windows) -> Windows:
     """Return the windows of both parts together."""
     parts = train, valid
     return Windows(
-        torch.cat([part.x for part in parts]),
+        join([part.signals for part in parts]),
         torch.cat([part.y for part in parts]),
         subject=np.concatenate([part.subject for part in parts]),
         sfreq=train.sfreq,

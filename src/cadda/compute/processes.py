@@ -19,6 +19,7 @@ from typing import IO, Any, ParamSpec, TypeVar, cast
 import cloudpickle
 
 from cadda._internal.locks import temporary_folder
+from cadda._internal.rows import shared_by_file
 from cadda._internal.text import short_reason
 from cadda.compute.base import Engine
 from cadda.exceptions import WorkerError
@@ -115,7 +116,8 @@ class ProcessEngine(Engine):
         path = self._folder / f"{self._n_shared}.pickle"
         self._n_shared += 1
         try:
-            path.write_bytes(cloudpickle.dumps(value))
+            with shared_by_file():
+                path.write_bytes(cloudpickle.dumps(value))
         except OSError as error:
             raise WorkerError(
                 f"cannot write {path}: {short_reason(error)}; set TMPDIR to a folder with space."

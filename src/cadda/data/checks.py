@@ -12,6 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from cadda._internal.rows import Rows, Signals
 from cadda._internal.text import did_you_mean
 from cadda.exceptions import DataError
 
@@ -39,8 +40,10 @@ _CLIPPED = 0.01
 """A channel is clipped if this fraction of its samples is at its maximum or minimum."""
 
 
-def check_signals(x: ArrayLike | Tensor) -> Tensor:
+def check_signals(x: ArrayLike | Tensor | Rows) -> Signals:
     """Check windows of real numbers; return them as float32, without a copy if possible."""
+    if isinstance(x, Rows):
+        return x
     values = x if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, Tensor):
         real = not values.is_complex() and values.dtype is not torch.bool
@@ -60,10 +63,17 @@ def check_signals(x: ArrayLike | Tensor) -> Tensor:
         raise ValueError(f"`x` must not be empty, got shape {shape}.")
     if isinstance(values, Tensor):
         return values.detach().to("cpu", torch.float32)
+    if isinstance(x, np.memmap) and _is_plain(x):
+        return Rows(x)
     return _without_copy(values)
 
 
-def check_finite(x: Tensor) -> None:
+def _is_plain(values: NDArray[Any]) -> bool:
+    """Check that other processes can map the same values."""
+    return values.dtype == np.float32 and values.dtype.isnative and values.flags.c_contiguous
+
+
+def check_finite(x: Signals) -> None:
     """Raise if windows have NaN or infinite values."""
     bad = sum(int((~x[here].isfinite()).flatten(1).any(1).sum()) for here in chunks(len(x)))
     if bad:
@@ -256,13 +266,13 @@ class Quality:
         )
 
 
-def assess_windows(x: NDArray[Any]) -> WindowQuality:
+def assess_windows(x: NDArray[Any] | Signals) -> WindowQuality:
     """Assess windows of shape (n_windows, n_channels, n_times), a chunk at a time."""
     bad = np.empty(len(x), dtype=bool)
     clipped = np.empty(len(x), dtype=bool)
     spread = np.empty(x.shape[:2])
     for here in chunks(len(x)):
-        chunk = x[here]
+        chunk = np.asarray(x[here])
         finite = np.isfinite(chunk).all(axis=(1, 2))
         with np.errstate(all="ignore"):
             highest, lowest = chunk.max(-1, keepdims=True), chunk.min(-1, keepdims=True)
@@ -274,7 +284,7 @@ def assess_windows(x: NDArray[Any]) -> WindowQuality:
     return WindowQuality(bad, clipped, spread, np.zeros(len(x), dtype=bool))
 
 
-def quality_of_kept(x: NDArray[Any]) -> Quality:
+def quality_of_kept(x: NDArray[Any] | Signals) -> Quality:
     """Summarise windows that are all kept on purpose, flat channels included."""
     return replace(assess_windows(x).summary(), n_bad=0, n_good=len(x))
 

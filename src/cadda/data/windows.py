@@ -13,6 +13,7 @@ from torch import Tensor
 
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Cell, block, paragraph, table
+from cadda._internal.rows import Rows
 from cadda._internal.validation import check_positive
 from cadda.data.checks import (
     check_finite,
@@ -75,7 +76,7 @@ class Windows:
 
     def __init__(
         self,
-        x: ArrayLike | Tensor,
+        x: ArrayLike | Tensor | Rows,
         y: ArrayLike | Tensor,
         *,
         subject: ArrayLike,
@@ -85,8 +86,8 @@ class Windows:
         positions: ArrayLike | None = None,
         recording: ArrayLike | None = None,
     ) -> None:
-        self.x = check_signals(x)
-        n_windows, n_channels, _ = self.x.shape
+        self.signals = check_signals(x)
+        n_windows, n_channels, _ = self.signals.shape
         if ch_names is None:
             ch_names = [str(channel) for channel in range(n_channels)]
         self.ch_names = check_names("ch_names", ch_names, n_channels, "channels of `x`")
@@ -99,20 +100,33 @@ class Windows:
         )
         self.sfreq = None if sfreq is None else float(check_positive("sfreq", sfreq))
         self.positions = None if positions is None else check_positions(positions, n_channels)
-        check_finite(self.x)
+        check_finite(self.signals)
 
     def __len__(self) -> int:
-        return len(self.x)
+        return len(self.signals)
+
+    @property
+    def x(self) -> Tensor:
+        """Signals of shape (n_windows, n_channels, n_times)."""
+        if isinstance(self.signals, Rows):
+            if self.signals.whole is not None:
+                return self.signals.whole
+            self.signals = self.signals[:]
+        return self.signals
+
+    @x.setter
+    def x(self, value: Tensor) -> None:
+        self.signals = value
 
     @property
     def n_channels(self) -> int:
         """Number of channels."""
-        return self.x.shape[1]
+        return self.signals.shape[1]
 
     @property
     def n_times(self) -> int:
         """Samples per window."""
-        return self.x.shape[2]
+        return self.signals.shape[2]
 
     @property
     def n_classes(self) -> int:
@@ -137,7 +151,8 @@ class Windows:
     def __getitem__(self, index: Any) -> Windows:
         """Return some of the windows by a slice, a mask or indices, of NumPy or torch.
 
-        A slice with a positive step is a view; everything else is a copy.
+        A slice with a positive step is a view; everything else is a copy. Memory-mapped windows
+        stay in their file: `x` copies those that were selected when it is first used.
         """
         where = index if isinstance(index, slice) else np.asarray(index)
         if isinstance(where, np.ndarray) and not where.size:
@@ -152,7 +167,13 @@ class Windows:
         part = object.__new__(Windows)
         # All of it has been validated.
         part.__dict__.update(self.__dict__)
-        part.x, part.y = self.x[torch_index], self.y[torch_index]
+        part.y = self.y[torch_index]
+        if not isinstance(self.signals, Rows):
+            part.signals = self.signals[torch_index]
+        elif forwards:
+            part.signals = self.signals.part(index)
+        else:
+            part.signals = self.signals.take(torch.from_numpy(chosen))
         part.subject, part.recording = self.subject[chosen], self.recording[chosen]
         return part
 
@@ -243,7 +264,7 @@ class Windows:
         if per not in ("window", "recording"):
             raise ValueError(f"`per` must be 'window' or 'recording', got {per!r}.")
         part = self[:]
-        part.x = self.x.clone()
+        part.x = self.signals[:].clone()
         groups = np.stack([self.subject, self.recording], axis=1)
         standardise_as(per, part.x.numpy(), groups)
         return part

@@ -20,7 +20,7 @@ from cadda.experiments.study import AnyStudy, StudyConfig, StudyJob, to_toml
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DOTS_PER_INCH", "FORMATS", "StudyFolder", "check_formats"]
+__all__ = ["FORMATS", "StudyFolder", "check_formats"]
 
 FORMATS = ("png", "svg", "pdf")
 

@@ -15,7 +15,7 @@ from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
 from cadda.experiments.display import StudyDisplay
-from cadda.experiments.folder import DOTS_PER_INCH, StudyFolder, check_formats
+from cadda.experiments.folder import StudyFolder, check_formats
 from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, describe_data, make_plan
 from cadda.experiments.registry import find_study
 from cadda.experiments.runner import StudyEvent, StudyStart, run_missing
@@ -300,6 +300,8 @@ def _page(
     folder: StudyFolder,
 ) -> StudyPage:
     """Collect what the report of a study shows."""
+    from cadda.reporting.figures.saving import DOTS_PER_INCH
+
     picture = BytesIO()
     figure.savefig(picture, format="png", dpi=DOTS_PER_INCH)
     n_left = len(progress.missing)

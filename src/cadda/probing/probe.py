@@ -14,6 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from cadda._internal.random import Seeds
+from cadda._internal.rows import n_at_once
 from cadda._internal.validation import Count, Positive, validated_dataclass
 from cadda.operations.base import Draw, Operation
 from cadda.training import Problem, Samples, Trainer, TrainingSettings, predict_logits
@@ -127,14 +128,12 @@ def probe_fold(
     first, subjects in alphabetical order, rows being the true classes.
     """
     model = _train(problem, settings, fold, on_epoch)
-    x, n_classes = problem.valid.x.to(problem.device), problem.n_classes
+    x, n_classes = problem.valid.x, problem.n_classes
     plain = predict_logits(model, x, n_classes).argmax(1)[None]
     counts = [_count(plain, problem.valid, n_classes)]
     for operation in operations:
         stream = Seeds(settings.seed).stream(f"probe {operation.name}", fold=fold)
-        predictions = _predict_draws(
-            model, x, problem.valid.y, operation, settings, stream, n_classes
-        )
+        predictions = _predict_draws(model, problem, operation, settings, stream)
         by_draw = [_count(predicted, problem.valid, n_classes) for predicted in predictions]
         counts.append(np.sum(by_draw, axis=0))
     return np.concatenate(counts)
@@ -162,23 +161,23 @@ def _train(
 
 def _predict_draws(
     model: nn.Module,
-    x: Tensor,
-    y: Tensor,
+    problem: Problem,
     operation: Operation,
     settings: ProbeSettings,
     generator: torch.Generator,
-    n_classes: int,
 ) -> Iterator[Tensor]:
     """Yield predictions of shape (n_magnitudes, n_windows) for each draw."""
     magnitudes = settings.magnitudes if operation.has_magnitude else (1.0,)
-    strength = torch.tensor(magnitudes, dtype=x.dtype, device=x.device)
+    strength, valid = torch.tensor(magnitudes, device=problem.device), problem.valid
     for _ in range(settings.n_draws):
-        draw = operation.draw(x, y=y, generator=generator)
-        batches = torch.split(torch.arange(len(x)), max(1, BATCH // len(magnitudes)))
-        predicted = [
-            _predict_batch(model, x, operation, strength, draw, index, n_classes)
-            for index in batches
-        ]
+        predicted = []
+        for part in torch.split(torch.arange(len(valid)), n_at_once(valid.x)):
+            x = valid.x[part].to(problem.device)
+            draw = operation.draw(x, y=valid.y[part], generator=generator)
+            predicted += [
+                _predict_batch(model, x, operation, strength, draw, index, problem.n_classes)
+                for index in torch.split(torch.arange(len(x)), max(1, BATCH // len(magnitudes)))
+            ]
         yield torch.cat(predicted, dim=1)
         if not draw:  # without random numbers, the next draw would be the same
             return

@@ -44,7 +44,7 @@ def plot_evolution(curves: SearchCurves, operations: Sequence[str], policy: Poli
     for column, (title, values) in enumerate(tables):
         panels[0, column].set_title(title, fontsize=10)
         for row, name in enumerate(policy.rows):
-            lines = _draw_lines(panels[row, column], curves.number, values[:, row])
+            lines = _draw_lines(panels[row, column], curves.number[curves.shown], values[:, row])
             if column == 0:
                 panels[row, column].set_ylabel(row_label(name))
     for axes in panels[-1]:
@@ -108,7 +108,7 @@ def _thinned(curves: SearchCurves) -> SearchCurves:
     n_steps, *shape = curves.applied.shape
     n_kept = max(2, MAX_POINTS // (3 * math.prod(shape)))
     kept = np.unique(np.linspace(0, n_steps - 1, n_kept).round().astype(int))
-    names = ("number", "applied", "share", "probability", "magnitude")
+    names = ("shown", "applied", "share", "probability", "magnitude")
     return replace(curves, **{name: getattr(curves, name)[kept] for name in names})
 
 
@@ -125,7 +125,7 @@ def _chart(
         f"{operations[n]} {values[-1, n]:.2f}" for n in styles if np.isfinite(values[-1, n])
     )
     return line_chart(
-        [Series(curves.number, values[:, n], styles.get(n, "other")) for n in order],
+        [Series(curves.number[curves.shown], values[:, n], styles.get(n, "other")) for n in order],
         title=title,
         alt=f"{title}, at the end: {leading}.",
         x_label=_x_label(curves),

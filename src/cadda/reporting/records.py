@@ -201,17 +201,18 @@ class RewardCurves:
 
 @dataclass(frozen=True, eq=False)
 class SearchCurves:
-    """Progress of a search: arrays over its n epochs or trials.
+    """Progress of a search: arrays over its epochs or trials.
 
-    The tables `applied`, `share`, `probability` and `magnitude` have the shape (n, n_rows,
-    n_operations), with a row per class or one for all; of trials they are those of the best
-    policy so far.
+    The tables `applied`, `share`, `probability` and `magnitude` are those of the n epochs or
+    trials that are `shown`. They have the shape (n, n_rows, n_operations), with a row per class or
+    one for all; of trials they are those of the best policy so far.
     """
 
     unit: Literal["epoch", "trial"]
     number: Numbers
     valid_loss: Numbers  # NaN for a trial that failed
     entropy: Numbers | None  # from 1 (uniform) to 0; None for trials
+    shown: NDArray[np.int64]  # places in the other arrays
     applied: Numbers
     share: Numbers
     probability: Numbers

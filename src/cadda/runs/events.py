@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -36,6 +36,13 @@ READERS: dict[str, TypeAdapter[RunEvent]] = {
 }
 
 
+TABLES = ("applied", "share", "probability", "magnitude")
+"""Fields with a number per class and operation."""
+
+MAX_TABLES = 500
+"""Steps of which the tables are read, about; a chart has fewer points."""
+
+
 class EventLog:
     """Writes events to a file as they happen, one line each, and reads them back."""
 
@@ -52,10 +59,33 @@ class EventLog:
         self._lines.rewrite(map(_to_json, events))
 
     def read(self) -> list[RunEvent]:
-        """Return all events, without a last one that is incomplete."""
-        return [
-            self._parse(line, number) for number, line in enumerate(self._lines.read(), start=1)
-        ]
+        """Return all events, without a last one that is incomplete.
+
+        Long searches have tables of the policy for some of their steps only, evenly spread, the
+        first and the last among them; those of the others are empty.
+        """
+        events: list[RunEvent] = []
+        kept: list[int] = []  # places of steps with tables
+        n_steps, stride = 0, 1
+        last: tuple[int, JsonObject, int] | None = None
+        for number, line in enumerate(self._lines, start=1):
+            if TABLES[0] in line:
+                last = None
+                if n_steps % stride:
+                    last = len(events), dict(line), number
+                    line.update({name: [] for name in TABLES})
+                else:
+                    kept.append(len(events))
+                n_steps += 1
+            events.append(self._parse(line, number))
+            if len(kept) > 2 * MAX_TABLES:
+                for place in kept[1::2]:
+                    events[place] = _without_tables(events[place])
+                kept, stride = kept[::2], 2 * stride
+        if last is not None:
+            place, line, number = last
+            events[place] = self._parse(line, number)
+        return events
 
     def _parse(self, line: JsonObject, number: int) -> RunEvent:
         name = line.pop("event", None)
@@ -69,6 +99,12 @@ class EventLog:
             ) from error
 
 
+def _without_tables(event: RunEvent) -> RunEvent:
+    if isinstance(event, SearchEpoch | TrialEnd):
+        return replace(event, applied=(), share=(), probability=(), magnitude=())
+    return event
+
+
 def _to_json(event: RunEvent) -> dict[str, object]:
     return {"event": type(event).__name__, **asdict(event)}
 
@@ -77,12 +113,13 @@ def search_curves(events: Sequence[RunEvent]) -> SearchCurves | None:
     """Return the curves of a search; None if it has done no epoch and no trial."""
     epochs = [event for event in events if isinstance(event, SearchEpoch)]
     trials = [event for event in events if isinstance(event, TrialEnd)]
-    steps = epochs or trials
+    steps: Sequence[SearchEpoch | TrialEnd] = epochs or trials
     if not steps:
         return None
+    shown = [place for place, event in enumerate(steps) if event.applied]
     tables = {
-        name: np.array([getattr(event, name) for event in steps], dtype=float)
-        for name in ("applied", "share", "probability", "magnitude")
+        name: np.array([getattr(steps[place], name) for place in shown], dtype=float)
+        for name in TABLES
     }
     numbers = [event.epoch for event in epochs] or [event.number for event in trials]
     retrained = [event for event in events if isinstance(event, Retrained) and event.epoch]
@@ -97,6 +134,7 @@ def search_curves(events: Sequence[RunEvent]) -> SearchCurves | None:
         # The value of a trial that failed is None, which becomes NaN.
         valid_loss=np.array(losses, dtype=float),
         entropy=np.array([event.entropy for event in epochs]) if epochs else None,
+        shown=np.array(shown),
         **tables,
         retrained=tuple((event.epoch, event.valid_loss) for event in retrained),
         shared=np.array([event.shared for event in epochs], dtype=float) if epochs else None,

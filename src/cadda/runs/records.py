@@ -132,7 +132,7 @@ def _data_facts(split: WindowSplit, problem: Problem, pool: OperationPool) -> Da
 
 
 def _predict(model: nn.Module, windows: Windows) -> NDArray[np.int64]:
-    return predict_logits(model, windows.x, windows.n_classes).argmax(1).numpy()
+    return predict_logits(model, windows.signals, windows.n_classes).argmax(1).numpy()
 
 
 def _positions(windows: Windows) -> NDArray[np.int64]:
@@ -227,9 +227,9 @@ def _typical_windows(windows: Windows, class_name: str, n_times: int) -> Tensor:
     # A class may be absent from the training windows.
     chosen = chosen if len(chosen) else torch.arange(len(windows))
     chosen = chosen[torch.linspace(0, len(chosen) - 1, min(len(chosen), N_CANDIDATES)).long()]
-    peaks = windows.x[chosen].abs().amax(dim=(1, 2))
+    peaks = windows.signals[chosen].abs().amax(dim=(1, 2))
     order = chosen[peaks.argsort().roll(-(len(peaks) // 2))]
-    signals = windows.x[order][..., :n_times]
+    signals = windows.signals[order][..., :n_times]
     return torch.stack([signal / signal.std() for signal in signals])
 
 

@@ -18,6 +18,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds
+from cadda._internal.rows import batches
 from cadda.exceptions import TrainingError
 from cadda.training.augmenter import Augmentation, Augmenter
 from cadda.training.problem import Problem
@@ -117,16 +118,16 @@ class _Stack:
         totals = torch.zeros(len(self.members), dtype=torch.float64)
         index = torch.stack(orders)
         for step, chosen in enumerate(torch.split(index, self.settings.batch_size, dim=1), 1):
-            batches = [
+            augmented = [
                 member.augment(x[own].to(self.device), y[own].to(self.device), stream)
                 for member, own, stream in zip(self.members, chosen, draws, strict=True)
             ]
             losses = self._losses(
-                torch.stack([batch for batch, _ in batches]),
-                torch.stack([labels for _, labels in batches]),
+                torch.stack([batch for batch, _ in augmented]),
+                torch.stack([labels for _, labels in augmented]),
             )
             totals += losses.detach().cpu().double() * chosen.shape[1]
-            self._note_divergence(losses, batches, epoch, step)
+            self._note_divergence(losses, augmented, epoch, step)
             # Each loss depends on the weights of one member only, so the sum mixes nothing.
             descend(self.optimizer, losses.sum())
         return [float(value) for value in totals / len(x)]
@@ -151,20 +152,20 @@ class _Stack:
         return logits
 
     def _note_divergence(
-        self, losses: Tensor, batches: list[tuple[Tensor, Tensor]], epoch: int, step: int
+        self, losses: Tensor, augmented: list[tuple[Tensor, Tensor]], epoch: int, step: int
     ) -> None:
-        for member, loss, (x, _) in zip(self.members, losses.tolist(), batches, strict=True):
+        for member, loss, (x, _) in zip(self.members, losses.tolist(), augmented, strict=True):
             if not math.isfinite(loss) and member.error is None:
                 member.error = member.augment.divergence(x, loss, epoch, step)
 
     @torch.no_grad()
     def _validate(self) -> list[tuple[float, float]]:
         """Return loss and balanced accuracy of each member."""
-        parts = torch.split(self.problem.valid.x, PREDICTION_BATCH)
-        batches = [self._logits(part.to(self.device), None).cpu() for part in parts]
+        parts = batches(self.problem.valid.x, PREDICTION_BATCH)
+        logits_of_parts = [self._logits(part.to(self.device), None).cpu() for part in parts]
         return [
             score_validation(self.problem, logits, self.weight)
-            for logits in torch.cat(batches, dim=1)
+            for logits in torch.cat(logits_of_parts, dim=1)
         ]
 
     def _keep(self, kept: list[int]) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
+from cadda._internal.rows import Signals, batches, take
 from cadda.models.serialization import ModelDescription
 from cadda.operations.pool import OperationPool
 
@@ -20,7 +21,7 @@ __all__ = ["Problem", "Samples"]
 class Samples:
     """Windows of some subjects, with labels."""
 
-    x: Tensor  # (n_windows, n_channels, n_times)
+    x: Signals  # (n_windows, n_channels, n_times)
     y: Tensor  # (n_windows,)
     subject: tuple[str, ...] = ()  # of each window; empty if unknown
 
@@ -32,14 +33,14 @@ class Samples:
         kept = torch.ones(len(self), dtype=torch.bool)
         kept[index] = False
         subject = tuple(name for name, keep in zip(self.subject, kept, strict=False) if keep)
-        return Samples(self.x[kept], self.y[kept], subject)
+        return Samples(take(self.x, kept), self.y[kept], subject)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of subjects, labels and values."""
         digest = hashlib.sha256("|".join(self.subject).encode())
         digest.update(self.y.numpy().tobytes())
-        for chunk in torch.split(self.x, 64):
+        for chunk in batches(self.x, 64):
             digest.update(chunk.contiguous().numpy().data)
         return digest.hexdigest()
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from cadda._internal.rows import Signals, batches
 from cadda.exceptions import ModelError
 from cadda.training.metrics import score
 from cadda.training.optimizers import construct_optimizer
@@ -32,20 +33,20 @@ PREDICTION_BATCH = 256
 
 @torch.no_grad()
 def predict_logits(
-    model: nn.Module, x: Tensor, n_classes: int, *, what: str = "windows"
+    model: nn.Module, x: Signals, n_classes: int, *, what: str = "windows"
 ) -> Tensor:
     """Compute finite logits of shape (n_windows, n_classes) in evaluation mode, on the CPU."""
     was_training, first = model.training, next(model.parameters(), None)
     device = "cpu" if first is None else first.device
     model.eval()
     try:
-        batches = [
+        logits = [
             check_logits(model(batch.to(device)), len(batch), n_classes).cpu()
-            for batch in torch.split(x, PREDICTION_BATCH)
+            for batch in batches(x, PREDICTION_BATCH)
         ]
     finally:
         model.train(was_training)
-    return _check_finite(torch.cat(batches), what)
+    return _check_finite(torch.cat(logits), what)
 
 
 def _check_finite(logits: Tensor, what: str) -> Tensor:

@@ -87,6 +87,7 @@ def test_small_even_if_policy_and_search_are_long(report_of: Callable[[str], Pat
         field.name: np.repeat(getattr(curves.rewards, field.name), 500, 0)
         for field in fields(curves.rewards)
     }
+    repeated["shown"] = np.arange(len(repeated["number"]))
     long = replace(
         record,
         policy=record.policy.model_copy(update={"policy": many}),

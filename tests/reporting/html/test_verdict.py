@@ -102,7 +102,7 @@ def varied(right: list[float], right_without: list[float]) -> RunRecord:
 def test_policy_of_a_warmup_was_not_found(left_warmup: bool, text: str) -> None:
     number, table = np.arange(1.0, 6), np.zeros((5, 2, 1))
     curves = SearchCurves(
-        "epoch", number, number, None, table, table, table, table, (), left_warmup
+        "epoch", number, number, None, np.arange(5), table, table, table, table, (), left_warmup
     )
     given = record(8, 0.8, 0.6)
     assert given.search is not None

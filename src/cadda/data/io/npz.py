@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cadda._internal.files import replace_atomically
 from cadda._internal.text import short_reason
 from cadda.data.checks import Quality, assess_windows, raise_if_bad
+from cadda.data.io.npz_map import map_array
 from cadda.data.io.options import ReadOptions, select
 from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
@@ -25,7 +26,7 @@ __all__ = ["Arrays", "arrays_to_windows", "load_npz", "save_npz"]
 Arrays: TypeAlias = Mapping[str, Any]  # what the user passes; checked by `Windows`
 """The arguments of `Windows`, by name."""
 
-_FORMAT = "cadda windows 1"
+_FORMATS = "cadda windows 1", "cadda windows 2"
 _REQUIRED = ("x", "y", "subject", "sfreq", "ch_names")
 _OPTIONAL = ("class_names", "positions", "recording")
 
@@ -36,7 +37,6 @@ def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
     if target.suffix != ".npz":
         raise ValueError(f"`path` must end in .npz, got {str(path)!r}.")
     arrays: dict[str, NDArray[Any]] = {
-        "format": np.array(_FORMAT),
         "x": windows.x.numpy(),
         "y": windows.y.numpy(),
         "subject": windows.subject,
@@ -48,7 +48,9 @@ def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
     if windows.positions is not None:
         arrays["positions"] = windows.positions
     with replace_atomically(target) as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        # With the names of all arrays: a damaged list of files may lack some.
+        content = np.array([_FORMATS[-1], *arrays])
+        np.savez(file, allow_pickle=False, format=content, **arrays)
 
 
 def load_npz(path: Path) -> Windows | dict[str, NDArray[Any]]:
@@ -60,17 +62,25 @@ def load_npz(path: Path) -> Windows | dict[str, NDArray[Any]]:
                 raise zipfile.BadZipFile
             file.seek(0)
             with np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+                mapped = map_array(file, path, stored.zip) if "x" in stored.files else None
+                arrays = {name: stored[name] for name in stored.files if name != "x"}
+                if "x" in stored.files:
+                    arrays["x"] = stored["x"] if mapped is None else mapped
     except OSError as error:
         raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
-    except (zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise DataError(f"{path} is truncated or not a .npz file.") from error
     except ValueError as error:
         raise DataError(
             f"{path} holds Python objects, which are never loaded; save names as arrays of text."
         ) from error
-    is_ours = str(arrays.pop("format", "")) == _FORMAT
-    return _make_windows(arrays.get("x"), arrays, str(path)) if is_ours else arrays
+    # A damaged archive raises whatever zip files, compression and NumPy raise.
+    except Exception as error:
+        raise DataError(f"{path} is truncated or not a .npz file.") from error
+    version, *names = np.atleast_1d(arrays.pop("format", "")).astype(str).tolist()
+    if version not in _FORMATS:
+        return arrays
+    if names and set(names) != set(arrays):
+        raise DataError(f"{path} is damaged: it lacks arrays that were saved; save it again.")
+    return _make_windows(arrays.get("x"), arrays, str(path))
 
 
 def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple[Windows, Quality]:

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from cadda._internal.rows import Signals
 from cadda._internal.text import did_you_mean
 from cadda.compute import check_engine
 from cadda.data.channels import find_channels
@@ -128,7 +128,7 @@ class Selection:
     labels: NDArray[np.int64]  # of the windows kept, indices into the new names
     class_names: tuple[str, ...]
 
-    def take(self, windows: Windows, x: ArrayLike | Tensor) -> Windows:
+    def take(self, windows: Windows, x: ArrayLike | Signals) -> Windows:
         """Make windows of `x`, the selected signals, and what else is selected."""
         positions = windows.positions
         return Windows(

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import torch
 
-from cadda.data.checks import Quality, quality_of_kept, raise_if_bad
+from cadda._internal.rows import Signals, take
+from cadda.data.checks import CHUNK, Quality, quality_of_kept, raise_if_bad
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import epochs_notes, epochs_preprocessing, epochs_to_windows
 from cadda.data.io.hypnogram import are_stages
@@ -20,6 +21,7 @@ from cadda.data.io.options import (
     CacheUse,
     Progress,
     ReadOptions,
+    Selection,
     argument_of,
     given_settings,
     select,
@@ -258,8 +260,16 @@ def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[
     selecting = (options.channels, options.classes, options.min_windows)
     if any(option is not None for option in selecting):
         selection = select(windows, options, where)
-        selected = windows.x[torch.from_numpy(selection.kept)][:, selection.rows]
-        windows = selection.take(windows, selected)
-    quality = quality_of_kept(windows.x.numpy())
+        windows = selection.take(windows, _select_signals(windows, selection))
+    quality = quality_of_kept(windows.signals)
     how = options.standardise_windows
     return (windows if how is None else windows.standardised(how)), quality
+
+
+def _select_signals(windows: Windows, selection: Selection) -> Signals:
+    """Return the selected windows, without a copy if they are in a file and have all channels."""
+    kept = torch.from_numpy(selection.kept)
+    if selection.rows == list(range(windows.n_channels)):
+        return take(windows.signals, kept)
+    parts = torch.split(kept, CHUNK)
+    return torch.cat([windows.signals[part][:, selection.rows] for part in parts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.files import make_folder
+from cadda._internal.files import make_folder, write_bytes_atomically
 from cadda._internal.optional import import_optional
 from cadda.data.io.hypnogram import STAGES, Annotation
 from cadda.data.simulation.hypnogram import WINDOW_SECONDS
@@ -84,14 +85,20 @@ def write_edf(nights: Iterable[Night], folder: str | os.PathLike[str]) -> list[t
         recording = edfio.Recording(startdate=_LIGHTS_OFF.date())
         patient = edfio.Patient(code=night.subject)
         about = {"recording": recording, "patient": patient, "starttime": _LIGHTS_OFF.time()}
-        edfio.Edf(_signals(edfio, night, style), **about).write(pair[0])
+        _write(edfio.Edf(_signals(edfio, night, style), **about), pair[0])
         stages = [
             edfio.EdfAnnotation(stage.onset, stage.duration, stage.text)
             for stage in _hypnogram(night, style)
         ]
-        edfio.Edf([], annotations=stages, **about).write(pair[1])
+        _write(edfio.Edf([], annotations=stages, **about), pair[1])
         written.append(pair)
     return written
+
+
+def _write(edf: Any, path: Path) -> None:
+    content = io.BytesIO()
+    edf.write(content)
+    write_bytes_atomically(path, content.getbuffer())
 
 
 def _signals(edfio: Any, night: Night, style: _Style) -> list[Any]:

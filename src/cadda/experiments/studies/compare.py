@@ -152,8 +152,8 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         treatment = apply_condition(job.method, job.policy, config, fold, limits)
         fitted = fit_fold(config, treatment.fold, treatment.policy)
         test, n_classes = fold.test, windows.n_classes
-        predicted = predict_logits(fitted.model, test.x, n_classes).argmax(1)
-        samples = Samples(test.x, test.y, tuple(test.subject))
+        predicted = predict_logits(fitted.model, test.signals, n_classes).argmax(1)
+        samples = Samples(test.signals, test.y, tuple(test.subject))
         return BlockScores(
             **score_fitted(fitted, treatment.fold).model_dump(),
             subjects=tuple(sorted(test.subjects)),

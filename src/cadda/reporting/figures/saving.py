@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from cadda._internal.files import write_bytes_atomically
 
-__all__ = ["save_figure"]
+__all__ = ["DOTS_PER_INCH", "save_figure"]
 
 DOTS_PER_INCH = 150
 

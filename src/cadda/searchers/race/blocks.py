@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds
+from cadda._internal.rows import join
 from cadda._internal.text import short_reason
 from cadda.policies.schedule import build_policy
 from cadda.searchers.race.candidates import Candidate
@@ -95,7 +96,7 @@ def block_problem(usable: Problem, block: Block, *, repeats: int = 1) -> Problem
     valid = usable.train.without((~is_valid).nonzero().flatten())
     if repeats > 1:
         train = Samples(
-            torch.cat([train.x] * repeats), torch.cat([train.y] * repeats), train.subject * repeats
+            join([train.x] * repeats), torch.cat([train.y] * repeats), train.subject * repeats
         )
     return replace(usable, train=train, valid=valid)
 

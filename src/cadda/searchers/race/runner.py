@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from cadda._internal.jsonlines import JsonLines
 from cadda._internal.random import Seeds
+from cadda._internal.rows import join
 from cadda.exceptions import WorkerError
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.passing import RETAINED, Passing, passing_operations
@@ -60,7 +61,7 @@ def usable_problem(problem: Problem) -> Problem:
     """Return a problem with all windows of training and validation in its training part."""
     parts = problem.train, problem.valid
     together = Samples(
-        torch.cat([part.x for part in parts]),
+        join([part.x for part in parts]),
         torch.cat([part.y for part in parts]),
         tuple(name for part in parts for name in part.subject),
     )

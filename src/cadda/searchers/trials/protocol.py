@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds
+from cadda._internal.rows import n_at_once
 from cadda._internal.text import short_reason
 from cadda.compute import Engine
 from cadda.policies.policy import Policy
@@ -249,12 +250,12 @@ class HeldOutEvaluator:
         model = problem.new_model(0)
         for number, fold in enumerate(self.folds):
             model.load_state_dict(fold.weights)
-            x, y = problem.training_batch(fold.held_out)
             draws = Seeds(self.seed).stream("held-out windows", device=problem.device, fold=number)
-            augmented, labels = policy(x, y, generator=draws)
-            logits = predict_logits(model, augmented, problem.n_classes)
-            total += float(cross_entropy(logits, labels.cpu(), reduction="sum"))
-            count += len(y)
+            for index in torch.split(fold.held_out, n_at_once(problem.train.x)):
+                augmented, labels = policy(*problem.training_batch(index), generator=draws)
+                logits = predict_logits(model, augmented, problem.n_classes)
+                total += float(cross_entropy(logits, labels.cpu(), reduction="sum"))
+                count += len(index)
         return total / count, None
 
 
