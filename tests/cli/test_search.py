@@ -232,3 +232,54 @@ def test_the_default_method(tmp_path: Path) -> None:
     assert made["verdict"] == race["verdict"]["sentence"]
     assert made["race"] == race
     assert {"none", "guided, 2 in a row"} <= {row["name"] for row in made["race"]["candidates"]}
+
+
+def test_settings_of_operations(data: Path, tmp_path: Path) -> None:
+    settings = [
+        *("--operation-setting", "frequency_shift.symmetric=true"),
+        *("--operation-setting", "frequency_shift.max_shift=8"),
+    ]
+    out = tmp_path / "run"
+    quick = ("--method", "trivial", "--model", "shallow", "--max-epochs", "1", "--no-baseline")
+    names = ("--operations", "frequency_shift,time_shift")
+    run("search", data, *quick, *names, *settings, "--out", out)
+    policy = PolicySpec.load(out / "policy.json")
+    assert policy.operations == {
+        "frequency_shift": {"symmetric": True, "max_shift": 8.0},
+        "time_shift": {"max_shift": 0.5},
+    }
+    shown = run("policy", "show", out / "policy.json").stdout
+    assert "shift ±0 to 8 Hz" in shown
+    assert "shift ±0 to 0.5 s" in shown
+    # Training again takes the settings from the file.
+    run(
+        "train",
+        data,
+        "--policy",
+        out / "policy.json",
+        "--model",
+        "shallow",
+        "--max-epochs",
+        "1",
+        "--out",
+        tmp_path / "again",
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("time_mask.max_len=3", "`--operation-setting`: operation `time_mask` has no setting"),
+        (
+            "max_length=3",
+            "`--operation-setting` must be operation.setting=value, got 'max_length'",
+        ),
+        ("time_mask.max_length", "`--operation-setting` must be name=value"),
+    ],
+)
+def test_wrong_settings_of_operations(
+    setting: str, message: str, data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    failed = run("search", data, "--out", out, "--operation-setting", setting, code=2)
+    assert message in failed.stderr

@@ -287,7 +287,7 @@ def test_pool_that_lacks_an_operation(pool: OperationPool) -> None:
         make("time_reverse p=1", small.select(["sign_flip"]))
 
 
-def test_pool_with_other_settings(pool: OperationPool) -> None:
+def test_a_policy_has_its_own_settings(pool: OperationPool) -> None:
     data = {
         "policy": {
             "*": [
@@ -297,10 +297,14 @@ def test_pool_with_other_settings(pool: OperationPool) -> None:
         "operations": {"frequency_shift": pool["frequency_shift"].settings},
     }
     spec = PolicySpec.from_dict(data)
-    Policy(spec, pool)
+    assert Policy(spec, pool).pool is pool
     other = pool.with_operation(FrequencyShift(100.0, max_shift=2.0))
-    with pytest.raises(ValueError, match=r"`frequency_shift` has the settings .*'max_shift': 2.0"):
-        Policy(spec, other)
+    x = torch.randn(8, 6, 100)
+    same = [
+        Policy(spec, item)(x, generator=torch.Generator().manual_seed(0))[0]
+        for item in (pool, other)
+    ]
+    assert torch.equal(*same)
 
 
 def test_own_operation_without_its_magnitude(markers: OperationPool) -> None:

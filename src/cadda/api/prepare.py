@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -21,7 +21,7 @@ from cadda.exceptions import ModelError, PolicyFileError
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource, make_model
 from cadda.models.serialization import ModelDescription
-from cadda.operations.base import Operation
+from cadda.operations.base import Operation, Settings
 from cadda.operations.catalogue import Sensors
 from cadda.operations.pool import OperationPool, choose_operations, eeg_pool, image_pool
 from cadda.policies.policy import Policy, for_classes
@@ -79,6 +79,7 @@ def operation_pool(
     ch_names: Sequence[str] | None = None,
     positions: ArrayLike | None = None,
     operations: OwnOperations | None = None,
+    operation_settings: Mapping[str, Settings] | None = None,
     class_names: Sequence[str] = (),
 ) -> OperationPool:
     """Make the pool of the EEG operations that are applicable to a montage.
@@ -100,6 +101,9 @@ def operation_pool(
         Operations wanted: names, operations of your own, ``"paper"`` for those of the paper,
         ``"default"``, or ``"all"``; None takes those of a default search. The others of cadda are
         then its ``extra``, which policies find by name.
+    operation_settings : mapping of str to mapping | None
+        Settings that are not the default, by name of the operation, such as
+        ``{"frequency_shift": {"symmetric": True, "max_shift": 10.0}}``.
     class_names : sequence of str
         Classes in the order of their labels, for policies with label maps; taken from ``windows``
         if these know them.
@@ -137,7 +141,16 @@ def operation_pool(
     if isinstance(ch_names, str) or not len(ch_names):
         raise ValueError(f"`ch_names` must be a list of channel names, got {ch_names!r}.")
     pool = _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names)
-    return pool if operations is None else choose_operations(pool, operations)
+    chosen = pool if operations is None else choose_operations(pool, operations)
+    return _with_settings(chosen, operation_settings)
+
+
+def _with_settings(pool: OperationPool, settings: Mapping[str, Settings] | None) -> OperationPool:
+    """Make a pool with other settings of some operations."""
+    try:
+        return pool.with_settings(settings) if settings else pool
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"`operation_settings`: {error.args[0]}") from error
 
 
 def _pool_of_montage(
@@ -154,13 +167,14 @@ def make_problem(
     *,
     model: ModelSource,
     operations: Operations = None,
+    operation_settings: Mapping[str, Settings] | None = None,
     device: Device = "auto",
 ) -> Problem:
     """Make what training, searches and probes work on, from windows of two sets of subjects.
 
     `operations` are names, operations of the user's own, ``"paper"`` for those of the paper,
     ``"default"``, ``"all"``, or a pool; None takes the default pool. All are only those that are
-    applicable to the montage.
+    applicable to the montage. Those of `operation_settings` have other settings than the default.
     """
     check_pair(train, valid)
     is_image = isinstance(operations, OperationPool) and _are_image_operations(operations.names)
@@ -181,6 +195,7 @@ def make_problem(
         make_pool=partial(
             _make_pool,
             operations,
+            operation_settings,
             train.sfreq,
             train.ch_names,
             train.positions,
@@ -207,6 +222,7 @@ def model_for(source: ModelSource, windows: Windows | ModelDescription, *, seed:
 
 def _make_pool(
     operations: Operations,
+    operation_settings: Mapping[str, Settings] | None,
     sfreq: float | None,
     ch_names: tuple[str, ...],
     positions: NDArray[np.float64] | None,
@@ -222,14 +238,13 @@ def _make_pool(
             stacklevel=3,
         )
     if isinstance(operations, OperationPool):
-        return operations.for_classes(class_names)
+        return _with_settings(operations.for_classes(class_names), operation_settings)
     pool = _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names)
-    if operations is None:
-        return pool
     try:
-        return choose_operations(pool, operations)
+        chosen = pool if operations is None else choose_operations(pool, operations)
     except KeyError as error:
         raise ValueError(f"`operations`: {error.args[0]}") from error
+    return _with_settings(chosen, operation_settings)
 
 
 def _are_image_operations(names: Iterable[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -19,6 +19,7 @@ from cadda._version import __version__
 from cadda.api.prepare import Device, Operations, make_problem
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
+from cadda.operations.base import Settings
 from cadda.operations.label_maps import MappedOperation
 from cadda.operations.pool import OperationPool
 from cadda.probing.probe import ProbeProgress, ProbeSettings, conditions_of, probe_fold
@@ -36,6 +37,7 @@ def probe(
     *,
     model: ModelSource = "shallow",
     operations: Operations = None,
+    operation_settings: Mapping[str, Settings] | None = None,
     seed: int = 0,
     device: Device = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
@@ -60,6 +62,8 @@ def probe(
         Operations to try: names, operations of your own, ``"paper"`` for those of the paper,
         ``"default"``, ``"all"``, or a pool; None takes the default pool. Only those that are
         applicable to the montage are taken.
+    operation_settings : mapping of str to mapping | None
+        Settings of operations that are not the default; see `cadda.search`.
     seed : int
         Seed of everything random: same seed, same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
@@ -89,6 +93,7 @@ def probe(
             windows.of_subjects(probed),
             model=model,
             operations=operations,
+            operation_settings=operation_settings,
             device=device,
         )
         for probed in folds

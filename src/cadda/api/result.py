@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from cadda._internal.files import make_folder, write_text_atomically
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Html, block, folded, paragraph
+from cadda.operations.pool import OperationPool
+from cadda.policies.policy import record_settings
 from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec, Provenance
@@ -177,7 +179,7 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
     plain = runner.retrainer.done.get(0)
     provenance = provenance.model_copy(update={"scores": _scores(best, plain)})
     policy = runner.best_policy() if best is None or best.policy is None else best.policy
-    last, schedule = _signed_parts(policy, provenance)
+    last, schedule = _signed_parts(policy, provenance, runner.problem.pool)
     return SearchResult(
         policy=last,
         operations=runner.problem.pool.names,
@@ -209,9 +211,11 @@ def _scores(best: RetrainedModel | None, plain: RetrainedModel | None) -> dict[s
     return scores
 
 
-def write_policy(folder: RunFolder, policy: AnyPolicy, provenance: Provenance) -> None:
+def write_policy(
+    folder: RunFolder, policy: AnyPolicy, provenance: Provenance, pool: OperationPool
+) -> None:
     """Write the policy that a search has found, before any model is trained with it."""
-    _save_policy(folder, *_signed_parts(policy, provenance))
+    _save_policy(folder, *_signed_parts(policy, provenance, pool))
 
 
 def _save_policy(folder: RunFolder, policy: PolicySpec, schedule: PolicySchedule | None) -> None:
@@ -246,14 +250,15 @@ def _text_of(policy: PolicySpec) -> str:
 
 
 def _signed_parts(
-    policy: AnyPolicy, provenance: Provenance
+    policy: AnyPolicy, provenance: Provenance, pool: OperationPool
 ) -> tuple[PolicySpec, PolicySchedule | None]:
     """Return a policy with its provenance; of a schedule, the last one and the schedule."""
     if isinstance(policy, PolicySpec):
-        return _signed(policy, provenance), None
-    schedule = policy.map(lambda segment: _signed(segment, provenance))
-    return _signed(schedule.last, provenance), schedule
+        return _signed(policy, provenance, pool), None
+    schedule = policy.map(lambda segment: _signed(segment, provenance, pool))
+    return _signed(schedule.last, provenance, pool), schedule
 
 
-def _signed(policy: PolicySpec, provenance: Provenance) -> PolicySpec:
-    return record_leak(policy.model_copy(update={"provenance": provenance}))
+def _signed(policy: PolicySpec, provenance: Provenance, pool: OperationPool) -> PolicySpec:
+    complete = record_settings(policy, pool)
+    return record_leak(complete.model_copy(update={"provenance": provenance}))

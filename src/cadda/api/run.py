@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from cadda.data.windows import Windows
 from cadda.exceptions import LeakError, RunError
 from cadda.models.registry import ModelSource
 from cadda.models.serialization import load_model
+from cadda.operations.base import Settings
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
@@ -189,6 +190,7 @@ def run_search(
     baseline: bool = True,
     model: ModelSource = "chambon2018",
     operations: Operations = None,
+    operation_settings: Mapping[str, Settings] | None = None,
     probe: ProbeLike = None,
     device: Device = "auto",
     on_event: Callable[[RunEvent], None] | None = None,
@@ -201,7 +203,12 @@ def run_search(
     """
     split = WindowSplit.make(windows, _split_settings(valid, test, seed, split_from))
     problem = make_problem(
-        split.train, split.valid, model=model, operations=operations, device=device
+        split.train,
+        split.valid,
+        model=model,
+        operations=operations,
+        operation_settings=operation_settings,
+        device=device,
     )
     source = probe_source(
         probe,
@@ -210,6 +217,7 @@ def run_search(
         method=method,
         model=model,
         operations=operations,
+        operation_settings=operation_settings,
         seed=seed,
         device=device,
         on_event=on_event,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
 from typing import Any, Literal, TypeAlias
@@ -14,6 +14,7 @@ from cadda.api.result import SearchResult
 from cadda.api.search_problem import ProbeSource, search_problem
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
+from cadda.operations.base import Settings
 from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.records import Reading
 from cadda.runs.events import RunEvent
@@ -34,6 +35,7 @@ def search(
     classwise: bool | None = None,
     model: ModelSource = "chambon2018",
     operations: Operations = None,
+    operation_settings: Mapping[str, Settings] | None = None,
     probe: ProbeLike = None,
     budget: int | None = None,
     max_seconds: float | None = None,
@@ -76,6 +78,9 @@ def search(
         Operations to choose from: names, operations of your own, ``"paper"`` for those of the
         paper, ``"default"``, ``"all"``, or a pool; None for the default pool. Only those that are
         applicable to the montage are taken.
+    operation_settings : mapping of str to mapping | None
+        Settings that are not the default, by name of the operation, such as
+        ``{"frequency_shift": {"symmetric": True, "max_shift": 10.0}}``. The policy has them, too.
     probe : bool | ProbeResult | path-like | None
         What operations do to classes, see `cadda.probe`: a result, or the file of one; True probes
         the training windows first, with this model. Operations with the label maps that it
@@ -139,7 +144,14 @@ def search(
         The policy, and how it was found.
     """
     check_setting_names(method, settings)
-    problem = make_problem(train, valid, model=model, operations=operations, device=device)
+    problem = make_problem(
+        train,
+        valid,
+        model=model,
+        operations=operations,
+        operation_settings=operation_settings,
+        device=device,
+    )
     display = partial(SearchDisplay, repr(train))
     with shown_progress(display, on_event, progress=progress) as report:
         return search_problem(
@@ -151,6 +163,7 @@ def search(
                 method=method,
                 model=model,
                 operations=operations,
+                operation_settings=operation_settings,
                 seed=seed,
                 device=device,
                 on_event=report,
@@ -190,6 +203,7 @@ def probe_source(
     method: str,
     model: ModelSource,
     operations: Operations,
+    operation_settings: Mapping[str, Settings] | None,
     seed: int,
     device: Device,
     on_event: Callable[[RunEvent], None] | None,
@@ -208,6 +222,7 @@ def probe_source(
             join_windows(train, valid) if chosen.takes_turns else train,
             model=model,
             operations=operations,
+            operation_settings=operation_settings,
             seed=int(seed),
             device=device,
             progress=False,

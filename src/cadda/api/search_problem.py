@@ -17,6 +17,7 @@ from cadda.compute import check_engine, open_engine
 from cadda.compute.processes import n_cores
 from cadda.data.splits import Split
 from cadda.exceptions import RunError
+from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import Provenance
 from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probed_pool import PoolChange, probed_pool
@@ -146,7 +147,9 @@ def search_problem(
             resume=continues,
             on_event=report if events is None else tee(events, report),
             on_training=report,
-            on_found=_ignore if folder is None else partial(_write_found, folder, provenance),
+            on_found=_ignore
+            if folder is None
+            else partial(_write_found, folder, provenance, problem.pool),
             probe=found,
         )
         runner = chosen.make_runner(problem, own, context)
@@ -165,6 +168,7 @@ def search_problem(
                 unit=chosen.unit,
                 notes=notes if change is None else (change.note, *notes),
                 max_seconds=max_seconds,
+                settings=problem.pool.settings,
             )
         )
         runner.run()
@@ -258,5 +262,7 @@ def _ignore(policy: AnyPolicy) -> None:
     """Ignore the policy, as there is no folder for it."""
 
 
-def _write_found(folder: RunFolder, provenance: Provenance, policy: AnyPolicy) -> None:
-    write_policy(folder, policy, provenance)
+def _write_found(
+    folder: RunFolder, provenance: Provenance, pool: OperationPool, policy: AnyPolicy
+) -> None:
+    write_policy(folder, policy, provenance, pool)

@@ -36,6 +36,7 @@ __all__ = [
     "LearningRate",
     "LogTo",
     "Model",
+    "OperationSettings",
     "Operations",
     "ReadingOptions",
     "Seed",
@@ -44,6 +45,7 @@ __all__ = [
     "TrainingOptions",
     "TrialEpochs",
     "parse_names",
+    "parse_operation_settings",
     "parse_operations",
     "parse_settings",
 ]
@@ -63,6 +65,14 @@ Operations = Annotated[
         help="Operations to use, separated by commas: names, your own as module:Class, `paper` "
         "for the paper's, `default`, or `all`; default: those of the default pool that apply to "
         "the montage."
+    ),
+]
+OperationSettings = Annotated[
+    list[str] | None,
+    Option(
+        "--operation-setting",
+        help="A setting of an operation, such as frequency_shift.symmetric=true or "
+        "time_mask.max_length=3; may be repeated.",
     ),
 ]
 BatchSize = Annotated[int, Option(help="Windows per training step.", min=1)]
@@ -354,13 +364,25 @@ def _json_list(names: list[str] | None) -> list[JsonValue] | None:
     return None if names is None else [*names]
 
 
-def parse_settings(texts: list[str]) -> dict[str, JsonValue]:
+def parse_operation_settings(texts: list[str] | None) -> dict[str, dict[str, Any]] | None:
+    """Return the settings given as ``--operation-setting operation.name=value``, by operation."""
+    settings: dict[str, dict[str, Any]] = {}
+    option = "--operation-setting"
+    for name, value in parse_settings(texts or [], option).items():
+        operation, dot, setting = name.partition(".")
+        if not dot:
+            raise ValueError(f"`{option}` must be operation.setting=value, got {name!r}.")
+        settings.setdefault(operation, {})[setting] = value
+    return settings or None
+
+
+def parse_settings(texts: list[str], option: str = "--set") -> dict[str, JsonValue]:
     """Return the settings given as ``--set name=value``; values are JSON, or else text."""
     settings: dict[str, JsonValue] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
-            raise ValueError(f"`--set` must be name=value, got {text!r}.")
+            raise ValueError(f"`{option}` must be name=value, got {text!r}.")
         try:
             settings[name] = json.loads(value)
         except json.JSONDecodeError:

@@ -87,7 +87,9 @@ def _print_policy(spec: PolicySpec) -> None:
             table.add_column(f"stage {k + 1}")
         total = sum(subpolicy.weight for subpolicy in subpolicies)
         for subpolicy in sorted(subpolicies, key=lambda subpolicy: -subpolicy.weight):
-            stages = ["\n".join(lines) for lines in describe_subpolicy(subpolicy, row)]
+            stages = [
+                "\n".join(lines) for lines in describe_subpolicy(subpolicy, row, spec.operations)
+            ]
             table.add_row(f"{subpolicy.weight / total:.0%}", *map(escape, stages))
         console.print(table)
     for note in (*label_map_notes(spec), *leak_notes(spec)):

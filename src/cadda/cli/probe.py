@@ -34,6 +34,7 @@ def probe(
     out: Annotated[Path, Option(help="Folder for probe.json and probe.png.")],
     model: options.Model = "shallow",
     operations: options.Operations = None,
+    operation_settings: options.OperationSettings = None,
     n_folds: Annotated[
         int, Option("--folds", help="Models to train, each for other subjects.", min=2)
     ] = 12,
@@ -73,6 +74,7 @@ def probe(
                 probed,
                 model=model,
                 operations=options.parse_operations(operations),
+                operation_settings=options.parse_operation_settings(operation_settings),
                 seed=seed,
                 device=device,
                 checkpoint=out / CHECKPOINT,

@@ -44,6 +44,7 @@ def search(
     ] = None,
     model: options.Model = "chambon2018",
     operations: options.Operations = None,
+    operation_settings: options.OperationSettings = None,
     probe: Annotated[
         bool,
         Option(
@@ -152,6 +153,7 @@ def search(
                 classwise=classwise,
                 model=model,
                 operations=options.parse_operations(operations),
+                operation_settings=options.parse_operation_settings(operation_settings),
                 probe=probe_file or probe or None,
                 budget=budget,
                 training=training.settings(seed),

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import torch
 from torch import Generator, Tensor
 
+from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_labels, check_magnitude, check_windows
 
-__all__ = ["Batch", "Constant", "Draw", "Magnitude", "Operation"]
+__all__ = [
+    "Batch",
+    "Constant",
+    "Draw",
+    "Magnitude",
+    "Operation",
+    "Setting",
+    "Settings",
+    "checked_settings",
+]
+
+Setting: TypeAlias = float | bool | str
+Settings: TypeAlias = Mapping[str, Setting]
+"""What beside the magnitude decides what an operation does, by name."""
 
 Draw: TypeAlias = dict[str, Tensor]
 """All random numbers of one call of an operation; every tensor has one row per window."""
@@ -130,6 +146,22 @@ class Operation(ABC):
             if field.default is not dataclasses.MISSING
         }
 
+    def with_settings(self, settings: Settings) -> Self:
+        """Make the same operation with other settings.
+
+        Parameters
+        ----------
+        settings : mapping of str to (float | bool | str)
+            New values by name; others stay as they are.
+
+        Returns
+        -------
+        Operation
+            The new operation.
+        """
+        values = checked_settings(self.name, settings, self.settings)
+        return dataclasses.replace(self, **values) if values else self  # type: ignore[type-var]
+
     def check(self, x: Tensor) -> None:
         """Raise `ValueError` or `TypeError` for windows that cannot be transformed.
 
@@ -214,6 +246,34 @@ class Operation(ABC):
     ) -> Tensor:
         """Draw and transform; see `draw` and `transform` for the arguments."""
         return self.transform(x, magnitude, self.draw(x, y=y, generator=generator))
+
+
+def checked_settings(operation: str, settings: Settings, known: Settings) -> dict[str, Setting]:
+    """Return settings of an operation with the types of those that it has; raise if wrong."""
+    values = {}
+    for name, value in settings.items():
+        if name not in known:
+            raise ValueError(
+                f"operation `{operation}` has no setting {name!r}{did_you_mean(name, known)}; it "
+                f"has {', '.join(known) or 'none'}."
+            )
+        values[name] = _checked_setting(f"{operation}.{name}", value, known[name])
+    return values
+
+
+def _checked_setting(name: str, value: Setting, known: Setting) -> Setting:
+    """Return a value of the type of one that is known to be right, or raise."""
+    if isinstance(known, bool | str) or isinstance(value, bool | str):
+        if type(value) is type(known):
+            return value
+        kinds = {bool: "true or false", str: "text"}
+        kind = kinds.get(type(known), "a number")
+        raise ValueError(f"setting {name} must be {kind}, got {value!r}.")
+    if not math.isfinite(value) or (known > 0 and value <= 0):
+        raise ValueError(f"setting {name} must be a finite number above 0, got {value!r}.")
+    if isinstance(known, int) and value != int(value):
+        raise ValueError(f"setting {name} must be a whole number, got {value!r}.")
+    return type(known)(value)
 
 
 class Constant:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.validation import check_sfreq
-from cadda.operations.base import Operation
+from cadda.operations.base import Operation, Setting, Settings
 from cadda.operations.frequency import Bandstop, FrequencyShift, FTSurrogate
 from cadda.operations.image import HorizontalFlip, Rotation90, Rotation180, VerticalFlip
 from cadda.operations.recombination import SegmentRecombination
@@ -95,6 +95,8 @@ class OperationInfo:
         What the magnitude sets; empty for an operation without magnitude.
     full : float
         Value of that quantity at magnitude 1.
+    full_setting : str
+        Setting of the operation that changes ``full``; empty if there is none.
     unit : str
         Unit of that quantity.
     study_magnitudes : mapping of str to float
@@ -114,6 +116,7 @@ class OperationInfo:
     in_default: bool = True
     quantity: str = ""
     full: float = 0.0
+    full_setting: str = ""
     unit: str = ""
     study_magnitudes: Mapping[str, float] = field(default_factory=dict)
     make: Callable[[Sensors], Operation] | None = None
@@ -150,6 +153,52 @@ class OperationInfo:
     def has_magnitude(self) -> bool:
         """Whether the strength of the operation can be set."""
         return self.operation.has_magnitude
+
+    @property
+    def default_settings(self) -> dict[str, Setting]:
+        """Settings of the operation in a pool, by name."""
+        if not is_dataclass(self.operation):
+            return {}
+        known = fields(self.operation)
+        return {item.name: item.default for item in known if item.default is not MISSING}
+
+    def changed_settings(self, settings: Settings | None) -> dict[str, Setting]:
+        """Return those of some settings that are not the default.
+
+        Parameters
+        ----------
+        settings : mapping of str to (float | bool | str) | None
+            Settings by name.
+
+        Returns
+        -------
+        dict of str to (float | bool | str)
+            The others.
+        """
+        default = self.default_settings
+        given = (settings or {}).items()
+        return {name: value for name, value in given if value != default.get(name)}
+
+    def with_settings(self, settings: Settings | None) -> OperationInfo:
+        """Return the row for an operation with other settings.
+
+        Parameters
+        ----------
+        settings : mapping of str to (float | bool | str) | None
+            Settings by name; those that are not there are the default ones.
+
+        Returns
+        -------
+        OperationInfo
+            The row with what magnitude 1 means then.
+        """
+        if not settings:
+            return self
+        full = settings.get(self.full_setting, self.full)
+        both = settings.get("symmetric") is True
+        quantity = self.quantity.replace("<", "±") if both else self.quantity
+        summary = self.summary.replace("up", "up or down") if both else self.summary
+        return replace(self, full=float(full), quantity=quantity, summary=summary)
 
     def describe(self, magnitude: float | tuple[float, float] | None) -> str:
         """Return a magnitude in physical units.
@@ -279,14 +328,14 @@ _ROWS = (
         operation=FTSurrogate, domain="frequency", in_paper=True,
         summary="randomises Fourier phases, keeps the amplitudes",
         references=("Schwabedal 2019",),
-        quantity="phase <", full=FTSurrogate.max_phase, unit="°",
+        quantity="phase <", full=FTSurrogate.max_phase, full_setting="max_phase", unit="°",
         study_magnitudes={"sleep": 0.8, "motor-imagery": 0.9},
     ),
     OperationInfo(
         operation=FrequencyShift, domain="frequency", in_paper=True,
         summary="moves all frequencies up",
         references=("Rommel 2022",),
-        quantity="shift <", full=FrequencyShift.max_shift, unit="Hz",
+        quantity="shift <", full=FrequencyShift.max_shift, full_setting="max_shift", unit="Hz",
         study_magnitudes={"sleep": 0.06, "motor-imagery": 0.54},
         make=lambda sensors: FrequencyShift(sensors.sfreq),
     ),
@@ -294,7 +343,7 @@ _ROWS = (
         operation=Bandstop, domain="frequency", in_paper=False,  # not differentiable there
         summary="removes a narrow frequency band",
         references=_MASKING,
-        quantity="band", full=Bandstop.max_width, unit="Hz",
+        quantity="band", full=Bandstop.max_width, full_setting="max_width", unit="Hz",
         study_magnitudes={"sleep": 0.6, "motor-imagery": 0.2},
         make=lambda sensors: Bandstop(sensors.sfreq),
     ),
@@ -302,7 +351,7 @@ _ROWS = (
         operation=TimeMask, domain="time", in_paper=True,
         summary="sets a short stretch to zero",
         references=_MASKING,
-        quantity="gap", full=TimeMask.max_length, unit="s",
+        quantity="gap", full=TimeMask.max_length, full_setting="max_length", unit="s",
         study_magnitudes={"sleep": 1.0, "motor-imagery": 1.0},
         make=lambda sensors: TimeMask(sensors.sfreq),
     ),
@@ -310,7 +359,7 @@ _ROWS = (
         operation=GaussianNoise, domain="time", in_paper=True,
         summary="adds white noise",
         references=("Wang 2018",),
-        quantity="noise σ =", full=GaussianNoise.max_sigma,
+        quantity="noise σ =", full=GaussianNoise.max_sigma, full_setting="max_sigma",
         study_magnitudes={"sleep": 0.6, "motor-imagery": 0.8},
     ),
     OperationInfo(
@@ -340,7 +389,7 @@ _ROWS = (
         operation=RotationX, domain="space", in_paper=True,
         summary="turns the sensors as in nodding",
         references=("Krell 2017",),
-        quantity="angle ±", full=RotationX.max_angle, unit="°",
+        quantity="angle ±", full=RotationX.max_angle, full_setting="max_angle", unit="°",
         study_magnitudes={"sleep": 0.83, "motor-imagery": 0.1},
         make=lambda sensors: RotationX(sensors.positions),
         unmet_need=_three_positions,
@@ -349,7 +398,7 @@ _ROWS = (
         operation=RotationY, domain="space", in_paper=True,
         summary="turns the sensors as in tilting the head",
         references=("Krell 2017",),
-        quantity="angle ±", full=RotationY.max_angle, unit="°",
+        quantity="angle ±", full=RotationY.max_angle, full_setting="max_angle", unit="°",
         study_magnitudes={"sleep": 0.3, "motor-imagery": 0.4},
         make=lambda sensors: RotationY(sensors.positions),
         unmet_need=_three_positions,
@@ -358,7 +407,7 @@ _ROWS = (
         operation=RotationZ, domain="space", in_paper=True,
         summary="turns the sensors as in shaking the head",
         references=("Krell 2017",),
-        quantity="angle ±", full=RotationZ.max_angle, unit="°",
+        quantity="angle ±", full=RotationZ.max_angle, full_setting="max_angle", unit="°",
         study_magnitudes={"sleep": 1.0, "motor-imagery": 0.1},
         make=lambda sensors: RotationZ(sensors.positions),
         unmet_need=_three_positions,
@@ -367,7 +416,7 @@ _ROWS = (
         operation=AmplitudeScale, domain="space", in_paper=False, in_default=False,
         summary="amplifies or attenuates each channel",
         references=("Mohsenvand 2020",),
-        quantity="gain ±", full=AmplitudeScale.max_gain, unit="dB",
+        quantity="gain ±", full=AmplitudeScale.max_gain, full_setting="max_gain", unit="dB",
         study_magnitudes=_HALF,
     ),
     OperationInfo(
@@ -382,7 +431,7 @@ _ROWS = (
         operation=TimeShift, domain="time", in_paper=False, in_default=False,
         summary="moves the window in time",
         references=("Mohsenvand 2020",),
-        quantity="shift ±", full=TimeShift.max_shift, unit="s",
+        quantity="shift ±", full=TimeShift.max_shift, full_setting="max_shift", unit="s",
         study_magnitudes=_HALF,
         make=lambda sensors: TimeShift(sensors.sfreq),
     ),
@@ -390,14 +439,14 @@ _ROWS = (
         operation=TimeWarp, domain="time", in_paper=False, in_default=False,
         summary="plays parts faster, others slower",
         references=("Um 2017",),
-        quantity="speed ±", full=TimeWarp.max_change, unit="%",
+        quantity="speed ±", full=TimeWarp.max_change, full_setting="max_change", unit="%",
         study_magnitudes=_HALF,
     ),
     OperationInfo(
         operation=MaskEncoding, domain="time", in_paper=False, in_default=False,
         summary="sets several segments to zero",
         references=("Ding 2024",),
-        quantity="masked", full=MaskEncoding.max_share, unit="%",
+        quantity="masked", full=MaskEncoding.max_share, full_setting="max_share", unit="%",
         study_magnitudes=_HALF,
         make=lambda sensors: MaskEncoding(sensors.sfreq),
     ),

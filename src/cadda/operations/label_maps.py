@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Generator, Tensor
 
 from cadda._internal.text import did_you_mean
-from cadda.operations.base import Batch, Draw, Operation
+from cadda.operations.base import Batch, Constant, Draw, Operation, Settings
 
 __all__ = [
     "NOT_MAPPED",
@@ -18,6 +19,7 @@ __all__ = [
     "check_mapping",
     "cycles_of",
     "describe_mapping",
+    "label_table",
     "mapping_of",
     "plain_name",
     "plain_operation",
@@ -81,6 +83,9 @@ class MappedOperation(Operation):
     @property
     def settings(self) -> dict[str, float | bool | str]:
         return self.operation.settings
+
+    def with_settings(self, settings: Settings) -> MappedOperation:
+        return MappedOperation(self.operation.with_settings(settings), self.mapping)
 
     def sample_group(self, batch: Batch, windows: Tensor, generator: Generator | None) -> Draw:
         return self.operation.sample_group(batch, windows, generator)
@@ -175,3 +180,21 @@ def target_labels(mapping: Mapping[str, str], class_names: Sequence[str]) -> lis
             )
     index = {name: label for label, name in enumerate(class_names)}
     return [index[mapping[name]] if name in mapping else NOT_MAPPED for name in class_names]
+
+
+def label_table(operations: Sequence[Operation], class_names: Sequence[str]) -> Constant | None:
+    """Lay label maps out as labels after each operation, int64 (n_operations + 1, n_classes).
+
+    `NOT_MAPPED` marks classes that the operation is not for; the last row stands for no operation.
+    """
+    maps = [mapping_of(operation) for operation in operations]
+    if not any(maps):
+        return None
+    if not class_names:
+        raise ValueError(
+            "`class_names` of the pool, in the order of the labels, are needed for label maps; "
+            "make it with operation_pool(windows), or call pool.for_classes(class_names) first."
+        )
+    kept = list(range(len(class_names)))
+    rows = [target_labels(mapping, class_names) if mapping else kept for mapping in maps]
+    return Constant(torch.tensor([*rows, kept]))

@@ -7,19 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from cadda._internal.text import did_you_mean, short_reason
 from cadda._internal.validation import check_positive, check_sfreq
-from cadda.operations.base import Constant, Operation
+from cadda.operations.base import Operation, Settings
 from cadda.operations.catalogue import CATALOGUE, Sensors, needs_sfreq, paper_operations
 from cadda.operations.label_maps import (
     LabelMap,
     MappedOperation,
-    mapping_of,
+    label_table,
     plain_operation,
-    target_labels,
 )
 
 __all__ = ["OperationPool", "choose_operations", "eeg_pool", "image_pool"]
@@ -75,7 +73,7 @@ class OperationPool:
             names = [operation.name for operation in self._operations]
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"`operations` must have different names, got `{twice}` twice.")
-        self.label_table = _label_table(self._operations, self.class_names)
+        self.label_table = label_table(self._operations, self.class_names)
         """Label after each operation by label before it; None if all keep every class."""
 
     @property
@@ -178,6 +176,28 @@ class OperationPool:
             raise TypeError(f"`operation` must be an Operation, got {given}.")
         operations = {own.name: own for own in self._operations} | {operation.name: operation}
         return self._of(operations.values())
+
+    def with_settings(self, settings: Mapping[str, Settings]) -> OperationPool:
+        """Make a pool in which some operations have other settings.
+
+        Parameters
+        ----------
+        settings : mapping of str to mapping
+            New settings by name of the operation, such as ``{"time_mask": {"max_length": 3.0}}``;
+            others stay as they are.
+
+        Returns
+        -------
+        OperationPool
+            The new pool.
+        """
+        for name in settings:
+            self.plain(name)
+
+        def changed(operation: Operation) -> Operation:
+            return operation.with_settings(settings.get(plain_operation(operation).name, {}))
+
+        return self._of(map(changed, self._operations), extra=map(changed, self.extra))
 
     def with_label_maps(self, label_maps: Iterable[LabelMap]) -> OperationPool:
         """Make a pool in which operations that change the class stand beside those that do not.
@@ -352,24 +372,6 @@ def _instance(item: Operation | type[Operation], pool: OperationPool) -> Operati
 def image_pool() -> OperationPool:
     """Make the pool of the image operations, flips and rotations."""
     return OperationPool(row.operation() for row in CATALOGUE.values() if row.domain == "image")
-
-
-def _label_table(operations: Sequence[Operation], class_names: Sequence[str]) -> Constant | None:
-    """Lay label maps out as labels after each operation, int64 (n_operations + 1, n_classes).
-
-    `NOT_MAPPED` marks classes that the operation is not for; the last row stands for no operation.
-    """
-    maps = [mapping_of(operation) for operation in operations]
-    if not any(maps):
-        return None
-    if not class_names:
-        raise ValueError(
-            "`class_names` of the pool, in the order of the labels, are needed for label maps; "
-            "make it with operation_pool(windows), or call pool.for_classes(class_names) first."
-        )
-    kept = list(range(len(class_names)))
-    rows = [target_labels(mapping, class_names) if mapping else kept for mapping in maps]
-    return Constant(torch.tensor([*rows, kept]))
 
 
 def _describe(value: object) -> str:

@@ -105,6 +105,12 @@ class MaskEncoding(Operation):
     n_segments: int = 3
     steepness: float = 300.0
 
+    def __post_init__(self) -> None:
+        if not 0 < self.max_share <= 100:
+            raise ValueError(
+                f"`max_share` must be above 0 and at most 100 %, got {self.max_share:g}."
+            )
+
     def sample(self, x: Tensor, generator: Generator | None) -> Draw:
         return {"place": uniform((len(x), self.n_segments), x, generator).sort(dim=1).values}
 

@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from cadda._internal.random import uniform
 from cadda.operations.base import Constant, Operation
+from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.label_maps import mapping_of, plain_operation
 from cadda.operations.pool import OperationPool
 from cadda.policies.dispatch import (
@@ -26,7 +27,14 @@ from cadda.policies.spec.adapting import drop_rare, in_class_order, never_applie
 from cadda.policies.spec.entries import StageEntry
 from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["Policy", "PolicyDraw", "draw_decisions", "for_classes", "stage_entry"]
+__all__ = [
+    "Policy",
+    "PolicyDraw",
+    "draw_decisions",
+    "for_classes",
+    "record_settings",
+    "stage_entry",
+]
 
 
 @dataclass(frozen=True)
@@ -248,21 +256,32 @@ def _fitting_spec(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
     return spec
 
 
+def record_settings(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
+    """Return a policy that has the settings of its operations, if some are not the default."""
+    if spec.operations:
+        return spec
+    used = {name: pool.plain(name).settings for name in spec.operations_used}
+    known = (name for name in used if name in CATALOGUE)
+    if not any(CATALOGUE[name].changed_settings(used[name]) for name in known):
+        return spec
+    return spec.model_copy(update={"operations": used})
+
+
 def _fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
-    """Return the pool with every choice of a spec; raise if it does not fit."""
+    """Return the pool with every choice of a spec, with its settings; raise if it does not fit."""
     for name in spec.operations_used:
         try:
             operation = pool.plain(name)
         except KeyError as error:
             raise ValueError(f"`pool` does not fit the policy: {error.args[0]}") from None
-        wanted, actual = spec.operations.get(name), operation.settings
-        if wanted and wanted != actual:
-            raise ValueError(
-                f"`pool` does not fit the policy: `{name}` has the settings {actual}, "
-                f"but the policy was made with {wanted}."
-            )
+        wanted = spec.operations.get(name)
+        if wanted and wanted != operation.settings:
+            try:
+                pool = pool.with_settings({name: wanted})
+            except ValueError as error:
+                raise ValueError(f"`pool` does not fit the policy: {error}") from None
         if name not in pool:
-            pool = pool.with_operation(operation)
+            pool = pool.with_operation(pool.plain(name))
     if not spec.is_classwise and not spec.label_maps:
         return pool
     names = spec.class_names or pool.class_names

@@ -152,7 +152,9 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
     or the sampling rate is not known.
     """
     table = summarise(policy)
-    pool = pool.for_classes(windows.class_names).with_label_maps(policy.label_maps)
+    pool = pool.for_classes(windows.class_names).with_extra()
+    own = {name: value for name, value in policy.operations.items() if name in pool.settings}
+    pool = pool.with_settings(own).with_label_maps(policy.label_maps)
     order = np.argsort(-table.applied.max(0), kind="stable").tolist()
     shown = [n for n in order if _is_shown(table.operations[n], table.applied[:, n].max(), pool)]
     # Pictures have times and frequencies.

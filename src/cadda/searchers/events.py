@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from cadda.operations.base import Settings
 
 __all__ = [
     "HISTORY_EVENTS",
@@ -81,6 +84,7 @@ class SearchStart:
     unit: Unit = "epoch"
     notes: tuple[str, ...] = ()  # what was done to the operations, a sentence each
     max_seconds: float | None = None  # time after which the search stops, if there is a limit
+    settings: Mapping[str, Settings] = field(default_factory=dict)  # by name of the operation
 
 
 @dataclass(frozen=True)

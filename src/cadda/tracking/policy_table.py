@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.summary import short_magnitude
 from cadda.searchers.events import SearchEpoch, SearchStart, TrialEnd
 
@@ -33,7 +34,7 @@ def policy_table(epoch: SearchEpoch | TrialEnd, start: SearchStart) -> Table:
     uniform = 0.5 / len(start.operations)
     for n in order:
         cells = [
-            _cell(start.operations[n], applied[n], magnitude[n], share[n] * p[n] / uniform)
+            _cell(start, n, applied[n], magnitude[n], share[n] * p[n] / uniform)
             for applied, magnitude, share, p in zip(
                 epoch.applied, epoch.magnitude, epoch.share, epoch.probability, strict=True
             )
@@ -42,9 +43,10 @@ def policy_table(epoch: SearchEpoch | TrialEnd, start: SearchStart) -> Table:
     return table
 
 
-def _cell(operation: str, applied: float, magnitude: float, change: float) -> str:
+def _cell(start: SearchStart, column: int, applied: float, magnitude: float, change: float) -> str:
     arrow = "▲" if change > NOTABLE_CHANGE else "▼" if change < 1 / NOTABLE_CHANGE else " "
-    strength = short_magnitude(operation, magnitude)
+    name = start.operations[column]
+    strength = short_magnitude(name, magnitude, start.settings.get(plain_name(name)))
     return f"{applied:.0%}{arrow} {strength}" if strength else f"{applied:.0%}{arrow}"
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cadda._internal.frames import make_frame
+from cadda.operations.base import Settings
+from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.entries import ALL_CLASSES, Subpolicy
 from cadda.policies.spec.label_flow import class_after
 from cadda.policies.spec.summary import OperationUse, describe_magnitude, mean_uses
@@ -40,6 +42,8 @@ class OperationChange:
         Mean magnitude where the operation is applied, before and after; None if it is not.
     magnitudes : tuple of (tuple of float | None)
         The same for the smallest and the largest magnitude; equal if magnitudes are not random.
+    settings : tuple of (mapping | None)
+        Settings of the operation, before and after; None for the default ones.
     """
 
     row: str
@@ -47,11 +51,15 @@ class OperationChange:
     probability: tuple[float, float]
     magnitude: tuple[float | None, float | None]
     magnitudes: tuple[tuple[float, float] | None, tuple[float, float] | None]
+    settings: tuple[Settings | None, Settings | None] = (None, None)
 
     @property
     def in_units(self) -> tuple[str, str]:
         """The two magnitudes in physical units, such as ``"shift < 2 Hz"``."""
-        before, after = (describe_magnitude(self.operation, ends) for ends in self.magnitudes)
+        before, after = (
+            describe_magnitude(self.operation, ends, settings)
+            for ends, settings in zip(self.magnitudes, self.settings, strict=True)
+        )
         return before, after
 
     @property
@@ -142,6 +150,10 @@ def compare_policies(first: PolicySpec, second: PolicySpec) -> PolicyDifference:
                     (old.probability, new.probability),
                     (old.magnitude, new.magnitude),
                     (old.magnitudes, new.magnitudes),
+                    (
+                        first.operations.get(plain_name(name)),
+                        second.operations.get(plain_name(name)),
+                    ),
                 )
             )
         distance[row] = total_variation(before, after, row)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.entries import ALL_CLASSES, Subpolicy
 from cadda.policies.spec.model import PolicySpec
@@ -150,18 +150,19 @@ def _row(spec: PolicySpec, row: str) -> Iterator[str]:
         if transform is None:
             yield f"    # {name}: braindecode has no such transform"
             continue
-        full = CATALOGUE[name].full * (use.magnitude or 0.0)
+        info = CATALOGUE[name].with_settings(spec.operations.get(name))
+        full = info.full * (use.magnitude or 0.0)
         arguments = ", ".join(filter(None, [f"{use.probability:g}", transform.arguments(full)]))
-        notes = "; ".join(filter(None, [transform.differs, _lost_range(name, use)]))
+        notes = "; ".join(filter(None, [transform.differs, _lost_range(info, use)]))
         yield f"    {transform.name}({arguments})," + (f"  # {notes}" if notes else "")
     yield "]" if row == ALL_CLASSES else "],"
 
 
-def _lost_range(name: str, use: OperationUse) -> str:
+def _lost_range(info: OperationInfo, use: OperationUse) -> str:
     """Return what random magnitudes, which braindecode does not have, are replaced by."""
     if use.magnitudes is None or use.magnitudes[0] == use.magnitudes[1]:
         return ""
-    return f"random in cadda, {CATALOGUE[name].describe(use.magnitudes)}; here the mean"
+    return f"random in cadda, {info.describe(use.magnitudes)}; here the mean"
 
 
 def _uses(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from json import dumps
 from typing import TYPE_CHECKING
 
+from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.arrows import format_map, format_name
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ INDENT = "  "
 
 def format_text(spec: PolicySpec, digits: int | None = None) -> str:
     """Return the short form of a policy, with all digits of its numbers or only so many."""
-    lines, short = [], _maps_by_row(spec)
+    lines, style = [], _Style(_maps_by_row(spec), _settings(spec), digits)
     for row in spec.rows:
         if spec.is_classwise:
             lines.append(f"[{_format_header(row)}]")
@@ -30,8 +32,32 @@ def format_text(spec: PolicySpec, digits: int | None = None) -> str:
         if not subpolicies:
             lines.append("none")
         for subpolicy in subpolicies:
-            lines += _broken(_format_subpolicy(subpolicy, row, short, digits))
+            lines += _broken(_format_subpolicy(subpolicy, row, style))
     return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How entries are written."""
+
+    short: Collection[str]  # operations whose label map is written class by class
+    settings: Mapping[str, Sequence[str]]  # words of each operation
+    digits: int | None  # of numbers; None for all
+
+    def number(self, value: float) -> str:
+        return repr(value) if self.digits is None else f"{value:.{self.digits}g}"
+
+
+def _settings(spec: PolicySpec) -> dict[str, list[str]]:
+    """Return the settings of cadda's operations that are not the default, as words."""
+    return {
+        name: [
+            f"{key}={dumps(value) if not isinstance(value, str) else value}"
+            for key, value in CATALOGUE[name].changed_settings(settings).items()
+        ]
+        for name, settings in spec.operations.items()
+        if name in CATALOGUE
+    }
 
 
 def _maps_by_row(spec: PolicySpec) -> set[str]:
@@ -57,16 +83,14 @@ def _format_header(name: str) -> str:
     return dumps(name, ensure_ascii=False) if is_quoted else name
 
 
-def _format_subpolicy(
-    subpolicy: Subpolicy, row: str, short: Collection[str], digits: int | None
-) -> list[str]:
+def _format_subpolicy(subpolicy: Subpolicy, row: str, style: _Style) -> list[str]:
     """Return the entries of a subpolicy, each but the first with what separates it."""
     entries = [
-        ("| " if k else "> ") + _format_entry(entry, row, short, digits)
+        ("| " if k else "> ") + _format_entry(entry, row, style)
         for stage in subpolicy.stages
         for k, entry in enumerate(stage)
     ]
-    weight = "" if subpolicy.weight == 1 else f"w={_number(subpolicy.weight, digits)}: "
+    weight = "" if subpolicy.weight == 1 else f"w={style.number(subpolicy.weight)}: "
     return [weight + entries[0].removeprefix("> "), *entries[1:]]
 
 
@@ -83,19 +107,16 @@ def _broken(parts: list[str]) -> Iterator[str]:
     yield line
 
 
-def _format_entry(entry: StageEntry, row: str, short: Collection[str], digits: int | None) -> str:
-    words = [entry.operation, f"p={_number(entry.probability, digits)}"]
+def _format_entry(entry: StageEntry, row: str, style: _Style) -> str:
+    words = [entry.operation, f"p={style.number(entry.probability)}"]
     if entry.magnitude is not None:
         ends = [end for end in (entry.min_magnitude, entry.magnitude) if end is not None]
-        words.append(f"m={'..'.join(_number(end, digits) for end in ends)}")
+        words.append(f"m={'..'.join(map(style.number, ends))}")
     if entry.weight != 1:
-        words.append(f"w={_number(entry.weight, digits)}")
+        words.append(f"w={style.number(entry.weight)}")
+    words += style.settings.get(entry.operation, ())
     if entry.label_map is not None:
-        by_row = entry.operation in short
+        by_row = entry.operation in style.short
         written = format_name(entry.label_map[row]) if by_row else format_map(entry.label_map)
         words.append(f"-> {written}")
     return " ".join(words)
-
-
-def _number(value: float, digits: int | None) -> str:
-    return repr(value) if digits is None else f"{value:.{digits}g}"

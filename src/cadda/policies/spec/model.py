@@ -20,6 +20,8 @@ from pydantic import (
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.text import did_you_mean
+from cadda.operations.base import checked_settings
+from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.label_maps import LabelMap
 from cadda.policies.spec.capping import Keeps, cap_leak
 from cadda.policies.spec.entries import (
@@ -153,6 +155,8 @@ class PolicySpec(PlainData):
             raise ValueError(
                 f"`operations` must list all that `policy` uses, but lacks {undeclared}"
             )
+        for name in CATALOGUE.keys() & self.operations:
+            checked_settings(name, self.operations[name], CATALOGUE[name].default_settings)
         mapped = {name for item in self.label_maps for name in item.mapping}
         unknown = sorted(mapped.difference(names or mapped))
         if names is not None and unknown:

@@ -12,7 +12,6 @@ from cadda.policies.spec.summary import (
     PolicySummary,
     leak_notes,
     row_label,
-    short_magnitude,
     summarise,
 )
 
@@ -66,7 +65,7 @@ def _rows(summary: PolicySummary) -> Iterator[tuple[Cell | str, ...]]:
             yield (
                 name,
                 *(
-                    Cell(f"{p:.0%} {short_magnitude(name, summary.magnitudes(i, k))}".rstrip(), p)
+                    Cell(f"{p:.0%} {summary.amount(i, k)}".rstrip(), p)
                     for i, p in enumerate(summary.applied[:, k].tolist())
                 ),
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cadda.drawing.figure import Figure
 from cadda.drawing.heatmap import draw_heatmap, tilt_labels
-from cadda.policies.spec.summary import operation_title, row_label, short_magnitude, summarise
+from cadda.policies.spec.summary import operation_title, row_label, summarise
 
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec
@@ -30,13 +30,7 @@ def plot_policy(policy: PolicySpec) -> Figure:
         [[f"{value:.0%}" for value in row] for row in table.applied],
         rows=[row_label(name) for name in table.rows],
         columns=[operation_title(name) for name in table.operations],
-        notes=[
-            [
-                short_magnitude(name, table.magnitudes(i, k))
-                for k, name in enumerate(table.operations)
-            ]
-            for i in range(n_rows)
-        ],
+        notes=[[table.amount(i, k) for k in range(n_columns)] for i in range(n_rows)],
         fontsize=9,
     )
     tilt_labels(axes)

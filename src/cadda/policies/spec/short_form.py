@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from json import JSONDecodeError, loads
 
 from pydantic import JsonValue
 
 from cadda.exceptions import PolicyFileError
+from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.arrows import (
     QUOTED,
     MapResolver,
@@ -34,11 +36,12 @@ _HEAD = re.compile(r"((?:(?!->|#)[^:])*):")
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry of a stage as data, and the number of its line and its text."""
+    """An entry of a stage as data, the number of its line, its text, settings of its operation."""
 
     data: dict[str, JsonValue]
     number: int
     text: str
+    settings: dict[str, JsonValue]
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,33 @@ class _Reader:
         policy: JsonValue = {
             row: [line.as_data() for line in lines] for row, lines in self.lines.items()
         }
-        return ShortForm({"policy": policy, "class_names": class_names}, self.lines, self.headers)
+        data: dict[str, JsonValue] = {"policy": policy, "class_names": class_names}
+        operations = self._settings()
+        if any(operations.values()):
+            data["operations"] = operations
+        return ShortForm(data, self.lines, self.headers)
+
+    def _settings(self) -> dict[str, JsonValue]:
+        """Return the settings of each operation, which must be the same wherever it is used."""
+        found: dict[str, JsonValue] = {}
+        for entry in (
+            entry
+            for lines in self.lines.values()
+            for line in lines
+            for stage in line.stages
+            for entry in stage
+        ):
+            name = str(entry.data["operation"])
+            known = found.setdefault(name, {})
+            if not entry.settings or known == entry.settings:
+                continue
+            if known:
+                raise PolicyFileError(
+                    f"line {entry.number}: the settings of `{name}` must be the same in all of a "
+                    f"policy, got {entry.settings} after {known}."
+                )
+            found[name] = entry.settings
+        return found
 
 
 def _parse_header(line: str, number: int) -> str:
@@ -214,13 +243,19 @@ def _parse_entry(written: WrittenEntry, row: str, maps: MapResolver) -> _Entry:
     if not written.words:
         place = "beside `>` or `|`" if written.target is None else "before `->`"
         raise PolicyFileError(f"line {number}: an operation is missing {place}.")
-    entry: dict[str, JsonValue] = {"operation": written.words[0]}
+    operation = written.words[0]
+    entry: dict[str, JsonValue] = {"operation": operation}
+    settings: dict[str, JsonValue] = {}
     for word in written.words[1:]:
         key, _, value = word.partition("=")
+        if key in _settings_of(operation) and value:
+            settings[key] = _setting(value)
+            continue
         if key not in _FIELDS:
+            known = ", ".join(f"{name}=" for name in _settings_of(operation))
             raise PolicyFileError(
                 f"line {number}: `{word}` must be p=, m= or w= with a number, such as p=0.5, "
-                "or follow `->`."
+                f"{f'a setting of {operation} ({known}) ' if known else ''}or follow `->`."
             )
         if key == "m" and ".." in value:
             least, _, value = value.partition("..")
@@ -228,7 +263,22 @@ def _parse_entry(written: WrittenEntry, row: str, maps: MapResolver) -> _Entry:
         entry[_FIELDS[key]] = _number(value, number)
     if written.target is not None:
         maps.add(entry, written.target, row, number)
-    return _Entry(entry, number, written.text)
+    return _Entry(entry, number, written.text, settings)
+
+
+def _settings_of(operation: str) -> Collection[str]:
+    """Return the names of the settings of an operation of cadda."""
+    row = CATALOGUE.get(operation)
+    return () if row is None else row.default_settings
+
+
+def _setting(text: str) -> JsonValue:
+    """Return the value of a setting: true or false, a number, or else text."""
+    try:
+        value: JsonValue = loads(text)
+    except JSONDecodeError:
+        return text
+    return value
 
 
 def _number(text: str, number: int) -> float:

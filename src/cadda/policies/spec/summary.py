@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda.operations.base import Settings
 from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.entries import ALL_CLASSES
@@ -90,6 +91,8 @@ class PolicySummary:
     """The same of the largest; 0 where it is never applied, NaN for one without magnitude."""
     traces: Traces
     """What operations, with or without label maps, tell about the class."""
+    settings: Mapping[str, Settings]
+    """Settings of operations, by name without label map, as far as the policy has them."""
 
     @property
     def magnitude(self) -> Table:
@@ -101,6 +104,20 @@ class PolicySummary:
         ends = float(self.min_magnitude[row, column]), float(self.max_magnitude[row, column])
         is_used = self.applied[row, column] > 0 and math.isfinite(ends[1])
         return ends if is_used else None
+
+    def describe(self, row: int, column: int) -> str:
+        """Return how strongly an operation is used, such as ``"shift < 2.5 Hz"``, or nothing."""
+        name = self.operations[column]
+        return describe_magnitude(
+            name, self.magnitudes(row, column), self.settings.get(plain_name(name))
+        )
+
+    def amount(self, row: int, column: int) -> str:
+        """Return the same without the name of the quantity, such as ``"2.5 Hz"``."""
+        name = self.operations[column]
+        return short_magnitude(
+            name, self.magnitudes(row, column), self.settings.get(plain_name(name))
+        )
 
     def for_operations(self, operations: Sequence[str]) -> PolicySummary:
         """Return the tables with a column for each of these; 0 for one that a policy lacks."""
@@ -150,6 +167,7 @@ def summarise(spec: PolicySpec) -> PolicySummary:
         min_magnitude=mean(least, applied),
         max_magnitude=mean(most, applied),
         traces=trace_operations(spec),
+        settings=spec.operations,
     )
 
 
@@ -241,24 +259,35 @@ def leak_notes(spec: PolicySpec, class_names: Sequence[str] | None = None) -> tu
     return (price, *class_revealing_operations(traces))
 
 
-def describe_subpolicy(subpolicy: Subpolicy, class_name: str) -> list[list[str]]:
-    """Return the likeliest operations of each stage, such as ``"50% time_mask, gap 0.3 s"``."""
+def describe_subpolicy(
+    subpolicy: Subpolicy, class_name: str, settings: Mapping[str, Settings] | None = None
+) -> list[list[str]]:
+    """Return the likeliest operations of each stage, such as ``"50% time_mask, gap 0.3 s"``.
+
+    ``settings`` are the ``operations`` of the policy; None for the default ones.
+    """
     described, changed = [], False
     for stage in subpolicy.stages:
-        described.append(_describe_stage(stage, class_name, changed_before=changed))
+        lines = _describe_stage(stage, class_name, settings or {}, changed_before=changed)
+        described.append(lines)
         changed = changed or any(entry.label_map is not None for entry in stage)
     return described
 
 
 def _describe_stage(
-    stage: tuple[StageEntry, ...], class_name: str, *, changed_before: bool
+    stage: tuple[StageEntry, ...],
+    class_name: str,
+    settings: Mapping[str, Settings],
+    *,
+    changed_before: bool,
 ) -> list[str]:
     total = sum(entry.weight for entry in stage)
     ranked = sorted(stage, key=lambda entry: -entry.weight * entry.probability)
     lines = []
     for entry in ranked[:MAX_LISTED]:
         choice = describe_choice(entry, class_name, changed_before=changed_before)
-        strength = describe_magnitude(entry.operation, entry.magnitudes)
+        own = settings.get(entry.operation)
+        strength = describe_magnitude(entry.operation, entry.magnitudes, own)
         words = f"{entry.weight / total * entry.probability:.0%} {choice}"
         lines.append(f"{words}, {strength}" if strength else words)
     if len(ranked) > MAX_LISTED:
@@ -266,26 +295,32 @@ def _describe_stage(
     return lines
 
 
-def operation_info(name: str) -> OperationInfo | None:
-    """Look up an operation, with or without a label map; None if it is not cadda's own."""
-    return CATALOGUE.get(plain_name(name))
+def operation_info(name: str, settings: Settings | None = None) -> OperationInfo | None:
+    """Look up an operation, with or without a label map; None if it is not cadda's own.
+
+    Without ``settings``, those that are the default.
+    """
+    row = CATALOGUE.get(plain_name(name))
+    return None if row is None else row.with_settings(settings)
 
 
 Magnitude: TypeAlias = float | tuple[float, float] | None
 """A magnitude, or the smallest and the largest; None for an operation without magnitude."""
 
 
-def describe_magnitude(operation: str, magnitude: Magnitude) -> str:
+def describe_magnitude(
+    operation: str, magnitude: Magnitude, settings: Settings | None = None
+) -> str:
     """Return a magnitude in the unit of an operation; empty for one without magnitude."""
-    known = operation_info(operation)
+    known = operation_info(operation, settings)
     if known is not None:
         return known.describe(magnitude)
     return "" if magnitude is None else f"magnitude {_without_unit(magnitude)}"
 
 
-def short_magnitude(operation: str, magnitude: Magnitude) -> str:
+def short_magnitude(operation: str, magnitude: Magnitude, settings: Settings | None = None) -> str:
     """Return a magnitude without the name of its quantity, such as ``"2.5 Hz"``; NaN is None."""
-    known = operation_info(operation)
+    known = operation_info(operation, settings)
     if magnitude is None or np.isnan(magnitude).any() or (known and not known.has_magnitude):
         return ""
     return known.amount(magnitude) if known else f"µ {_without_unit(magnitude)}"

@@ -190,7 +190,7 @@ def _draw_panel(
 
 
 def _title(operation: Operation, magnitude: float) -> str:
-    entry = operation_info(operation.name)
+    entry = operation_info(operation.name, operation.settings)
     unit = entry.describe(magnitude) if entry else f"magnitude {magnitude:g}"
     return f"{operation.name}: {unit}" if unit else operation.name
 

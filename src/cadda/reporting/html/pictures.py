@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadda.drawing.signals import HIGHEST_FREQUENCY
+from cadda.operations.base import Settings
+from cadda.operations.label_maps import plain_name
 from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.summary import describe_magnitude, operation_info
 from cadda.reporting.charts import Chart, Line, Series, Span, Tick, axis, draw_line, line_chart
@@ -135,17 +137,26 @@ class Panel:
     spectrum: Chart
 
 
-def panels_of(examples: Examples, sfreq: float) -> tuple[Panel, ...]:
-    """Draw signal and spectrum before and after each operation."""
-    return tuple(_panel(examples, i, sfreq) for i in range(len(examples.operation)))
+def panels_of(
+    examples: Examples, sfreq: float, settings: Mapping[str, Settings] | None = None
+) -> tuple[Panel, ...]:
+    """Draw signal and spectrum before and after each operation.
+
+    ``settings`` are the ``operations`` of the policy, None for the default ones.
+    """
+    known = settings or {}
+    names = map(str, examples.operation)
+    return tuple(
+        _panel(examples, i, sfreq, known.get(plain_name(name))) for i, name in enumerate(names)
+    )
 
 
-def _panel(examples: Examples, i: int, sfreq: float) -> Panel:
+def _panel(examples: Examples, i: int, sfreq: float, settings: Settings | None) -> Panel:
     name = str(examples.operation[i])
     before = examples.before[examples.window[i]].astype(float)
     after = examples.after[i].astype(float)
-    amount = describe_magnitude(name, _magnitudes(examples, i))
-    entry = operation_info(name)
+    amount = describe_magnitude(name, _magnitudes(examples, i), settings)
+    entry = operation_info(name, settings)
     changed = int(np.square(after - before).sum(-1).argmax())
     channel = str(examples.ch_names[changed])
     title = f"{name}, {amount}" if amount else name

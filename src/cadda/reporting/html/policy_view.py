@@ -12,12 +12,10 @@ from cadda.policies.spec.label_flow import label_map_notes
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import (
     PolicySummary,
-    describe_magnitude,
     describe_subpolicy,
     leak_notes,
     operation_info,
     row_label,
-    short_magnitude,
     summarise,
 )
 from cadda.reporting.html.formatting import percent
@@ -115,14 +113,14 @@ def view_policy(
 
 
 def _use(table: PolicySummary, row: int, n: int) -> OperationUse:
-    applied, magnitude = float(table.applied[row, n]), table.magnitudes(row, n)
+    applied = float(table.applied[row, n])
     strongest = float(table.applied.max()) or 1.0
     return OperationUse(
         operation=table.operations[n],
         applied=applied,
         share=percent(applied),
-        amount=describe_magnitude(table.operations[n], magnitude),
-        short=short_magnitude(table.operations[n], magnitude),
+        amount=table.describe(row, n),
+        short=table.amount(row, n),
         depth=round(applied / strongest, 3),
     )
 
@@ -144,7 +142,7 @@ def _subpolicies(policy: PolicySpec, row: str) -> SubpolicyList:
         tuple(
             (
                 percent(subpolicy.weight / total),
-                tuple(map(tuple, describe_subpolicy(subpolicy, row))),
+                tuple(map(tuple, describe_subpolicy(subpolicy, row, policy.operations))),
             )
             for subpolicy in ranked[:MAX_SUBPOLICIES]
         ),

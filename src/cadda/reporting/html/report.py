@@ -144,7 +144,9 @@ def _policy(record: RunRecord) -> Content:
         and curves.rewards
         and reward_charts(curves.rewards, curves.number, record.data.class_names),
         "evolution": curves and search and evolution_charts(curves, search.operations, policy),
-        "panels": examples and sfreq and panels_of(examples, sfreq),
+        "panels": examples
+        and sfreq
+        and panels_of(examples, sfreq, None if policy is None else policy.operations),
         "examples_note": examples and _examples_note(examples, record.data.ch_names),
     }
 
