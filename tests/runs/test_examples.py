@@ -65,6 +65,19 @@ def test_of_random_magnitudes_the_largest_is_shown() -> None:
     assert panels_of(fixed, 100.0)[0].use == "gap 0.8 s; changes 50% of all windows"
 
 
+def test_settings_and_segments_of_other_windows() -> None:
+    data = windows()
+    text = "time_mask p=0.5 m=0.4 max_length=2 > segment_recombination p=0.4 m=0.5"
+    found = examples(text, data)
+    same = examples("time_mask p=0.5 m=0.8 > segment_recombination p=0.4 m=0.5", data)
+    np.testing.assert_array_equal(found.after, same.after)
+    mask, segments = panels_of(found, 100.0, PolicySpec.from_text(text).operations)
+    assert mask.use == "gap 0.8 s; changes 50% of all windows"
+    assert segments.use == "each segment 50%; changes 40% of all windows"
+    changed = found.after[1] != found.before[0]
+    assert 0 < changed.mean() < 1
+
+
 def test_a_window_of_the_class_that_gets_it_most() -> None:
     data = windows()
     found = examples("[a]\nsign_flip p=0.2\n[b]\nsign_flip p=0.7\n[c]\ntime_reverse p=0.5", data)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, SearchStart, TrialEnd
 from cadda.tracking import SearchDisplay
-from cadda.tracking.policy_table import sparkline
+from cadda.tracking.policy_table import policy_table, sparkline
 from cadda.training import EpochEnd
 
 START = SearchStart(
@@ -197,3 +197,15 @@ def test_operations_with_label_maps() -> None:
         display(epoch(1))
     assert mapped in file.getvalue()
     assert "The probe adds [W]." in file.getvalue()
+
+
+def test_units_are_those_of_the_settings() -> None:
+    file = io.StringIO()
+    start = replace(START, settings={"frequency_shift": {"max_shift": 20.0}})
+    for events in (START, start):
+        Console(file=file, width=100).print(policy_table(epoch(1), events))
+    default, changed = file.getvalue().split("N2")[1:]
+    assert "1 Hz" in default
+    assert "2.5 Hz" in default
+    assert "4 Hz" in changed
+    assert "10 Hz" in changed
