@@ -22,6 +22,8 @@ STEPS, STRAIGHT_THROUGH_STEPS = (110, 0.2), (400, 0.05)
 """Numbers of steps and learning rates of Adam; what must not arrive gets more time."""
 
 REACHED = 0.05
+LABELS = torch.zeros(32, dtype=torch.long)
+"""All windows are of one class, so that each has partners."""
 
 
 def windows() -> torch.Tensor:
@@ -40,10 +42,10 @@ def fit_magnitude(operation: Operation, *, straight_through: bool) -> float:
     for _ in range(n_steps):
         magnitude = logit.sigmoid()
         if straight_through:
-            result = operation(x, magnitude.detach(), generator=generator)
+            result = operation(x, magnitude.detach(), y=LABELS, generator=generator)
             result = result + (magnitude - magnitude.detach())
         else:
-            result = operation(x, magnitude, generator=generator)
+            result = operation(x, magnitude, y=LABELS, generator=generator)
         optimizer.zero_grad()
         (x - result).square().mean().backward()
         optimizer.step()
@@ -57,7 +59,7 @@ def fit_probability(operation: Operation) -> float:
     n_steps, rate = STEPS
     optimizer = torch.optim.Adam([logit], lr=rate)
     for _ in range(n_steps):
-        changed = operation(x, 0.5, generator=generator)
+        changed = operation(x, 0.5, y=LABELS, generator=generator)
         noise = torch.rand(len(x), generator=generator).clamp(1e-6, 1 - 1e-6)
         result = gate(x, changed, logit.sigmoid().expand(len(x)), noise, 0.1)
         optimizer.zero_grad()

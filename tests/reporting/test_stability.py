@@ -17,6 +17,7 @@ CURVES = SearchCurves(
     number=NUMBER,
     valid_loss=NUMBER,
     entropy=np.ones(12),
+    shown=np.arange(12),
     applied=TABLE,
     share=TABLE,
     probability=TABLE,

@@ -40,7 +40,7 @@ _CLIPPED = 0.01
 """A channel is clipped if this fraction of its samples is at its maximum or minimum."""
 
 
-def check_signals(x: ArrayLike | Tensor | Rows) -> Signals:
+def check_signals(x: ArrayLike | Tensor) -> Signals:
     """Check windows of real numbers; return them as float32, without a copy if possible."""
     if isinstance(x, Rows):
         return x

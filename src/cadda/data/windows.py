@@ -76,7 +76,7 @@ class Windows:
 
     def __init__(
         self,
-        x: ArrayLike | Tensor | Rows,
+        x: ArrayLike | Tensor,
         y: ArrayLike | Tensor,
         *,
         subject: ArrayLike,

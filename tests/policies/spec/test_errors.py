@@ -348,7 +348,7 @@ def test_a_failed_save_leaves_the_old_file(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(CaddaError, match=r"cannot write .*policy\.json: No space left on device"):
         PolicySpec.from_text("sign_flip p=0.9").save(file)
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file]
