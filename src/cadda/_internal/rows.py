@@ -62,7 +62,7 @@ class Rows:
     def __getitem__(self, index: Any) -> Tensor:
         return self._all[index if self.index is None else self.index[index]]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self[:].numpy(), dtype)
 
     def part(self, where: slice) -> Rows:
