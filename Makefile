@@ -36,8 +36,9 @@ pictures: $(VENV)/.core  ## the pictures in docs/images
 	@$(BIN)/python docs/pictures.py
 	@$(BIN)/python docs/classwise_pictures.py
 
-readme: $(VENV)/.core  ## the results in README.md and docs/results.md, from the files of the benchmarks
+readme: $(VENV)/.core  ## results in README.md and docs/results.md from the files of the benchmarks, docs/settings.md
 	@$(BIN)/python docs/results_table.py
+	@$(BIN)/python docs/settings_table.py
 	@$(BIN)/python docs/equivariance_picture.py
 	@$(BIN)/python docs/panel_picture.py
 	@$(BIN)/python docs/one_step_picture.py

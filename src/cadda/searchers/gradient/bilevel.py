@@ -85,7 +85,7 @@ class BilevelSettings:
     warmup_epochs : int
         Epochs before the policy is updated: augmentation only helps once the model overfits.
     hypergradient : 'finite-difference' | 'exact'
-        How rewards are computed.
+        How rewards are computed: by two more passes, or by forward-mode differentiation.
     estimator : 'relax' | 'straight-through'
         How the weights of choices learn. Operations with label maps need ``"relax"``, and get it:
         straight-through gradients do not see that the label changes.
@@ -93,7 +93,9 @@ class BilevelSettings:
         Whether to subtract from each reward that of the same window left as it is.
     confidence : 'remove' | 'calibrate' | 'keep'
         Whether an operation may earn something by only making an overfitted model less sure, as
-        noise does: see `cadda.searchers.gradient.reward.loss_gradient`.
+        noise does. ``"remove"`` gives no reward for changing only the confidence of the model or
+        its preference for a class, ``"calibrate"`` divides validation logits by their best
+        temperature, ``"keep"`` does neither: see `cadda.searchers.gradient.reward.loss_gradient`.
     pooled : bool
         Whether subpolicies and stages share what they have in common, learned from all windows
         that an operation was applied to in any of them.
@@ -107,7 +109,7 @@ class BilevelSettings:
     n_stages : int
         Number K of stages of a subpolicy.
     granularity : 'window' | 'batch'
-        What makes choices of its own.
+        What makes choices of its own: each window, or each batch as a whole.
     gate_temperature : float
         Temperature of the relaxed Bernoulli variable behind p.
     choice_temperature : float

@@ -45,7 +45,8 @@ class TrialSettings:
         How a policy is evaluated: by training a model from scratch with it, or by the loss of
         models trained once without augmentation on augmented windows that they have not seen.
     n_folds : int
-        Number of these models; each is trained without one fold of the training subjects.
+        Number of models of the evaluator ``"held-out"``; each is trained without one fold of the
+        training subjects.
     multivariate : bool
         Whether the estimator looks at all values of a policy together; the paper's does not.
     n_subpolicies : int
