@@ -113,9 +113,19 @@ def test_without_the_pool_the_way_out_is_named(
     spec = cadda.PolicySpec.from_text("gain p=1 m=1", known=pool.names)
     with pytest.raises(ValueError, match=r"`pool` does not fit the policy: .*`gain`"):
         cadda.fit(train, valid, policy=spec, **QUICK)
+
+
+def test_settings_of_the_policy_apply(pool: cadda.OperationPool) -> None:
+    spec = cadda.PolicySpec.from_text("gain p=1 m=1", known=pool.names)
     other = spec.model_copy(update={"operations": {"gain": {"max_change": 0.1}}})
-    with pytest.raises(ValueError, match=r"settings .*0.5.*made with .*0.1"):
-        cadda.fit(train, valid, policy=other, pool=pool, **QUICK)
+    x, y = torch.ones(400, 2, 128), torch.zeros(400, dtype=torch.long)
+    changes = [
+        (cadda.Policy(each, pool)(x, y, generator=torch.Generator().manual_seed(0))[0] - 1).abs()
+        for each in (spec, other)
+    ]
+    # Of 400 draws, the largest is above nine tenths of the limit, or else with p < 1e-18.
+    for change, limit in zip(changes, (0.5, 0.1), strict=True):
+        assert 0.9 * limit < change.max() <= limit
 
 
 def test_report(windows: cadda.Windows, pool: cadda.OperationPool, tmp_path: Path) -> None:
