@@ -1,3 +1,4 @@
+import re
 import sys
 from pathlib import Path
 
@@ -95,6 +96,13 @@ def _visit_math(writer: HTML5Translator, node: nodes.math) -> None:
     raise nodes.SkipNode
 
 
+def _read_navigation(app: Sphinx, page: str, source: list[str]) -> None:
+    """Turn a comment into the directive that it names: a code host would show the directive."""
+    pattern = r"<!-- toctree\n(.*?)-->"
+    source[0] = re.sub(pattern, r"```{toctree}\n:hidden:\n\n\1```", source[0], flags=re.S)
+
+
 def setup(app: Sphinx) -> None:
-    """Register how formulas are written."""
+    """Register how the navigation is read and how formulas are written."""
+    app.connect("source-read", _read_navigation)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
