@@ -18,7 +18,16 @@ from cadda.operations import CATALOGUE
 from cadda.policies.standalone import to_torch
 
 CHANNELS = ["F3", "F4", "C3", "C4", "O1", "unknown"]
-ALLOWED = {"__future__", "abc", "collections", "dataclasses", "functools", "math", "numpy"}
+ALLOWED = {
+    "__future__",
+    "abc",
+    "collections",
+    "dataclasses",
+    "difflib",
+    "functools",
+    "math",
+    "numpy",
+}
 
 
 @pytest.fixture(scope="module")
