@@ -101,7 +101,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all")
     parser.add_argument("--sizes", type=int, nargs="+", help="only these numbers of subjects")
     parser.add_argument(
-        "--draws", type=int, nargs="+", help="only these draws; tables have those from 10 on"
+        "--draws", type=int, nargs="+", help="only these draws; tables have those from 20 on"
     )
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=CONDITIONS)
     parser.add_argument("--status", action="store_true", help="print what is missing, and stop")

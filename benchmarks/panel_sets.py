@@ -19,7 +19,7 @@ __all__ = ["N_ROTATIONS", "SETS", "Cell", "PanelSet", "Parts"]
 
 N_ROTATIONS = 3
 """Parts of the usable subjects; each of them validates once."""
-FIRST_DRAW = 10
+FIRST_DRAW = 20
 """Earlier draws were looked at while methods were chosen."""
 N_FRESH = 60
 """Simulated test subjects."""

@@ -58,10 +58,10 @@ def passing_operations(
     largest magnitude where that is so, with the same labels at all smaller magnitudes.
 
     These are estimates without a test: with few subjects nothing would pass one, and a race has
-    the last word. Nothing passes if the model is no better than chance.
+    the last word. Nothing passes if the model is not at least one standard error above chance.
     """
     chance = 1 / len(probe.class_names)
-    if probe.accuracy <= chance:
+    if not probe.is_promising:
         return ()
     names = (name for name in probe.operations if name in pool)
     found = (_passing(probe, name, chance, retained) for name in names)

@@ -18,6 +18,7 @@ from cadda._internal.statistics import Estimate
 from cadda._internal.text import describe_error, did_you_mean, short_reason
 from cadda.exceptions import DataError
 from cadda.operations.label_maps import LabelMap
+from cadda.probing.clustered import LEVEL
 from cadda.probing.probe_notebook import probe_html
 from cadda.probing.probe_text import (
     describe_map,
@@ -119,6 +120,19 @@ class ProbeResult:
 
     def _repr_html_(self) -> str:
         return probe_html(self.class_names, self.summary(), self.table)
+
+    @property
+    def is_promising(self) -> bool:
+        """Whether the accuracy is at least one standard error above chance.
+
+        That is less than `is_useful`, and enough for what further training runs will judge.
+        """
+        from scipy.special import stdtrit
+
+        half = self.accuracy - self.accuracy_low
+        error = half / float(stdtrit(max(self.n_subjects - 1, 1), 1 - LEVEL))
+        above = self.accuracy - 1 / len(self.class_names)
+        return above > 0 and above >= error
 
     @property
     def label_maps(self) -> list[LabelMap]:

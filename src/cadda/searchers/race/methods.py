@@ -11,7 +11,7 @@ from cadda.searchers.events import PolicyProposed
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.race.generations import guided_policy, trivial_policy
 from cadda.searchers.race.race import MIN_BLOCKS
-from cadda.searchers.race.runner import RaceRunner
+from cadda.searchers.race.runner import MIN_DECISIVE, RaceRunner
 from cadda.searchers.race.settings import RaceSettings
 from cadda.searchers.runner import SearchContext, SearchRunner
 from cadda.searchers.warnings import idle_workers
@@ -26,7 +26,7 @@ class RaceMethod(SearchMethod[RaceSettings]):
 
     settings_class = RaceSettings
     unit = "training run"
-    default_budget = 100
+    default_budget = 120
     decides_classes = True
     takes_turns = True
     needs_probe = True
@@ -41,7 +41,7 @@ class RaceMethod(SearchMethod[RaceSettings]):
         return settings.n_survivors
 
     def min_budget(self, settings: RaceSettings) -> int:
-        return 2 * settings.n_decisive + 2 * MIN_BLOCKS
+        return 2 * MIN_DECISIVE + 2 * MIN_BLOCKS
 
     def start_warnings(
         self, problem: Problem, settings: RaceSettings, context: SearchContext

@@ -43,7 +43,10 @@ SHARE_OF_FIRST = 0.45
 """Share of the budget, the decision aside, for candidates before any is combined."""
 
 SHARE_OF_DECISION = 0.25
-"""Share of the time for the decision."""
+"""Share of the budget, and of the time, for the decision."""
+
+MIN_DECISIVE = 3
+"""Blocks of the decision, whatever the budget is."""
 
 N_EXAMPLES = 64
 """Windows on which it is measured how much operations change."""
@@ -85,13 +88,15 @@ class RaceRunner(SearchRunner):
         self._usable = usable_problem(problem)
         # What the engine returns in place of the problem depends on the engine.
         self._shared: Problem | None = None
-        self.race = Race(_windows_by_subject(self._usable), settings, [])
+        affordable = replace(settings, n_decisive=self.n_reserved // 2)
+        self.race = Race(_windows_by_subject(self._usable), affordable, [])
         self.restore()
 
     @property
     def n_reserved(self) -> int:
         """Training runs that are kept for the decision."""
-        return 2 * self.settings.n_decisive
+        affordable = int(self.n_epochs * SHARE_OF_DECISION / 2)
+        return 2 * min(self.settings.n_decisive, max(MIN_DECISIVE, affordable))
 
     def best_policy(self) -> PolicySpec:
         race = self.race

@@ -22,8 +22,8 @@ class RaceSettings:
         Blocks in which each candidate is trained before the next generation joins; candidates that
         join later are trained in the earlier blocks, too.
     n_decisive : int
-        Blocks that measure the gain of the candidate that was chosen; they have no part in the
-        choice.
+        Blocks that measure the gain of the candidate that was chosen, at most; they have no part
+        in the choice, and get a quarter of the training runs.
     n_survivors : int
         Candidates that are left of each generation, at most. Of the last, three get further
         blocks.
@@ -36,7 +36,7 @@ class RaceSettings:
     """
 
     n_blocks: Annotated[int, Field(ge=3)] = 3
-    n_decisive: Annotated[int, Field(ge=3)] = 9
+    n_decisive: Annotated[int, Field(ge=3)] = 15
     n_survivors: Count = 4
     search_epochs: Annotated[int, Field(ge=0)] = 15
     max_leak: Annotated[float, Field(ge=0)] = MAX_LEAK
