@@ -197,7 +197,7 @@ def test_with_a_probe(tmp_path: Path) -> None:
     mirrored_windows(80, n_subjects=10).save(data)
     command = [
         *("search", data, "--model", "shallow", "--operations", "time_mask,channel_symmetry"),
-        *("--method", "random", "--budget", "3", "--max-epochs", "2", "--set", "n_stages=1"),
+        *("--method", "random", "--budget", "3", "--max-epochs", "30", "--set", "n_stages=1"),
     ]
     shown = run(*command, "--probe", "--out", out)
     note = f"The probe changes the operations: it adds {SWAP}; it leaves out"

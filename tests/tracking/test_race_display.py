@@ -113,6 +113,15 @@ def test_the_end_is_told_even_if_the_budget_is_not_used_up() -> None:
         assert "measuring the gain of the best candidate: time_mask m=0.5 is chosen" in last
 
 
+def test_a_race_that_ends_early_says_why() -> None:
+    early = "The race ended after 50 of 200 training runs: no further candidates were left to try."
+    last = round_after(50, phase="decision", max_runs=50)
+    assert race_lines(last, SearchEnd(50, 50, 100.0))[-1] == early
+    whole = race_lines(round_after(200), SearchEnd(200, 200, 400.0))
+    limited = race_lines(last, SearchEnd(50, 50, 100.0), start=replace(START, max_seconds=100.0))
+    assert not any("ended after" in line for line in (*whole, *limited))
+
+
 def test_retraining_is_as_the_race_recommends() -> None:
     last = replace(RETRAINED, epoch=50, is_best=True)
     first, second = race_lines(RETRAINED, last)

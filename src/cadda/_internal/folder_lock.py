@@ -46,9 +46,10 @@ def locked(folder: Path, what: str) -> Iterator[None]:
                     folder.rmdir()
 
 
-def is_empty(folder: Path) -> bool:
+def is_empty(folder: Path, *ignored: Path) -> bool:
     """Check that a folder has no files but those that a killed process leaves."""
-    return all(path.name == LOCK or is_temporary(path) for path in folder.iterdir())
+    files = (path for path in folder.iterdir() if path not in ignored)
+    return all(path.name == LOCK or is_temporary(path) for path in files)
 
 
 def _open_locked(path: Path, what: str) -> IO[bytes]:

@@ -59,13 +59,15 @@ class SearchResult:
     history : list of SearchEpoch, TrialEnd and Retrained
         Events of the search, in order.
     seconds : float
-        Duration of the search, without retraining.
+        Duration of the search, without probe and retraining.
     fitted : Fitted | None
         The model trained from scratch with the policy; None if ``retrain=False``.
     baseline : Fitted | None
         The model trained without augmentation; None if ``baseline=False``.
     race : RaceFacts | None
         Candidates of the method ``"auto"``, their gains, and the verdict.
+    probe_seconds : float
+        Duration of the probe before the search.
     """
 
     policy: PolicySpec
@@ -76,6 +78,7 @@ class SearchResult:
     fitted: Fitted | None
     baseline: Fitted | None
     race: RaceFacts | None = None
+    probe_seconds: float = 0.0
 
     @property
     def verdict(self) -> str | None:
@@ -186,6 +189,7 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
         schedule=schedule,
         history=runner.history,
         seconds=runner.seconds,
+        probe_seconds=runner.probe_seconds,
         fitted=None if best is None else _checked(best, runner),
         baseline=None if plain is None else _checked(plain, runner),
         race=runner.facts() if isinstance(runner, RaceRunner) else None,

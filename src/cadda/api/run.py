@@ -192,6 +192,7 @@ def run_search(
     operations: Operations = None,
     operation_settings: Mapping[str, Settings] | None = None,
     probe: ProbeLike = None,
+    training: TrainingSettings | None = None,
     device: Device = "auto",
     on_event: Callable[[RunEvent], None] | None = None,
     **arguments: Any,  # further arguments of `cadda.search`
@@ -218,6 +219,7 @@ def run_search(
         model=model,
         operations=operations,
         operation_settings=operation_settings,
+        training=training,
         seed=seed,
         device=device,
         on_event=on_event,
@@ -227,6 +229,7 @@ def run_search(
             problem,
             probe=source,
             method=method,
+            training=training,
             run_dir=folder,
             test_subjects=split.subjects.test,
             seed=seed,

@@ -15,6 +15,7 @@ from cadda.api.search_problem import ProbeSource, search_problem
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.base import Settings
+from cadda.probing.probe import ProbeSettings
 from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.records import Reading
 from cadda.runs.events import RunEvent
@@ -88,9 +89,9 @@ def search(
         that need it, ``"auto"`` and ``"guided"``, all windows.
     budget : int | None
         Number of epochs of the search, of trials, or of training runs for ``"auto"``; None for the
-        default of the method: 50 epochs or trials, 100 training runs.
+        default of the method: 50 epochs or trials, 120 training runs.
     max_seconds : float | None
-        Time after which the search stops early, without the time for retraining.
+        Time after which probe and search stop early, without the time for retraining.
     retrain_every : int | None
         Retrain from scratch with the current policy every so many epochs or trials. The result is
         the policy with the lowest validation loss, with its model. None retrains at the end only.
@@ -164,6 +165,7 @@ def search(
                 model=model,
                 operations=operations,
                 operation_settings=operation_settings,
+                training=training,
                 seed=seed,
                 device=device,
                 on_event=report,
@@ -204,11 +206,16 @@ def probe_source(
     model: ModelSource,
     operations: Operations,
     operation_settings: Mapping[str, Settings] | None,
+    training: TrainingSettings | None,
     seed: int,
     device: Device,
     on_event: Callable[[RunEvent], None] | None,
 ) -> ProbeSource:
-    """Return the probe of a search, or what runs it; None for a search without one."""
+    """Return the probe of a search, or what runs it; None for a search without one.
+
+    Models of the probe are not trained for longer than those of the search.
+    """
+    max_epochs = (training or TrainingSettings()).max_epochs
     chosen = find_method(method)
     needed = chosen.needs_probe
     if probe is False and needed:
@@ -216,8 +223,7 @@ def probe_source(
     if not probe and not needed:
         return None
     if probe is None or isinstance(probe, bool):
-        return partial(
-            run_probe,
+        return lambda checkpoint: run_probe(
             # Where subjects take turns, all of them may be probed.
             join_windows(train, valid) if chosen.takes_turns else train,
             model=model,
@@ -225,7 +231,9 @@ def probe_source(
             operation_settings=operation_settings,
             seed=int(seed),
             device=device,
+            checkpoint=checkpoint,
             progress=False,
             on_event=on_event,
+            n_epochs=min(ProbeSettings().n_epochs, max_epochs),
         )
     return probe if isinstance(probe, ProbeResult) else ProbeResult.load(probe)

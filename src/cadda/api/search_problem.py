@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 from cadda._internal.validation import check_positive, check_whole
@@ -39,7 +40,8 @@ __all__ = ["ProbeSource", "search_problem"]
 MIN_SAMPLES = 10_000_000
 """Samples of all training windows of all training runs above which processes pay."""
 
-ProbeSource: TypeAlias = ProbeResult | Callable[[], ProbeResult] | None
+ProbeSource: TypeAlias = ProbeResult | Callable[[Path | None], ProbeResult] | None
+"""A probe, or what runs it and keeps its finished folds in a file."""
 
 
 def search_problem(
@@ -94,26 +96,26 @@ def search_problem(
     )
     folder = None if run_dir is None else RunFolder(Path(run_dir))
     continues = _continues(folder, resume)
-    found = _find_probe(probe, folder)
-    change = None
-    # A method that builds on the probe reads it itself.
-    if found is not None and not chosen.needs_probe:
-        problem, change = _with_probe(problem, found)
-    problem, notes = chosen.restrict(problem)
-    check_pool(problem)
     logged = {
         **{"method": method, "classwise": classwise, "model": problem.description.model},
         **{"budget": budget, "seed": seed, "data": data},
         # The address of a database may contain a password.
         **{name: value for name, value in asdict(own).items() if name != "storage"},
     }
-    # The engine first: one that cannot be reached must not leave a folder.
+    # The engine first: one that cannot be reached must not leave a folder, nor a database.
     with (
         open_engine(engine) as workers,
         open_trackers(log_to, logged) as trackers,
         ExitStack() as own_resources,
     ):
         report = trackers if on_event is None else tee(trackers, on_event)
+        if folder is not None:
+            chosen.check_storage(own, resume=continues)
+            (held or own_resources).enter_context(folder.in_use("search"))
+        start = perf_counter()
+        found = _find_probe(probe, folder)
+        probe_seconds = perf_counter() - start
+        problem, change, notes = _choose_operations(problem, chosen, found)
         if folder is not None:
             config = SearchConfig(
                 data=DataSource(data, problem.train.digest, problem.valid.digest),
@@ -125,19 +127,10 @@ def search_problem(
                 seed=seed,
                 settings=asdict(own),
                 budget=limits,
-                split=Split(
-                    tuple(dict.fromkeys(problem.train.subject)),
-                    tuple(dict.fromkeys(problem.valid.subject)),
-                    test_subjects,
-                ),
+                split=_split_of(problem, test_subjects),
                 probe=change,
             )
-            # A database that cannot be reached must not leave a folder either.
-            chosen.check_storage(own, resume=continues)
-            (held or own_resources).enter_context(folder.in_use("search"))
-            folder.begin(config)
-            if found is not None:
-                found.save(folder.probe)
+            folder.begin(config, found)
         events = None if folder is None else EventLog(folder.events)
         context = SearchContext(
             limits,
@@ -151,6 +144,7 @@ def search_problem(
             if folder is None
             else partial(_write_found, folder, provenance, problem.pool),
             probe=found,
+            probe_seconds=probe_seconds,
         )
         runner = chosen.make_runner(problem, own, context)
         if events is not None:
@@ -166,8 +160,10 @@ def search_problem(
                 log10_policies=chosen.log10_policies(problem, own, classwise=classwise),
                 warnings=chosen.start_warnings(problem, own, context),
                 unit=chosen.unit,
-                notes=notes if change is None else (change.note, *notes),
-                max_seconds=max_seconds,
+                notes=notes,
+                max_seconds=None
+                if max_seconds is None
+                else max(0.0, max_seconds - runner.probe_seconds),
                 settings=problem.pool.settings,
             )
         )
@@ -232,17 +228,36 @@ def _retrain_at(
 
 
 def _find_probe(probe: ProbeSource, folder: RunFolder | None) -> ProbeResult | None:
-    """Run the probe of a search, unless an interrupted search in the folder has done so."""
+    """Run the probe of a search, or the rest of it if an earlier process was interrupted."""
     if probe is None or isinstance(probe, ProbeResult):
         return probe
-    if folder is not None and folder.probe.exists():
+    if folder is None:
+        return probe(None)
+    if folder.probe.exists():
         return ProbeResult.load(folder.probe)
-    return probe()
+    return probe(folder.probing)
 
 
-def _with_probe(problem: Problem, probe: ProbeResult) -> tuple[Problem, PoolChange]:
-    pool, change = probed_pool(problem.pool, probe)
-    return replace(problem, make_pool=lambda: pool), change
+def _choose_operations(
+    problem: Problem, chosen: SearchMethod[Any], probe: ProbeResult | None
+) -> tuple[Problem, PoolChange | None, tuple[str, ...]]:
+    """Restrict the operations to what probe and method allow; return notes on that as well."""
+    change = None
+    # A method that builds on the probe reads it itself.
+    if probe is not None and not chosen.needs_probe:
+        pool, change = probed_pool(problem.pool, probe)
+        problem = replace(problem, make_pool=lambda: pool)
+    problem, notes = chosen.restrict(problem)
+    check_pool(problem)
+    if chosen.needs_probe and probe is not None and not probe.is_useful:
+        notes = (probe.summary().rstrip("."), *notes)
+    return problem, change, notes if change is None else (change.note, *notes)
+
+
+def _split_of(problem: Problem, test_subjects: tuple[str, ...]) -> Split:
+    parts = (problem.train, problem.valid)
+    train, valid = (tuple(dict.fromkeys(part.subject)) for part in parts)
+    return Split(train, valid, test_subjects)
 
 
 def _continues(folder: RunFolder | None, resume: bool | None) -> bool:  # noqa: FBT001

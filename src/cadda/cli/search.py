@@ -62,7 +62,7 @@ def search(
         int | None,
         Option(
             help="Training runs of auto, epochs of a search by gradients, or number of trials; "
-            "default: 100 training runs, 50 epochs or trials.",
+            "default: 120 training runs, 50 epochs or trials.",
             min=1,
         ),
     ] = None,
@@ -136,7 +136,9 @@ def search(
     if n_seeds is not None:
         _check_seeds(method)
         chosen["n_seeds"] = n_seeds
-    hint = "Every finished epoch or trial is saved: resume with the same command."
+    hint = (
+        "Every finished epoch, trial and fold of a probe is saved: resume with the same command."
+    )
     with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
         windows = read_options.read(data)
         split.announce(windows, seed)
@@ -243,5 +245,7 @@ def print_outcome(outcome: SearchRun, report: Report, out: Path) -> None:
     for note in outcome.result.notes:
         typer.echo(name_options(note))
     typer.echo(f"`cadda policy show {out / 'policy.json'}` shows the policy in physical units.")
-    typer.echo(f"Searched for {outcome.result.seconds:.0f} s. Policy, model and figures: {out}")
+    result = outcome.result
+    probed = f"Probed for {result.probe_seconds:.0f} s, s" if result.probe_seconds >= 1 else "S"
+    typer.echo(f"{probed}earched for {result.seconds:.0f} s. Policy, model and figures: {out}")
     typer.echo(f"Open the report in a browser: {report.path}")

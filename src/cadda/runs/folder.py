@@ -21,6 +21,7 @@ from cadda._version import __version__
 from cadda.data.splits import Split
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
+from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probed_pool import PoolChange
 from cadda.reporting.records import Reading, Versions
 from cadda.searchers.retraining import SearchBudget, SearchFiles
@@ -124,6 +125,7 @@ class RunFolder:
         self.scores = folder / "scores.json"  # `RunScores` on the test subjects
         self.predictions = folder / "predictions.npz"  # `Predictions` for the test windows
         self.probe = folder / "probe.json"  # a `ProbeResult` for the search, if there was one
+        self.probing = folder / "probing.pt"  # folds of a probe that is not finished
         self.race = folder / "race.json"  # `RaceFacts` of a search that was a race
         self.examples = folder / "examples.npz"  # `Examples` of what the policy does
         self.sessions = folder / "sessions.json"  # a `Session` for each command that worked on it
@@ -147,20 +149,24 @@ class RunFolder:
             race=self.race,
         )
 
-    def begin(self, config: RunConfig) -> None:
+    def begin(self, config: RunConfig, probe: ProbeResult | None = None) -> None:
         """Start a run, or continue it if it was started with the same configuration."""
         if self.config.exists():
             self._check_same(config)
-            return
-        self.check_free()
-        make_folder(self.folder)
-        config.save(self.config)
+        else:
+            self.check_free()
+            make_folder(self.folder)
+            config.save(self.config)
+        if probe is not None:
+            probe.save(self.probe)
+        self.probing.unlink(missing_ok=True)
 
     def check_free(self) -> None:
         """Raise if the folder contains other files than those of a run."""
         if self.config.exists() or not self.folder.is_dir():
             return
-        if not is_empty(self.folder):
+        # The probe of a search comes before its configuration.
+        if not is_empty(self.folder, self.probing):
             raise RunError(f"{self.folder} contains other files; choose an empty or new folder.")
 
     @contextmanager

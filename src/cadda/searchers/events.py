@@ -83,7 +83,7 @@ class SearchStart:
     warnings: tuple[str, ...]
     unit: Unit = "epoch"
     notes: tuple[str, ...] = ()  # what was done to the operations, a sentence each
-    max_seconds: float | None = None  # time after which the search stops, if there is a limit
+    max_seconds: float | None = None  # time for the search after its probe, if there is a limit
     settings: Mapping[str, Settings] = field(default_factory=dict)  # by name of the operation
 
 

@@ -64,6 +64,7 @@ class SearchContext:
     on_training: Callable[[TrainingEvent | RaceProgress], None] = _ignore  # not in the history
     on_found: Callable[[AnyPolicy], None] = _ignore  # of the search, before models are trained
     probe: ProbeResult | None = None  # what operations do to classes
+    probe_seconds: float = 0.0  # time that it took
 
 
 class SearchRunner(ABC):
@@ -77,7 +78,7 @@ class SearchRunner(ABC):
         self._on_found = context.on_found
         files = context.files
         self.retrainer = Retrainer(problem, context.budget, files, context.on_training)
-        self.epoch, self.seconds = 0, 0.0
+        self.epoch, self.seconds, self.probe_seconds = 0, 0.0, context.probe_seconds
         self.history: list[HistoryEvent] = []
         self._checkpoint = None if files is None else files.checkpoint
         self._fingerprint = {} if files is None else _fingerprint_of(problem)
@@ -123,6 +124,7 @@ class SearchRunner(ABC):
             return
         saved = load_checkpoint(self._checkpoint, self._fingerprint)
         self.epoch, self.seconds = saved["epoch"], saved["seconds"]
+        self.probe_seconds = saved["probe_seconds"]
         self.history = [
             TypeAdapter(HISTORY_EVENTS[name]).validate_python(values)
             for name, values in saved["history"]
@@ -135,8 +137,10 @@ class SearchRunner(ABC):
         self.load_state_dict(saved["search"])
 
     def _ends(self) -> bool:
-        limit = self.budget.max_seconds
-        return self.epoch >= self.n_epochs or (limit is not None and self.seconds >= limit)
+        limit, spent = self.budget.max_seconds, self.probe_seconds + self.seconds
+        # Even a probe that took all the time is followed by one epoch or trial.
+        is_late = limit is not None and self.epoch > 0 and spent >= limit
+        return self.epoch >= self.n_epochs or is_late
 
     def _retrain_if_due(self) -> None:
         if not self.retrainer.is_due(self.epoch, ends=self._ends()):
@@ -159,6 +163,7 @@ class SearchRunner(ABC):
         state = {
             "epoch": self.epoch,
             "seconds": self.seconds,
+            "probe_seconds": self.probe_seconds,
             "history": [(type(event).__name__, asdict(event)) for event in self.history],
             "retrained": [done.state_dict() for done in self.retrainer.done.values()],
             "search": self.state_dict(),

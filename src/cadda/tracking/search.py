@@ -110,6 +110,7 @@ class SearchDisplay(Display):
                 self._remove_bar("searching")
                 if self._race is not None:
                     self._print(self._race.last_line())
+                    self._print(self._describe_early_end(event))
                     self._race = None
         if self.console.is_terminal:
             is_news = isinstance(event, SearchEpoch | TrialEnd | RaceRound)
@@ -137,6 +138,18 @@ class SearchDisplay(Display):
         self._race.add(event)
         if not self.console.is_terminal:
             self._print(self._race.next_line())
+
+    def _describe_early_end(self, event: SearchEnd) -> str | None:
+        """Return that a race has not used its budget; None if it has, or if time ran out."""
+        start = self._start
+        if start is None or event.epoch >= start.n_epochs:
+            return None
+        if start.max_seconds is not None and event.seconds >= start.max_seconds:
+            return None
+        return (
+            f"The race ended after {event.epoch} of {start.n_epochs} training runs: no further "
+            "candidates were left to try."
+        )
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")

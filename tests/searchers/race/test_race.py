@@ -120,6 +120,32 @@ def test_claims_are_as_rare_and_intervals_as_wide_as_they_say(effect: float) -> 
     assert binomtest(sum(covered), len(covered), COVERAGE).pvalue > 0.01
 
 
+def test_a_model_at_chance_is_said() -> None:
+    n_said = {0.5: 0, 0.7: 0}
+    for ability in n_said:
+        for seed in range(20):
+            simulation = Simulation({}, seed)
+            simulation.ability[:] = ability
+            verdict = make_verdict(simulation.run(CANDIDATES, RaceSettings(seed=seed)))
+            assert verdict is not None
+            n_said[ability] += (
+                "The model itself is not distinguishable from chance: balanced accuracy 0."
+                in verdict.sentence
+            )
+    # At chance, one model of twenty seems to be better.
+    assert n_said[0.5] >= 17
+    assert n_said[0.7] == 0
+
+
+def test_balanced_accuracy_is_that_of_all_blocks() -> None:
+    race = Simulation({"c": 0.12}).run(CANDIDATES)
+    scores = [*race.none.scores, *race.none.decisive]
+    n_windows = 2 * N_WINDOWS * sum(len(score.correct) for score in scores)
+    n_correct = sum(np.sum(score.correct) for score in scores)
+    # Classes have the same number of windows.
+    assert race.balanced_accuracy(race.none).value == pytest.approx(n_correct / n_windows)
+
+
 def test_of_equally_good_candidates_the_simplest_is_chosen() -> None:
     chosen = []
     for seed in range(40):

@@ -11,6 +11,8 @@ from mirrored import mirrored_windows
 
 import cadda
 from cadda import SearchResult, TrainingSettings
+from cadda.exceptions import RunError
+from cadda.probing.probe import ProbeProgress
 from cadda.searchers.events import RaceProgress, RaceRound, SearchEnd
 from cadda.testing.planted import planted_network, planted_windows
 
@@ -77,6 +79,40 @@ def test_a_killed_race_repeats_no_finished_run(tmp_path: Path, after: int) -> No
     assert n_lines[0] == n_lines[1] == whole.race.n_runs
     written = [(tmp_path / name / "policy.json").read_bytes() for name in ("whole", "killed")]
     assert written[0] == written[1]
+
+
+def test_an_interrupted_probe_of_a_search_is_continued(tmp_path: Path) -> None:
+    seen: list[ProbeProgress] = []
+
+    def kill(event: object) -> None:
+        if isinstance(event, ProbeProgress) and event.fold == 3:
+            # The folder is locked from the beginning.
+            with pytest.raises(RunError, match="is in use"):
+                race(run_dir=tmp_path / "killed", probe=None)
+            raise KilledError
+
+    def watch(event: object) -> None:
+        if isinstance(event, ProbeProgress):
+            seen.append(event)
+
+    whole = race(run_dir=tmp_path / "whole", probe=None)
+    with pytest.raises(KilledError):
+        race(run_dir=tmp_path / "killed", probe=None, on_event=kill)
+    assert [path.name for path in (tmp_path / "killed").iterdir()] == ["probing.pt"]
+    resumed = race(run_dir=tmp_path / "killed", probe=None, on_event=watch)
+    assert min(event.fold for event in seen) == 3
+    assert {event.n_epochs for event in seen} == {QUICK["training"].max_epochs}
+    assert resumed.policy == whole.policy
+    written = [(tmp_path / name / "probe.json").read_bytes() for name in ("whole", "killed")]
+    assert written[0] == written[1]
+    assert not (tmp_path / "killed" / "probing.pt").exists()
+
+
+def test_the_time_of_the_probe_counts(tmp_path: Path) -> None:
+    result = race(probe=None, max_seconds=1e-3, run_dir=tmp_path)
+    assert result.probe_seconds > 1e-3
+    assert result.race is not None
+    assert {row.n_blocks for row in result.race.candidates} == {1}
 
 
 def test_the_budget_is_kept() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -165,6 +165,29 @@ class Race:
         start, n = self.first_decisive if decisive else 0, min(len(mine), len(plain))
         blocks = [self.block(start + i) for i in range(n)]
         return accuracy_gain(mine[:n], plain[:n], blocks, self.n_windows)
+
+    def balanced_accuracy(self, entrant: Entrant) -> AccuracyGain:
+        """Return the balanced accuracy of a candidate, with its error over subjects."""
+        start = self.first_decisive
+        numbers = [*range(entrant.n_blocks), *(start + i for i in range(len(entrant.decisive)))]
+        scores = [*entrant.scores, *entrant.decisive]
+        nothing = [
+            replace(score, correct=tuple((0,) * len(row) for row in score.correct))
+            for score in scores
+        ]
+        return accuracy_gain(scores, nothing, [self.block(i) for i in numbers], self.n_windows)
+
+    @property
+    def n_missing(self) -> int | None:
+        """Training runs until the end; None as long as further candidates may join."""
+        if self.phase == "candidates":
+            return None
+        n_decisive = self.settings.n_decisive
+        if self.phase == "decision":
+            return 0 if self.winner is None else 2 * (n_decisive - len(self.none.decisive))
+        now = sum(max(0, self.n_target - entrant.n_blocks) for entrant in self.alive)
+        n_steps = N_STEPS * (PHASES.index("finalists") - PHASES.index(self.phase))
+        return now + n_steps * (1 + N_FINALISTS) + 2 * n_decisive
 
     def rows(self) -> tuple[CandidateRow, ...]:
         """Return what is known of all candidates: those in the race first, the best first."""

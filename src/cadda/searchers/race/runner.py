@@ -172,7 +172,8 @@ class RaceRunner(SearchRunner):
         race, limit = self.race, self.budget.max_seconds
         if race.phase == "decision":
             return
-        if limit is not None and self.seconds > (1 - SHARE_OF_DECISION) * limit:
+        spent = self.probe_seconds + self.seconds
+        if limit is not None and spent > (1 - SHARE_OF_DECISION) * limit:
             race.decide()
         elif race.next_runs():
             return
@@ -215,7 +216,7 @@ class RaceRunner(SearchRunner):
                 score = RunScore(math.inf, (), 0.0, str(error))
             if self._log is not None:
                 self._log.append({"candidate": key[0], "block": key[1], **asdict(score)})
-            self._on_progress(RaceProgress(self.epoch + index + 1, self.n_epochs))
+            self._on_progress(RaceProgress(self.epoch + index + 1, self._max_runs))
             yield score
 
     def _saved(self) -> dict[tuple[str, int], RunScore]:
@@ -228,11 +229,17 @@ class RaceRunner(SearchRunner):
             scores[str(name), int(str(block))] = _SCORE.validate_python(line)
         return scores
 
+    @property
+    def _max_runs(self) -> int:
+        """Training runs of the whole race, as far as they are known."""
+        missing = self.race.n_missing
+        return self.n_epochs if missing is None else min(self.n_epochs, self.epoch + missing)
+
     def _round(self) -> RaceRound:
         rows = self.race.rows()
         return RaceRound(
             n_runs=self.epoch,
-            max_runs=self.n_epochs,
+            max_runs=self._max_runs,
             phase=self.race.phase,
             names=tuple(row.name for row in rows),
             n_blocks=tuple(row.n_blocks for row in rows),

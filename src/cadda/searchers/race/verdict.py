@@ -30,7 +30,21 @@ def make_verdict(race: Race) -> RaceVerdict | None:
         winner.candidate.name, winner.candidate.level, measured, is_gain=gain.is_gain
     )
     is_gain = gain.is_gain and winner.candidate.level > Level.DUPLICATES
+    sentence += _chance_warning(race, winner if is_gain else race.none)
     return _verdict(winner, gain, n_blocks, sentence, is_gain=is_gain)
+
+
+def _chance_warning(race: Race, entrant: Entrant) -> str:
+    """Return that the model is at chance, where it is, as a further sentence."""
+    accuracy = race.balanced_accuracy(entrant).interval
+    chance = 1 / len(next(iter(race.n_windows.values())))
+    if not accuracy.is_bounded or accuracy.low > chance:
+        return ""
+    return (
+        f" The model itself is not distinguishable from chance: balanced accuracy "
+        f"{accuracy.value:.3f}, {100 * COVERAGE:g} % interval {accuracy.low:.3f} to "
+        f"{accuracy.high:.3f}, chance {chance:.3f}; check data, labels and model first."
+    )
 
 
 def _nothing_is_better(race: Race) -> RaceVerdict | None:
@@ -52,6 +66,7 @@ def _nothing_is_better(race: Race) -> RaceVerdict | None:
         f"{gain.n_subjects} subjects"
     )
     sentence = describe_no_choice(closest.candidate.name, measured)
+    sentence += _chance_warning(race, race.none)
     return _verdict(closest, gain, closest.n_blocks, sentence, is_gain=False)
 
 
