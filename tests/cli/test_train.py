@@ -17,6 +17,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from cadda import Windows, fit, read_windows, simulate_sleep
 from cadda.data.splits import Split
+from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.reporting.records import Predictions
 from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
 from cadda.training import TrainingSettings
@@ -30,6 +31,19 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     simulate_sleep(n_subjects=5, n_windows=40).save(folder / "sleep.npz")
     (folder / "policy.txt").write_text("sign_flip p=0.5 > time_mask p=0.5 m=0.3\n")
     return folder
+
+
+def test_a_policy_of_other_preprocessing(data: Path, tmp_path: Path) -> None:
+    policy = PolicySpec.from_text("sign_flip p=0.5")
+    told = {}
+    for found in (None, {"standardise": "auto"}, {"highpass": 4.0, "standardise": "auto"}):
+        provenance = Provenance(preprocessing=found)
+        path, name = tmp_path / "policy.json", f"run-{len(told)}"
+        policy.model_copy(update={"provenance": provenance}).save(path)
+        arguments = ["train", data / "sleep.npz", "--policy", path, "--out", tmp_path / name]
+        told[name] = run(*arguments, "--max-epochs", "1", *QUICK).stderr
+    message = 'read with highpass=4.0, standardise="auto"; these were read with standardise="auto"'
+    assert [message in text for text in told.values()] == [False, False, True]
 
 
 def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -48,6 +49,9 @@ __all__ = [
     "run_training",
     "train_split",
 ]
+
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +118,7 @@ def train_split(
     """Train on windows that are split, test, and write all results to a folder."""
     # Wrong arguments raise here, before there is a folder.
     find_trackers(log_to)
+    _warn_of_other_preprocessing(policy, reading)
     trainer = prepare_training(
         split.train, split.valid, settings, model=model, policy=policy, pool=pool, device=device
     )
@@ -141,6 +146,27 @@ def train_split(
         pool = operation_pool(split.train) if needs_no_unit else problem.pool
         scores = write_run_records(run, split, problem, pool, last, fitted.model)
     return TrainingRun(fitted, scores)
+
+
+def _warn_of_other_preprocessing(
+    policy: PolicySpec | PolicySchedule | None, reading: Reading | None
+) -> None:
+    """Warn if a policy was found on windows that were preprocessed in another way."""
+    last = policy.last if isinstance(policy, PolicySchedule) else policy
+    before = None if last is None else last.provenance.preprocessing
+    now = None if reading is None else reading.preprocessing
+    if before is None or now is None or before == now:
+        return
+    found, used = (
+        ", ".join(f"{name}={json.dumps(value)}" for name, value in settings.items()) or "defaults"
+        for settings in (before, now)
+    )
+    _logger.warning(
+        "The policy was found on windows that were read with %s; these were read with %s. Use "
+        "the same preprocessing, or search again.",
+        found,
+        used,
+    )
 
 
 def _train(

@@ -81,7 +81,13 @@ def search_problem(
     own = chosen.resolve_settings(settings, preset=preset, seed=seed)
     # Before the search, so that no argument can spoil its result.
     seed, data = int(seed), None if data is None else str(data)
-    provenance = Provenance(method=method, seed=seed, data=data, package_version=__version__)
+    provenance = Provenance(
+        method=method,
+        seed=seed,
+        data=data,
+        package_version=__version__,
+        preprocessing=None if reading is None else reading.preprocessing,
+    )
     engine = _pick_engine(engine, chosen.max_parallel_trials(own), method, problem, budget)
     check_problem(problem, takes_turns=chosen.takes_turns)
     if chosen.needs_probe:

@@ -183,7 +183,8 @@ def _print_summary(windows: Windows, summary: DataSummary, *, drop_bad: bool) ->
 
 def _lines(summary: DataSummary, *, drop_bad: bool) -> Iterator[str]:
     amplitudes = (f"{name} {_amplitude(value)}" for name, value in summary.amplitude.items())
-    yield f"amplitude (standard deviation within a window): {', '.join(amplitudes)}"
+    when = "" if summary.preprocessing is None else "before preprocessing, "
+    yield f"amplitude ({when}standard deviation within a window): {', '.join(amplitudes)}"
     hint = ", dropped" if drop_bad else ", not counted above; drop them with --drop-bad"
     yield f"windows with NaN or a flat channel: {summary.n_bad}{hint if summary.n_bad else ''}"
     yield f"windows with a clipped channel: {summary.n_clipped}"

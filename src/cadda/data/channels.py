@@ -20,6 +20,7 @@ __all__ = [
     "Montage",
     "electrodes",
     "find_channels",
+    "has_channel",
     "measured_positions",
     "resolve_montage",
     "same_channels",
@@ -54,6 +55,17 @@ def find_channels(
                 f"are both {channel!r} of {where}."
             )
     return tuple(matches)
+
+
+def has_channel(name: str, available: Sequence[str]) -> bool:
+    """Check whether `find_channels` finds a name, such as ``C3`` as ``EEG C3-CLE``.
+
+    Examples
+    --------
+    >>> has_channel("C3", ["EEG C3-CLE", "EEG C4-CLE"]), has_channel("Cz", ["C3", "C4"])
+    (True, False)
+    """
+    return any(rule(name, other) for rule in _RULES for other in available)
 
 
 def same_channels(first: Sequence[str], second: Sequence[str]) -> bool:

@@ -125,7 +125,7 @@ class ProbeResult:
     def is_promising(self) -> bool:
         """Whether the accuracy is at least one standard error above chance.
 
-        That is less than `is_useful`, and enough for what further training runs will judge.
+        That is less than `is_useful`, and enough where further training runs decide.
         """
         from scipy.special import stdtrit
 

@@ -53,6 +53,13 @@ MARKS: Mapping[ProbeVerdict, str] = {
 """Verdicts in figures and notebooks."""
 
 
+CHANGES_SIGNALS = (
+    *("highpass", "lowpass", "notch", "reference", "sfreq"),
+    *("window_seconds", "offset", "baseline_seconds", "standardise"),
+)
+"""Arguments of `cadda.read_windows` that windows of the same recordings can differ in."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """The call that made the windows of a run, such as of `cadda.read_windows`.
@@ -67,6 +74,13 @@ class Reading:
 
     function: str
     arguments: Mapping[str, JsonValue]
+
+    @property
+    def preprocessing(self) -> dict[str, JsonValue] | None:
+        """Arguments that change signals; None for windows that are not of recordings."""
+        if self.function != "cadda.read_windows":
+            return None
+        return {name: self.arguments[name] for name in CHANGES_SIGNALS if name in self.arguments}
 
 
 @dataclass(frozen=True)

@@ -303,6 +303,23 @@ def test_channels_that_are_bad_in_a_recording(caplog: pytest.LogCaptureFixture) 
         read_windows(alone)
 
 
+def test_channels_that_not_all_recordings_have(caplog: pytest.LogCaptureFixture) -> None:
+    raws = [make_raw(seed) for seed in range(3)]
+    raws[1].rename_channels({"Cz": "Pz"})
+    assert read_windows(raws).ch_names == ("C3", "C4")
+    assert "raw-2 has no Cz; those that all have are used: C3, C4." in caplog.text
+    caplog.clear()
+    # The first recording may be the one that lacks a channel.
+    fewer = [make_raw(0).drop_channels(["C3"]), make_raw(1)]
+    assert read_windows(fewer).ch_names == ("Cz", "C4")
+    assert "raw-1 has no C3; those that all have are used: Cz, C4." in caplog.text
+    raws[1].rename_channels({"C3": "F3", "C4": "F4"})
+    with pytest.raises(
+        DataError, match="no EEG channel is in all recordings: raw-1 has C3, Cz, C4, raw-2 has F3"
+    ):
+        read_windows(raws)
+
+
 def test_types_of_channels(tmp_path: Path, export: Export) -> None:
     raw = make_raw(bads=("Cz",))
     assert read_windows(raw, channels=["eog", "eeg"]).ch_names == ("VEOG", "C3", "C4")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cadda.data.channels import find_channels
+from cadda.data.channels import find_channels, has_channel
 from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, hypnogram_windows, merge_note, stages
@@ -133,17 +133,46 @@ def _common_eeg(headers: Sequence[Header]) -> list[str]:
             f"system, but {', '.join(map(repr, first.labels[:20])) or 'no signals'}; set "
             "`channels`."
         )
+    shared = [name for name in first.eeg() if all(has_channel(name, h.labels) for h in headers)]
+    _check_shared(shared, headers)
     bads = {name for header in headers for name in header.bads}
-    good = [name for name in first.eeg() if name not in bads]
+    good = [name for name in shared if name not in bads]
     if not good:
         raise DataError("every EEG channel is marked as bad in a recording; set `channels`.")
     left_out = sorted(bads.intersection(*({*header.labels} for header in headers)))
     if left_out and len(headers) > 1:
         _logger.warning(
             "Channels that are marked as bad in a recording are not used in any: %s.",
-            ", ".join(left_out[:MAX_LISTED]),
+            _listed(left_out),
         )
     return good
+
+
+def _check_shared(shared: Sequence[str], headers: Sequence[Header]) -> None:
+    """Warn of channels that not all recordings have; raise if there are no others."""
+    first = headers[0]
+    for header in headers[1:]:
+        own = [name for name in header.eeg() if not has_channel(name, shared)]
+        if not shared:
+            raise DataError(
+                f"no EEG channel is in all recordings: {first.path.name} has "
+                f"{_listed(first.eeg())}, {header.path.name} has {_listed(header.eeg())}; read "
+                "them separately, or rename channels."
+            )
+        lost = [name for name in first.eeg() if not has_channel(name, header.labels)]
+        if own or lost:
+            _logger.warning(
+                "Recordings have different channels: %s has no %s; those that all have are "
+                "used: %s.",
+                *((header.path.name, _listed(lost)) if lost else (first.path.name, _listed(own))),
+                _listed(shared),
+            )
+            return
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = ", …" if len(names) > MAX_LISTED else ""
+    return ", ".join(names[:MAX_LISTED]) + more
 
 
 def _subjects(headers: Sequence[Header], rules: Rules) -> list[str]:

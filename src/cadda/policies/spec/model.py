@@ -74,6 +74,9 @@ class Provenance(PlainData):
     simplified : float | None
         Total variation distance to the policy that it was made from, see `PolicySpec.simplified`;
         None if it was not simplified.
+    preprocessing : dict of str to object | None
+        Arguments of `cadda.read_windows` that change signals, as far as they were given; None if
+        that is unknown.
     """
 
     method: str | None = None
@@ -83,12 +86,13 @@ class Provenance(PlainData):
     package_version: str | None = None
     leak: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     simplified: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    preprocessing: dict[str, JsonValue] | None = None
 
     @model_serializer(mode="wrap")
     def _without_rare_fields(
         self, serialize: SerializerFunctionWrapHandler
     ) -> dict[str, JsonValue]:
-        return without_none(serialize(self), "simplified")
+        return without_none(serialize(self), "simplified", "preprocessing")
 
 
 class PolicySpec(PlainData):
