@@ -119,9 +119,9 @@ def batches(x: Signals, size: int) -> Iterator[Tensor]:
         yield x[start : start + size]
 
 
-def n_at_once(x: Signals) -> int:
+def n_at_once(x: Signals, max_samples: int = MAX_SAMPLES) -> int:
     """Return the number of windows for which random numbers are drawn at once."""
-    return max(1, MAX_SAMPLES // math.prod(x.shape[1:]))
+    return max(1, max_samples // math.prod(x.shape[1:]))
 
 
 def _index_of(rows: Rows) -> Tensor:

@@ -21,8 +21,8 @@ from cadda.training import Problem, Samples, Trainer, TrainingSettings, predict_
 
 __all__ = ["Condition", "ProbeProgress", "ProbeSettings", "conditions_of", "probe_fold"]
 
-BATCH = 1024
-"""Transformed windows that are predicted at once, about."""
+MAX_DRAWN, MAX_TRANSFORMED = 1 << 21, 1 << 20
+"""Samples that are drawn for, and transformed, at once: 8 and 4 MiB, before intermediate steps."""
 
 
 @validated_dataclass
@@ -169,16 +169,17 @@ def _predict_draws(
     """Yield predictions of shape (n_magnitudes, n_windows) for each draw."""
     magnitudes = settings.magnitudes if operation.has_magnitude else (1.0,)
     strength, valid = torch.tensor(magnitudes, device=problem.device), problem.valid
+    n_transformed = max(1, n_at_once(valid.x, MAX_TRANSFORMED) // len(magnitudes))
     for _ in range(settings.n_draws):
-        predicted = []
-        for part in torch.split(torch.arange(len(valid)), n_at_once(valid.x)):
+        predicted = torch.empty(len(magnitudes), len(valid), dtype=torch.int64)
+        for part in torch.split(torch.arange(len(valid)), n_at_once(valid.x, MAX_DRAWN)):
             x = valid.x[part].to(problem.device)
             draw = operation.draw(x, y=valid.y[part], generator=generator)
-            predicted += [
-                _predict_batch(model, x, operation, strength, draw, index, problem.n_classes)
-                for index in torch.split(torch.arange(len(x)), max(1, BATCH // len(magnitudes)))
-            ]
-        yield torch.cat(predicted, dim=1)
+            for index in torch.split(torch.arange(len(x)), n_transformed):
+                predicted[:, part[index]] = _predict_batch(
+                    model, x, operation, strength, draw, index, problem.n_classes
+                )
+        yield predicted
         if not draw:  # without random numbers, the next draw would be the same
             return
 

@@ -18,14 +18,14 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds
-from cadda._internal.rows import batches
+from cadda._internal.rows import batches, n_at_once
 from cadda.exceptions import TrainingError
 from cadda.training.augmenter import Augmentation, Augmenter
 from cadda.training.problem import Problem
 from cadda.training.progress import EarlyStopping, Fitted
 from cadda.training.settings import TrainingSettings
 from cadda.training.step import (
-    PREDICTION_BATCH,
+    MAX_PREDICTED,
     check_logits,
     class_weights,
     descend,
@@ -161,7 +161,8 @@ class _Stack:
     @torch.no_grad()
     def _validate(self) -> list[tuple[float, float]]:
         """Return loss and balanced accuracy of each member."""
-        parts = batches(self.problem.valid.x, PREDICTION_BATCH)
+        x = self.problem.valid.x
+        parts = batches(x, n_at_once(x, MAX_PREDICTED))
         logits_of_parts = [self._logits(part.to(self.device), None).cpu() for part in parts]
         return [
             score_validation(self.problem, logits, self.weight)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from cadda._internal.rows import Signals, batches
+from cadda._internal.rows import Signals, batches, n_at_once
 from cadda.exceptions import ModelError
 from cadda.training.metrics import score
 from cadda.training.optimizers import construct_optimizer
@@ -17,7 +17,7 @@ from cadda.training.problem import Problem
 from cadda.training.settings import TrainingSettings
 
 __all__ = [
-    "PREDICTION_BATCH",
+    "MAX_PREDICTED",
     "batches_of",
     "check_logits",
     "class_weights",
@@ -28,7 +28,8 @@ __all__ = [
     "score_validation",
 ]
 
-PREDICTION_BATCH = 256
+MAX_PREDICTED = 1 << 18
+"""Samples that are predicted at once, 1 MiB; networks multiply them by ten and more."""
 
 
 @torch.no_grad()
@@ -40,13 +41,14 @@ def predict_logits(
     device = "cpu" if first is None else first.device
     model.eval()
     try:
-        logits = [
-            check_logits(model(batch.to(device)), len(batch), n_classes).cpu()
-            for batch in batches(x, PREDICTION_BATCH)
-        ]
+        # One tensor for all: many small ones would keep the memory between them from reuse.
+        logits = torch.empty(len(x), n_classes)
+        size = n_at_once(x, MAX_PREDICTED)
+        for part, batch in zip(torch.split(logits, size), batches(x, size), strict=True):
+            part.copy_(check_logits(model(batch.to(device)), len(batch), n_classes))
     finally:
         model.train(was_training)
-    return _check_finite(torch.cat(logits), what)
+    return _check_finite(logits, what)
 
 
 def _check_finite(logits: Tensor, what: str) -> Tensor:
