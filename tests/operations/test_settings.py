@@ -53,7 +53,7 @@ def test_settings_of_a_pool() -> None:
     [
         (
             {"frequency_shift": {"symetric": True}},
-            "no setting 'symetric' .did you mean `symmetric`",
+            "no setting 'symetric'; it has max_shift, symmetric",
         ),
         ({"frequency_shift": {"symmetric": 1}}, "frequency_shift.symmetric must be true or false"),
         (

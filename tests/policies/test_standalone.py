@@ -23,7 +23,6 @@ ALLOWED = {
     "abc",
     "collections",
     "dataclasses",
-    "difflib",
     "functools",
     "math",
     "numpy",

@@ -12,7 +12,6 @@ from typing import Self, TypeAlias
 import torch
 from torch import Generator, Tensor
 
-from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_labels, check_magnitude, check_windows
 
 __all__ = [
@@ -254,8 +253,8 @@ def checked_settings(operation: str, settings: Settings, known: Settings) -> dic
     for name, value in settings.items():
         if name not in known:
             raise ValueError(
-                f"operation `{operation}` has no setting {name!r}{did_you_mean(name, known)}; it "
-                f"has {', '.join(known) or 'none'}."
+                f"operation `{operation}` has no setting {name!r}; it has "
+                f"{', '.join(known) or 'none'}."
             )
         values[name] = _checked_setting(f"{operation}.{name}", value, known[name])
     return values
