@@ -224,7 +224,7 @@ def test_searches_with_a_probe() -> None:
         probe=True,
         ch_names=["C3", "C4"],
         standardise=False,
-        max_epochs=1,
+        max_epochs=30,
         random_state=0,
     ).fit(windows.x.numpy(), np.array(CLASSES)[windows.y], groups=windows.subject)
     assert list(clf.policy_.label_maps) == [SWAP]

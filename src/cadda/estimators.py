@@ -111,7 +111,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: ModelSource = "chambon2018",
+        model: ModelSource = "auto",
         *,
         policy: PolicySpec | PolicySchedule | str | None = None,
         method: str | None = "auto",

@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import nn
 
+import cadda
 from cadda.exceptions import ModelError
 from cadda.models.networks import LeNet1, Shallow
-from cadda.models.registry import RENAMED, make_model
+from cadda.models.registry import RENAMED, choose_model, make_model
 
 SIZES = {"n_channels": 2, "n_times": 3000, "n_classes": 5, "sfreq": 100.0}
 
@@ -144,3 +145,27 @@ def test_shallow_takes_short_windows() -> None:
     assert Shallow(8, 40, 2)(torch.randn(3, 8, 40)).shape == (3, 2)
     with pytest.raises(ValueError, match="`n_times` must be at least 40, got 30"):
         Shallow(8, 30, 2)
+
+
+@pytest.mark.parametrize(
+    ("n_times", "sfreq", "name"),
+    [
+        (400, 100.0, "shallow"),
+        (1499, 100.0, "shallow"),
+        (1500, 100.0, "chambon2018"),
+        (3000, 100.0, "chambon2018"),
+        (784, None, "chambon2018"),
+    ],
+)
+def test_the_length_of_windows_chooses_a_model(
+    n_times: int, sfreq: float | None, name: str
+) -> None:
+    assert choose_model("auto", n_times, sfreq) == name
+    assert choose_model("lenet1", n_times, sfreq) == "lenet1"
+
+
+def test_a_chosen_model_is_recorded_by_its_name() -> None:
+    windows = cadda.simulate_motor_imagery(n_subjects=4, n_windows=4, seed=0)
+    train, valid, _ = windows.split(valid=0.25, test=0.25, seed=0)
+    fitted = cadda.fit(train, valid, max_epochs=1, progress=False)
+    assert fitted.description.model == "shallow"

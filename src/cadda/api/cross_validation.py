@@ -39,7 +39,7 @@ def cross_validate(
     *,
     n_folds: int,
     settings: TrainingSettings,
-    model: str = "chambon2018",
+    model: str = "auto",
     policy: PolicySpec | PolicySchedule | None = None,
     pool: OperationPool | None = None,
     valid: float = 0.2,

@@ -37,7 +37,7 @@ def fit(
     train: Windows,
     valid: Windows,
     *,
-    model: ModelSource = "chambon2018",
+    model: ModelSource = "auto",
     policy: PolicyLike = None,
     pool: OperationPool | None = None,
     max_epochs: int = 300,
@@ -67,7 +67,9 @@ def fit(
         Windows of other subjects, for early stopping.
     model : str | nn.Module | callable
         ``"chambon2018"``, ``"shallow"``, ``"lenet1"``, ``"braindecode:NAME"``, a module (a copy of
-        it is trained), or a function ``make_model(n_channels, n_times, n_classes)``.
+        it is trained), or a function ``make_model(n_channels, n_times, n_classes)``. ``"auto"``
+        takes ``"shallow"`` for windows of less than 15 s and ``"chambon2018"``, a network for
+        sleep, for others.
     policy : PolicySpec | PolicySchedule | Policy | path-like | callable | None
         Augmentation: a spec, a schedule of them, a file with either, ``"zoo:NAME"`` for a policy
         of the zoo (see ``cadda policy zoo``), or anything that maps (x, y) to augmented (x, y).

@@ -19,7 +19,7 @@ from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
 from cadda.exceptions import ModelError, PolicyFileError
 from cadda.models.critic import make_critic
-from cadda.models.registry import ModelSource, make_model
+from cadda.models.registry import ModelSource, choose_model, make_model
 from cadda.models.serialization import ModelDescription
 from cadda.operations.base import Operation, Settings
 from cadda.operations.catalogue import Sensors
@@ -177,6 +177,7 @@ def make_problem(
     applicable to the montage. Those of `operation_settings` have other settings than the default.
     """
     check_pair(train, valid)
+    model = choose_model(model, train.n_times, train.sfreq)
     is_image = isinstance(operations, OperationPool) and _are_image_operations(operations.names)
     scale = float(train.signals[: len(train) : max(1, len(train) // 64)].std())
     description = ModelDescription(

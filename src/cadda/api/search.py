@@ -34,7 +34,7 @@ def search(
     *,
     method: str = "auto",
     classwise: bool | None = None,
-    model: ModelSource = "chambon2018",
+    model: ModelSource = "auto",
     operations: Operations = None,
     operation_settings: Mapping[str, Settings] | None = None,
     probe: ProbeLike = None,

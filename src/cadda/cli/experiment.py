@@ -193,7 +193,7 @@ def compare(
         Literal["seconds", "default"],
         Option(help="What ends searches: the same time for all, or each method's default budget."),
     ] = "seconds",
-    model: options.Model = "chambon2018",
+    model: options.Model = "auto",
     operations: options.Operations = None,
     trial_epochs: options.TrialEpochs = None,
     seed: options.Seed = 0,

@@ -57,7 +57,10 @@ Data = Annotated[
         "of recordings such as a BIDS data set, or a pattern in quotes such as 'data/*.vhdr'."
     ),
 ]
-MODEL_HELP = f"Model to train: {', '.join(MODEL_NAMES)} or braindecode:NAME."
+MODEL_HELP = (
+    f"Model to train: {', '.join(MODEL_NAMES)} or braindecode:NAME; auto is shallow for windows "
+    "of less than 15 s, chambon2018 for others."
+)
 Model = Annotated[str, Option(help=MODEL_HELP)]
 Operations = Annotated[
     str | None,

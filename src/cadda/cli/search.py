@@ -42,7 +42,7 @@ def search(
             help="Search one policy per class; default: only with the method cadda.",
         ),
     ] = None,
-    model: options.Model = "chambon2018",
+    model: options.Model = "auto",
     operations: options.Operations = None,
     operation_settings: options.OperationSettings = None,
     probe: Annotated[

@@ -48,7 +48,7 @@ def train(
             rich_help_panel="Subjects",
         ),
     ] = None,
-    model: options.Model = "chambon2018",
+    model: options.Model = "auto",
     seed: options.Seed = 0,
     device: options.Device = "auto",
     log_to: options.LogTo = None,

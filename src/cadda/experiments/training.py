@@ -42,8 +42,8 @@ BEST_EPOCH = 50
 class TrainingConfig(StudyConfig):
     """Settings of studies that train models."""
 
-    model: str = "chambon2018"
-    """Model: chambon2018, shallow, lenet1 or braindecode:NAME."""
+    model: str = "auto"
+    """Model: auto, chambon2018, shallow, lenet1 or braindecode:NAME."""
     n_folds: PlanOnly[int] = Field(5, ge=1)
     """Number of splits by subject, each with its own seed."""
     valid: float = Field(0.16, gt=0, lt=1)

@@ -18,7 +18,7 @@ from cadda._internal.validation import check_sfreq
 from cadda.exceptions import ModelError
 from cadda.models.networks import Chambon2018, LeNet1, Shallow
 
-__all__ = ["MODELS", "ModelSource", "make_model"]
+__all__ = ["MODELS", "ModelSource", "choose_model", "make_model"]
 
 ModelFactory: TypeAlias = Callable[[int, int, int], nn.Module]
 ModelSource: TypeAlias = str | nn.Module | ModelFactory
@@ -31,6 +31,9 @@ MODELS: dict[str, ModelFactory] = {
 }
 """cadda's own models by name."""
 
+SLEEP_SECONDS = 15
+"""Length of windows from which on ``"auto"`` is a network for sleep."""
+
 BRAINDECODE = "braindecode:"
 """What the names of braindecode's models begin with."""
 
@@ -40,6 +43,14 @@ SIMILAR = 0.75
 
 RENAMED = (("EEGNetv4", "EEGNet"), ("SleepStagerEldele2021", "AttnSleep"))
 """Models of braindecode 0.8 that 1.x has under another name."""
+
+
+def choose_model(source: ModelSource, n_times: int, sfreq: float | None) -> ModelSource:
+    """Replace ``"auto"`` by the name of the model for windows of this length."""
+    if source != "auto":
+        return source
+    is_short = sfreq is not None and n_times < SLEEP_SECONDS * sfreq
+    return "shallow" if is_short else "chambon2018"
 
 
 def make_model(
@@ -52,6 +63,7 @@ def make_model(
     seed: int,
 ) -> nn.Module:
     """Make a model for given windows, with weights that only depend on the seed."""
+    source = choose_model(source, n_times, sfreq)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if isinstance(source, nn.Module):
@@ -66,8 +78,8 @@ def make_model(
             model = MODELS[source](n_channels, n_times, n_classes)
         else:
             raise ValueError(
-                f"`model` must be one of {', '.join(MODELS)}, braindecode:NAME, a module or a "
-                f"function, got {source!r}{_suggest(source)}."
+                f"`model` must be one of auto, {', '.join(MODELS)}, braindecode:NAME, a module or "
+                f"a function, got {source!r}{_suggest(source)}."
             )
         if not isinstance(model, nn.Module):
             raise TypeError(f"`model` must make a torch module, got {type(model).__name__}.")
