@@ -213,6 +213,9 @@ def _check_settings(method: str, settings: Mapping[str, object]) -> None:
 def _model_warnings(result: SearchResult) -> Iterator[str]:
     """Yield what suggests that a model has learned nothing."""
     models = {"with the policy": result.fitted, "without augmentation": result.baseline}
+    # Without a policy, both are the same.
+    if result.policy.is_none and result.schedule is None and result.baseline is not None:
+        del models["with the policy"]
     for name, fitted in models.items():
         yield from (f"trained {name}, {text}" for text in (fitted.warnings if fitted else ()))
 

@@ -38,6 +38,22 @@ def test_guided_draws_from_what_passes_with_maps_and_random_magnitudes() -> None
     assert guided_policy((), 2).is_none
 
 
+def test_all_operations_race_if_nothing_passes(
+    pool: OperationPool, generator: torch.Generator
+) -> None:
+    x, y = torch.randn(16, 6, 300, generator=generator), torch.arange(16) % 2
+    found = first_generation((), (), pool, x, y, generator)
+    assert [item.name for item in found[:3]] == [
+        "none",
+        "any operations, 2 in a row",
+        "any operations, 3 in a row",
+    ]
+    alone = {item.policy.entries[0].operation for item in found if item.level == Level.SINGLE}
+    assert alone >= set(pool.names)
+    chained = [item.name for item in chains(found[1:], unprobed(pool))]
+    assert any(name.endswith("any operations, 2 in a row") for name in chained)
+
+
 def test_trivial_takes_each_operation_once_and_no_label_map(pool: OperationPool) -> None:
     policy = trivial_policy(pool)
     (subpolicy,) = policy.policy["*"]

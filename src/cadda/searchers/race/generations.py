@@ -29,8 +29,8 @@ __all__ = [
 N_CHAINED = 3
 """Operations that are combined with each other."""
 
-GUIDED = "guided"
-"""Beginning of the names of policies that draw from what a probe lets pass."""
+GUIDED, UNGUIDED = "guided", "any operations"
+"""Beginning of the names of policies that draw from what a probe lets pass, or from all."""
 
 Stages = tuple[tuple[StageEntry, ...], ...]
 
@@ -70,8 +70,12 @@ def first_generation(
     Operations are those that a probe lets pass, with a strict and with a lenient rule. Of single
     operations, those with a label map come first, then those that change the windows ``x``, of the
     classes ``y``, most: what keeps the class and changes little teaches little. Policies of the
-    zoo race where they are made for the operations and classes of the pool.
+    zoo race where they are made for the operations and classes of the pool. If nothing passes,
+    all operations race.
     """
+    mixed = f"{GUIDED}, lenient"
+    if not lenient:
+        mixed, lenient = UNGUIDED, unprobed(pool)
     change = {
         item.operation: _change(pool.plain(item.operation), item, x, y, generator)
         for item in lenient
@@ -82,7 +86,7 @@ def first_generation(
     return [
         NONE,
         *_guided(GUIDED, passing, (2, 3, 1)),
-        *(_guided(f"{GUIDED}, lenient", lenient, (2, 3)) if lenient != passing else ()),
+        *(_guided(mixed, lenient, (2, 3)) if lenient != passing else ()),
         *(item for item in _zoo(pool, general=False) if item.policy.policy not in known),
         *strong,
         DUPLICATES,
@@ -152,7 +156,7 @@ def chains(ranked: Sequence[Candidate], passing: Sequence[Passing]) -> list[Cand
         # All pairs, but of longer chains only those of the very best.
         if n == 2 or row == tuple(best[:n])
     ]
-    guided = [candidate for candidate in ranked if candidate.name.startswith(GUIDED)][:1]
+    guided = [item for item in ranked if item.name.startswith((GUIDED, UNGUIDED))][:1]
     found += [_chain((single, mixed)) for mixed in guided for single in best[:2]]
     kept = [item for item in passing if item.entry(1.0).choice in singles]
     if 1 < len(kept) < len(passing):

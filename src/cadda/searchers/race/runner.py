@@ -27,7 +27,6 @@ from cadda.searchers.race.generations import (
     class_by_class,
     first_generation,
     guided_policy,
-    unprobed,
 )
 from cadda.searchers.race.proposals import propose
 from cadda.searchers.race.race import MIN_BLOCKS, Entrant, Race
@@ -147,7 +146,7 @@ class RaceRunner(SearchRunner):
         few = torch.randperm(len(windows.x), generator=seeds.stream("examples"))[:N_EXAMPLES]
         candidates = first_generation(
             self.passing,
-            self.lenient or unprobed(pool),
+            self.lenient,
             pool,
             windows.x[few],
             windows.y[few],
