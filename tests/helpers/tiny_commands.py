@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 CHANGING = re.compile(r"seconds|^made$|^started$")
 """Keys of values that differ between two runs."""
 
-NO_RESULT = {"sessions.json", "report.html", "checkpoint.pt"}
+NO_RESULT = {"sessions.json", "report.html", "checkpoint.pt", "population.pt"}
 """Files with durations and dates, or that are no result."""
 
 
