@@ -58,7 +58,10 @@ def test_append_reads_the_end_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (200_000 * "[", r"results.jsonl, line 2, is not JSON \(maximum recursion.*\); remove"),
+        (
+            200_000 * "[",
+            r"results.jsonl, line 2, is not JSON \(it is nested deeper.*\); remove",
+        ),
         ('{"job": ', r"results.jsonl, line 2, is not JSON \(Expecting value.*\); remove"),
         ("17", r"results.jsonl, line 2, must be a JSON object, got '17'; remove the line"),
     ],

@@ -17,6 +17,8 @@ from typing import IO, Self
 import numpy as np
 from pydantic import TypeAdapter
 
+from cadda._internal.archives import load_arrays
+from cadda._internal.limits import open_regular, parse_json, read_bytes
 from cadda._internal.locks import is_abandoned, try_lock
 from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError
@@ -136,7 +138,7 @@ class JsonRecord:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a record that was saved."""
-        return TypeAdapter(cls).validate_json(path.read_bytes())
+        return TypeAdapter(cls).validate_python(parse_json(read_bytes(path)))
 
 
 class ArrayRecord:
@@ -153,9 +155,8 @@ class ArrayRecord:
     def load(cls, path: Path) -> Self:
         """Read arrays that were saved, with their checksums."""
         try:
-            # NumPy leaves files open that it cannot read.
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-                arrays = dict(file)
+            with open_regular(path) as file:
+                arrays = load_arrays(file, path)
             if list(arrays.pop(FIELDS)) != list(arrays):
                 raise ValueError("an array is missing")
             return cls(**arrays)

@@ -11,7 +11,8 @@ from typing import BinaryIO
 from pydantic import JsonValue
 
 from cadda._internal.files import write_text_atomically
-from cadda._internal.text import short_reason
+from cadda._internal.limits import MAX_LINE, open_regular, parse_json
+from cadda._internal.text import quote, short_reason
 from cadda.exceptions import RunError
 
 __all__ = ["JsonLines", "JsonObject"]
@@ -40,10 +41,15 @@ class JsonLines:
     def __iter__(self) -> Iterator[JsonObject]:
         """Yield one complete line after the other, so that a long file takes little memory."""
         try:
-            with self.path.open("rb") as file:
-                for number, line in enumerate(file, start=1):
+            with open_regular(self.path) as file:
+                for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), start=1):
                     if line.endswith(b"\n"):
                         yield self._parse(line[:-1], number)
+                    elif len(line) == MAX_LINE:
+                        raise RunError(
+                            f"{self.path}, line {number}, is longer than {MAX_LINE >> 20} MiB; "
+                            "remove the line, or choose another folder."
+                        )
         except FileNotFoundError:
             return
         except OSError as error:
@@ -70,15 +76,16 @@ class JsonLines:
 
     def _parse(self, line: bytes, number: int) -> JsonObject:
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            record = parse_json(line)
+        except ValueError as error:
             raise RunError(
                 f"{self.path}, line {number}, is not JSON ({short_reason(error)}); remove the "
                 "line, or choose another folder."
             ) from error
         if not isinstance(record, dict):
             raise RunError(
-                f"{self.path}, line {number}, must be a JSON object, got {line.decode()!r}; "
+                f"{self.path}, line {number}, must be a JSON object, got "
+                f"{quote(line.decode('utf-8', 'replace'))}; "
                 "remove the line, or choose another folder."
             )
         return record

@@ -14,11 +14,14 @@ __all__ = [
     "did_you_mean",
     "is_unknown_name",
     "python_place",
+    "quote",
     "short_reason",
     "warning_key",
 ]
 
 MAX_QUOTED = 60
+MAX_REASON = 300
+"""Characters of the text of another library."""
 
 
 def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
@@ -40,7 +43,15 @@ def short_reason(error: BaseException) -> str:
         return error.strerror
     if isinstance(error, ValidationError):
         return describe_error(error)
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]} …"
+
+
+def quote(value: object) -> str:
+    """Return a value as in Python, without its middle if it is long."""
+    text = repr(value)
+    half = MAX_QUOTED // 2
+    return text if len(text) <= MAX_QUOTED else f"{text[:half]} … {text[-half:]}"
 
 
 def warning_key(text: str) -> str:

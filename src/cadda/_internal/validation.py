@@ -13,6 +13,14 @@ import torch
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, WrapValidator
 from torch import Tensor
 
+from cadda._internal.limits import (
+    MAX_COUNT,
+    MAX_SEED,
+    MAX_SFREQ,
+    MAX_STAGES,
+    MAX_SUBPOLICIES,
+    MIN_SFREQ,
+)
 from cadda._internal.text import describe_error, is_unknown_name
 
 __all__ = [
@@ -22,6 +30,10 @@ __all__ = [
     "NonNegative",
     "Pair",
     "Positive",
+    "SamplingRate",
+    "Seed",
+    "StageCount",
+    "SubpolicyCount",
     "check_labels",
     "check_magnitude",
     "check_positive",
@@ -108,17 +120,35 @@ def _read_pair(value: object, read: Callable[[object], Kind]) -> Kind:
         raise ValueError("must be two numbers with a comma between") from None
 
 
+def _check_rate(sfreq: float) -> float:
+    if not MIN_SFREQ <= sfreq <= MAX_SFREQ:
+        raise ValueError(f"must be from {MIN_SFREQ:g} to {MAX_SFREQ:g} Hz")
+    return sfreq
+
+
 def _check_betas(betas: tuple[float, float]) -> tuple[float, float]:
     if not all(0 <= beta < 1 for beta in betas):
         raise ValueError("must be two numbers in [0, 1)")
     return betas
 
 
-Count: TypeAlias = Annotated[int, Field(ge=1)]
+Count: TypeAlias = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 """A whole number from 1."""
+
+StageCount: TypeAlias = Annotated[int, Field(ge=1, le=MAX_STAGES)]
+"""Stages of a subpolicy."""
+
+SubpolicyCount: TypeAlias = Annotated[int, Field(ge=1, le=MAX_SUBPOLICIES)]
+"""Subpolicies of a policy."""
+
+Seed: TypeAlias = Annotated[int, Field(ge=-MAX_SEED, le=MAX_SEED)]
+"""A seed of random numbers."""
 
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """A finite number above 0."""
+
+SamplingRate: TypeAlias = Annotated[Positive, AfterValidator(_check_rate)]
+"""A sampling rate in Hz."""
 
 NonNegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """A finite number from 0."""

@@ -27,7 +27,13 @@ from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probe_tables import make_result
 from cadda.tracking import ProbeDisplay, shown_progress
 from cadda.training import Problem
-from cadda.training.checkpoint import Fingerprint, load_checkpoint, model_digest, save_checkpoint
+from cadda.training.checkpoint import (
+    Fingerprint,
+    load_checkpoint,
+    model_digest,
+    restoring,
+    save_checkpoint,
+)
 
 __all__ = ["probe"]
 
@@ -150,7 +156,9 @@ class _ProbeRun:
             "operations": self.pool.digest,
         }
         if checkpoint.exists():
-            self.done = load_checkpoint(checkpoint, self.fingerprint)["counts"]
+            saved = load_checkpoint(checkpoint, self.fingerprint)
+            with restoring(checkpoint):
+                self.done = [_check_counts(counts) for counts in saved["counts"]]
 
     def fold(self, number: int, problem: Problem) -> NDArray[np.int64]:
         """Return the counts of a fold."""
@@ -170,6 +178,13 @@ class _ProbeRun:
             make_folder(self.checkpoint.parent)
             save_checkpoint(self.checkpoint, {"counts": self.done}, self.fingerprint)
         return counts
+
+
+def _check_counts(counts: Tensor) -> Tensor:
+    """Raise `ValueError` unless these are counts as `probe_fold` returns them; return them."""
+    if counts.dtype is not torch.int64 or counts.ndim != 4:
+        raise ValueError("not counts of predictions")
+    return counts
 
 
 def _make_folds(windows: Windows, settings: ProbeSettings) -> list[list[str]]:

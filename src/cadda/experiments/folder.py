@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from cadda._internal.files import make_folder, write_text_atomically
 from cadda._internal.jsonlines import JsonLines
+from cadda._internal.limits import MAX_RECORD, read_text
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.experiments.plan import AnyPlan, ResultLine, parse_plan, read_plan_name
@@ -79,7 +80,7 @@ class StudyFolder:
         """Write settings and plan of a run; raise `RunError` in the folder of another study."""
         # A missing or damaged plan is that of no other study.
         with suppress(OSError, ValueError):
-            self._check_study(read_plan_name(self.plan.read_text(encoding="utf-8")), plan.study)
+            self._check_study(read_plan_name(read_text(self.plan, MAX_RECORD)), plan.study)
         make_folder(self.folder)
         write_text_atomically(self.config, to_toml(config))
         write_text_atomically(self.plan, plan.to_json())
@@ -103,7 +104,7 @@ class StudyFolder:
     def read_study(self) -> str:
         """Return the name of the study that was last run here."""
         try:
-            return read_plan_name(self.plan.read_text(encoding="utf-8"))
+            return read_plan_name(read_text(self.plan, MAX_RECORD))
         except (OSError, ValueError) as error:
             raise RunError(f"{self.plan} cannot be read ({short_reason(error)}).") from error
 
@@ -112,7 +113,7 @@ class StudyFolder:
         if not self.plan.exists():
             raise RunError(f"{self.folder} has no study; run {study} with this `out` first.")
         try:
-            text = self.plan.read_text(encoding="utf-8")
+            text = read_text(self.plan, MAX_RECORD)
             self._check_study(read_plan_name(text), study)
             return parse_plan(text, job_type)
         except (OSError, ValueError) as error:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias
 from pydantic import BaseModel, JsonValue, TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from cadda._internal.limits import parse_json
 from cadda.data.windows import Windows
 from cadda.experiments.study import AnyStudy, Config, Job, Record, Result, Study, StudyConfig
 from cadda.runs.folder import digest_of
@@ -183,13 +184,14 @@ class _PlanName(BaseModel):
 
 def read_plan_name(text: str) -> str:
     """Return the study of a plan that `StudyPlan.to_json` wrote; `ValueError` if it is none."""
-    return _PlanName.model_validate_json(text).study
+    return _PlanName.model_validate(parse_json(text)).study
 
 
 def parse_plan(text: str, job_type: type[Job]) -> StudyPlan[Job]:
     """Parse a plan that `StudyPlan.to_json` wrote; `ValueError` if it is none."""
     # pydantic takes types that are only known at run time, type checkers do not.
-    plan: StudyPlan[Job] = TypeAdapter(StudyPlan[job_type]).validate_json(text)  # type: ignore[valid-type]
+    content = parse_json(text)
+    plan: StudyPlan[Job] = TypeAdapter(StudyPlan[job_type]).validate_python(content)  # type: ignore[valid-type]
     return plan
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.folder_lock import locked
+from cadda._internal.limits import read_text
 from cadda.compute import check_engine, open_engine
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
@@ -319,7 +320,7 @@ def _page(
             for table in tables
         ),
         figure=picture.getvalue(),
-        settings=folder.config.read_text("utf-8") if folder.config.exists() else "",
+        settings=read_text(folder.config) if folder.config.exists() else "",
     )
 
 

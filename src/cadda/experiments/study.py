@@ -26,7 +26,6 @@ on two cores) and ``paper`` (the sizes of the paper).
 
 from __future__ import annotations
 
-import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from cadda._internal.frames import make_frame
+from cadda._internal.limits import parse_toml, read_text
 from cadda._internal.notebook import block, table
 from cadda._internal.text import describe_error, short_reason
 from cadda._internal.validation import NONE_WORD, read_none, split_commas
@@ -159,7 +159,7 @@ class JobResult(BaseModel):
 def read_toml(path: Path) -> dict[str, object]:
     """Read settings by name from a TOML file, such as ``config.toml`` in a study's folder."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(read_text(path))
     except OSError as error:
         raise CaddaError(f"{path} cannot be read: {short_reason(error)}.") from error
     except ValueError as error:

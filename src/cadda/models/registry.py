@@ -6,7 +6,7 @@ import copy
 import importlib
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
@@ -130,7 +130,7 @@ def _braindecode_model(
     models = importlib.import_module("braindecode.models")
     same = next((names for names in RENAMED if name in names), (name,))
     kind: Any = next((vars(models)[n] for n in (name, *same) if n in vars(models)), None)
-    if not inspect.isclass(kind):
+    if not (inspect.isclass(kind) and issubclass(kind, nn.Module)):
         raise ValueError(
             f"`model` must name one of braindecode's models, got {name!r}"
             f"{did_you_mean(name, _braindecode_names())}."
@@ -152,4 +152,4 @@ def _braindecode_model(
     except (TypeError, ValueError):
         check_sfreq(sfreq, f"`model` 'braindecode:{name}'")
         raise
-    return cast(nn.Module, model)
+    return model

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
 
 import torch
 from pydantic import TypeAdapter
@@ -16,14 +16,18 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from cadda._internal.files import write_bytes_atomically
-from cadda._internal.text import short_reason
+from cadda._internal.limits import MAX_CHANNELS, MAX_CLASSES, check_regular, parse_json
+from cadda._internal.text import quote, short_reason
 from cadda._version import __version__
 from cadda.exceptions import ModelError
-from cadda.models.registry import MODELS, make_model
+from cadda.models.registry import BRAINDECODE, MODELS, make_model
 
 __all__ = ["ModelDescription", "load_model", "save_model"]
 
 KEY = "cadda-model"
+
+MAX_TIMES = 10_000_000
+"""Samples of a window."""
 
 
 @dataclass(frozen=True)
@@ -85,18 +89,24 @@ def load_model(
     description : ModelDescription
         What it is.
     """
-    if not Path(path).is_file():
-        raise ModelError(f"{path} cannot be read: there is no such file.")
+    try:
+        check_regular(path)
+    except FileNotFoundError as error:
+        raise ModelError(f"{path} cannot be read: there is no such file.") from error
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {short_reason(error)}.") from error
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ModelError(f"{path} is not a complete safetensors file: {error}.") from error
+    # Types and sizes of tensors that torch does not have raise errors of torch.
+    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        reason = short_reason(error)
+        raise ModelError(f"{path} is not a complete safetensors file: {reason}.") from error
     if KEY not in metadata:
         raise ModelError(f"{path} has weights, but not those of a model that cadda saved.")
     try:
-        content = json.loads(metadata[KEY])
+        content = parse_json(metadata[KEY])
         description = TypeAdapter(ModelDescription).validate_python(content)
         is_whole = content.pop("digest", None) == _digest(content, weights)
     except (ValueError, TypeError) as error:
@@ -104,10 +114,10 @@ def load_model(
         raise ModelError(f"{path} has a description that cannot be read: {reason}.") from error
     if not is_whole:
         raise ModelError(f"{path} is damaged: it is not what cadda saved; train the model again.")
-    infinite = [name for name, value in weights.items() if not bool(value.isfinite().all())]
+    infinite = [name for name, value in weights.items() if not _is_finite(value)]
     if infinite:
         raise ModelError(f"{path} has weights that are NaN or infinite, in {infinite[0]}.")
-    filled = _empty_model(description, path) if model is None else model
+    filled = _empty_model(description, weights, path) if model is None else model
     try:
         filled.load_state_dict(weights)
     except RuntimeError as error:
@@ -125,14 +135,26 @@ def _digest(content: Mapping[str, object], weights: Mapping[str, Tensor]) -> str
     return digest.hexdigest()
 
 
-def _empty_model(description: ModelDescription, path: str | os.PathLike[str]) -> nn.Module:
-    known = description.model in MODELS or description.model.startswith("braindecode:")
+def _is_finite(value: Tensor) -> bool:
+    """Return whether a tensor has no NaN and no infinity; types that torch cannot check do not."""
+    try:
+        return bool(value.isfinite().all())
+    except RuntimeError:
+        return False
+
+
+def _empty_model(
+    description: ModelDescription, weights: Mapping[str, Tensor], path: str | os.PathLike[str]
+) -> nn.Module:
+    known = description.model in MODELS or description.model.startswith(BRAINDECODE)
     if not known:
         raise ModelError(
-            f"{path} has a {description.model!r} model, which cadda cannot make; "
+            f"{path} has a {quote(description.model)} model, which cadda cannot make; "
             "pass an untrained one as `model`."
         )
-    return make_model(
+    _check_sizes(description, path)
+    make = partial(
+        make_model,
         description.model,
         n_channels=description.n_channels,
         n_times=description.n_times,
@@ -140,3 +162,35 @@ def _empty_model(description: ModelDescription, path: str | os.PathLike[str]) ->
         sfreq=description.sfreq,
         seed=0,
     )
+    try:
+        if description.model in MODELS:
+            # Without memory: a description may be of a larger model than the weights are.
+            with torch.device("meta"):
+                _check_shapes(make(), weights, path)
+        return make()
+    # Whatever a network makes of sizes that it was not meant for.
+    except (RuntimeError, ValueError, TypeError, ZeroDivisionError) as error:
+        reason = short_reason(error)
+        raise ModelError(f"{path} describes a model that cannot be made: {reason}.") from error
+
+
+def _check_sizes(description: ModelDescription, path: str | os.PathLike[str]) -> None:
+    limits = {
+        "n_channels": (description.n_channels, MAX_CHANNELS),
+        "n_times": (description.n_times, MAX_TIMES),
+        "classes": (len(description.class_names), MAX_CLASSES),
+    }
+    for name, (count, most) in limits.items():
+        if not 1 <= count <= most:
+            raise ModelError(f"{path} must have 1 to {most} {name}, got {count}.")
+
+
+def _check_shapes(
+    model: nn.Module, weights: Mapping[str, Tensor], path: str | os.PathLike[str]
+) -> None:
+    for name, value in model.state_dict().items():
+        if name in weights and weights[name].shape != value.shape:
+            raise ModelError(
+                f"{path} does not fit the model: {name} has shape {tuple(weights[name].shape)}, "
+                f"and {tuple(value.shape)} is expected."
+            )

@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.limits import parse_json, read_text
 from cadda._internal.text import describe_error, short_reason
 from cadda._internal.validation import Count, validated_dataclass
 from cadda.exceptions import PolicyFileError
@@ -223,9 +223,9 @@ def load_policy(
     if is_zoo_name(path):
         return find_zoo_policy(path).spec(class_names)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        data = json.loads(text)
-    except (OSError, ValueError, RecursionError):
+        text = read_text(path)
+        data = parse_json(text)
+    except (OSError, ValueError):
         data = None
     # What is not a schedule is read as a policy, whose errors name the place.
     if not isinstance(data, dict) or data.get("format") != FORMAT:

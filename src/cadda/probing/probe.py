@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from cadda._internal.random import Seeds
 from cadda._internal.rows import n_at_once
-from cadda._internal.validation import Count, Positive, validated_dataclass
+from cadda._internal.validation import Count, Positive, Seed, validated_dataclass
 from cadda.operations.base import Draw, Operation
 from cadda.training import Problem, Samples, Trainer, TrainingSettings, predict_logits
 
@@ -60,7 +60,7 @@ class ProbeSettings:
     n_draws: Count = 2
     batch_size: Count = 64
     lr: Positive = 3e-3
-    seed: int = 0
+    seed: Seed = 0
 
 
 @dataclass(frozen=True)

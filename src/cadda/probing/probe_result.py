@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from cadda._internal.files import write_text_atomically
 from cadda._internal.frames import make_frame
 from cadda._internal.jsonlines import JsonObject
+from cadda._internal.limits import parse_json, read_bytes
 from cadda._internal.statistics import Estimate
 from cadda._internal.text import describe_error, did_you_mean, short_reason
 from cadda.exceptions import DataError
@@ -299,8 +299,8 @@ class ProbeResult:
             The result.
         """
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            content = parse_json(read_bytes(path))
+        except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read: {short_reason(error)}.") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DataError(f"{path} is not the result of a probe.")

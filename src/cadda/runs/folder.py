@@ -16,6 +16,7 @@ from pydantic import Discriminator, JsonValue, TypeAdapter
 from cadda._internal.files import JsonRecord, make_folder, remove_temporary
 from cadda._internal.folder_lock import is_empty, locked
 from cadda._internal.jsonlines import JsonObject
+from cadda._internal.limits import parse_json, read_bytes
 from cadda._internal.text import short_reason
 from cadda._version import __version__
 from cadda.data.splits import Split
@@ -180,7 +181,7 @@ class RunFolder:
     def read_config(self) -> RunConfig:
         """Read the configuration."""
         try:
-            return _CONFIG.validate_json(self.config.read_bytes())
+            return _CONFIG.validate_python(parse_json(read_bytes(self.config)))
         except FileNotFoundError as error:
             raise RunError(
                 f"{self.folder} is not the folder of a training run or a search: it has no "

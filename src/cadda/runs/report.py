@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.limits import read_text
 from cadda._internal.text import short_reason, warning_key
 from cadda.exceptions import CaddaError, RunError
 from cadda.policies.schedule import PolicySchedule, load_policy
@@ -127,7 +128,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         if is_augmented
         else replace(predictions, without_augmentation=None),
         policy=policy,
-        policy_text=run.policy_text.read_text("utf-8") if run.policy_text.exists() else None,
+        policy_text=read_text(run.policy_text) if run.policy_text.exists() else None,
         schedule=schedule,
         learning=_learning_curves(events, has_policy=is_augmented),
         seconds=_seconds(events),

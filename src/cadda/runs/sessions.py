@@ -17,6 +17,7 @@ import torch
 from pydantic import TypeAdapter
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.limits import parse_json, read_bytes
 from cadda._internal.text import short_reason
 from cadda.reporting.records import Machine, Session
 from cadda.runs.events import RunEvent
@@ -32,7 +33,9 @@ _SESSIONS: TypeAdapter[tuple[Session, ...]] = TypeAdapter(tuple[Session, ...])
 
 def load_sessions(run: RunFolder) -> tuple[Session, ...]:
     """Read the sessions of a run; there are none without a file."""
-    return _SESSIONS.validate_json(run.sessions.read_bytes()) if run.sessions.exists() else ()
+    if not run.sessions.exists():
+        return ()
+    return _SESSIONS.validate_python(parse_json(read_bytes(run.sessions)))
 
 
 class SessionRecorder:

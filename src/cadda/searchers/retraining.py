@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 
+from cadda._internal.limits import parse_json
 from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.events import Retrained
@@ -71,7 +71,7 @@ class RetrainedModel:
         """Restore what `state_dict` returned."""
         policy: AnyPolicy | None = None
         if state["policy"] is not None:
-            content = json.loads(state["policy"])
+            content = parse_json(state["policy"])
             kind = PolicySchedule if "segments" in content else PolicySpec
             policy = kind.from_dict(content, known=None)
         model = problem.new_model(0)

@@ -39,6 +39,7 @@ from cadda.training.checkpoint import (
     State,
     load_checkpoint,
     model_digest,
+    restoring,
     save_checkpoint,
 )
 
@@ -123,6 +124,10 @@ class SearchRunner(ABC):
         if self._checkpoint is None or not self._checkpoint.exists():
             return
         saved = load_checkpoint(self._checkpoint, self._fingerprint)
+        with restoring(self._checkpoint):
+            self._restore(saved)
+
+    def _restore(self, saved: State) -> None:
         self.epoch, self.seconds = saved["epoch"], saved["seconds"]
         self.probe_seconds = saved["probe_seconds"]
         self.history = [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -12,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from cadda._internal.files import write_bytes_atomically
+from cadda._internal.limits import check_memory, check_regular, open_regular
 from cadda._internal.text import short_reason
-from cadda.exceptions import TrainingError
+from cadda.exceptions import CaddaError, TrainingError
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import ScheduledPolicy
 from cadda.policies.spec.model import Provenance
@@ -26,6 +28,7 @@ __all__ = [
     "load_checkpoint",
     "model_digest",
     "policy_digest",
+    "restoring",
     "save_checkpoint",
 ]
 
@@ -82,8 +85,28 @@ def load_checkpoint(path: Path, fingerprint: Fingerprint) -> State:
     return checked
 
 
+@contextmanager
+def restoring(path: Path) -> Iterator[None]:
+    """Name the checkpoint if what it holds is not what was saved."""
+    try:
+        yield
+    except CaddaError:
+        raise
+    # Whatever the parts of a state do with values of another type or shape.
+    except Exception as error:
+        raise TrainingError(
+            f"{path} cannot be resumed from: it is damaged ({type(error).__name__}); delete it to "
+            "start from the beginning."
+        ) from error
+
+
 def _read_checked(path: Path) -> io.BytesIO:
     """Return what torch wrote; raise if any bit of the file has changed."""
+    with open_regular(path) as file:
+        if file.read(len(HEAD)) != HEAD:
+            raise ValueError("not a checkpoint")
+    size = check_regular(path)
+    check_memory(path, size, size)
     content = path.read_bytes()
     start = len(HEAD) + hashlib.sha256().digest_size
     saved = memoryview(content)[start:]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from cadda._internal.frames import make_frame
@@ -261,8 +262,11 @@ class EarlyStopping:
 
     def load_state_dict(self, state: State) -> None:
         """Restore what `state_dict` returned."""
-        self.history = [EpochEnd(**event) for event in state["history"]]
-        self.best_epoch, self.best_value = state["best_epoch"], state["best_value"]
+        self.history = TypeAdapter(list[EpochEnd]).validate_python(state["history"])
+        self.best_epoch, self.best_value = int(state["best_epoch"]), float(state["best_value"])
+        shapes = {name: value.shape for name, value in state["best_weights"].items()}
+        if shapes != {name: value.shape for name, value in self.best_weights.items()}:
+            raise ValueError("the best weights are those of another model")
         self.best_weights = state["best_weights"]
 
 

@@ -6,7 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cadda._internal.validation import Betas, Count, NonNegative, Positive, validated_dataclass
+from cadda._internal.validation import (
+    Betas,
+    Count,
+    NonNegative,
+    Positive,
+    Seed,
+    validated_dataclass,
+)
 from cadda.training.optimizers import OptimizerSource, default_weight_decay
 
 __all__ = ["TrainingSettings"]
@@ -56,7 +63,7 @@ class TrainingSettings:
     class_weights: bool = False
     copies: Annotated[int, Field(ge=0)] | None = None
     monitor: Literal["loss", "balanced_accuracy"] = "loss"
-    seed: int = 0
+    seed: Seed = 0
     optimizer: OptimizerSource = "adam"
 
     def __post_init__(self) -> None:

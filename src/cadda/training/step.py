@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from cadda._internal.rows import Signals, batches, n_at_once
 from cadda.exceptions import ModelError
+from cadda.training.checkpoint import State, Stateful
 from cadda.training.metrics import score
 from cadda.training.optimizers import construct_optimizer
 from cadda.training.problem import Problem
@@ -25,6 +26,7 @@ __all__ = [
     "least_windows",
     "make_optimizer",
     "predict_logits",
+    "restore_part",
     "score_validation",
 ]
 
@@ -109,6 +111,16 @@ def descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
     optimizer.zero_grad()
     torch.autograd.backward(loss)
     optimizer.step()
+
+
+def restore_part(part: Stateful, state: State) -> None:
+    """Restore a state; raise `ValueError` if that of an optimizer is of other parameters."""
+    part.load_state_dict(state)
+    states = part.state if isinstance(part, torch.optim.Optimizer) else {}
+    for parameter, values in states.items():
+        for name, value in values.items():
+            if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
+                raise ValueError(f"{name} has another shape than its parameter")
 
 
 def class_weights(

@@ -20,6 +20,7 @@ from cadda.training.checkpoint import (
     load_checkpoint,
     model_digest,
     policy_digest,
+    restoring,
     save_checkpoint,
 )
 from cadda.training.optimizers import name_of
@@ -34,6 +35,7 @@ from cadda.training.step import (
     least_windows,
     make_optimizer,
     predict_logits,
+    restore_part,
     score_validation,
 )
 
@@ -96,7 +98,9 @@ class Trainer:
         """Continue from a checkpoint, if it exists and the run has not begun."""
         fingerprint = self._fingerprint
         if checkpoint.exists() and not self.progress.history:
-            self.restore(load_checkpoint(checkpoint, fingerprint))
+            saved = load_checkpoint(checkpoint, fingerprint)
+            with restoring(checkpoint):
+                self.restore(saved)
 
     def run_epoch(self) -> EpochEnd:
         """Train for one epoch, validate, and keep the weights if they are the best so far."""
@@ -161,5 +165,5 @@ class Trainer:
     def restore(self, state: State) -> None:
         """Continue from where `state` was called."""
         self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        restore_part(self.optimizer, state["optimizer"])
         self.progress.load_state_dict(state["progress"])

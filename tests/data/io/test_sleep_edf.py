@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from cadda.data.io import sleep_edf
+from cadda.data.io import edf, sleep_edf
 from cadda.data.io.hypnogram import STAGES
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.read import read_windows
@@ -40,13 +40,13 @@ def test_every_header_is_read_once(
 ) -> None:
     write_night(tmp_path)
     opened: list[str] = []
-    path_open = Path.open
+    open_regular = edf.open_regular
 
-    def counting_open(path: Path, *args: object, **kwargs: object) -> object:
+    def counting_open(path: Path) -> object:
         opened.append(path.name)
-        return path_open(path, *args, **kwargs)
+        return open_regular(path)
 
-    monkeypatch.setattr(Path, "open", counting_open)
+    monkeypatch.setattr(edf, "open_regular", counting_open)
     sleep_edf.plan_sleep(tmp_path, ReadOptions())
     assert sorted(opened) == ["SC4001E0-PSG.edf", "SC4001EC-Hypnogram.edf"]
 

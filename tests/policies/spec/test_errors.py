@@ -206,7 +206,7 @@ def test_bad_file(change: Change, message: str, tmp_path: Path) -> None:
         (json.dumps(good()).encode()[:80], "Invalid JSON: EOF while parsing"),
         (b"[1, 2]", "must be an object"),
         (b"\xff\xfe\x00", "is not a policy file: it is not text"),
-        (b'{"policy": ' * 10_000, "Invalid JSON: recursion limit exceeded"),
+        (b'{"policy": ' * 10_000, "Invalid JSON: it is nested deeper than 64 levels"),
     ],
 )
 def test_not_a_policy_file(content: bytes, message: str, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_too_large(tmp_path: Path) -> None:
     file = tmp_path / "policy.json"
     with file.open("wb") as handle:
         handle.truncate(200_000_000)
-    with pytest.raises(PolicyFileError, match=r"too large for a policy file: it has 200 MB"):
+    with pytest.raises(PolicyFileError, match=r"it has 200 MB, and at most 16.8 MB are read"):
         PolicySpec.load(file)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import math
+import struct
 import zlib
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from torch.nn.functional import interpolate
 
+from cadda._internal.limits import open_regular
 from cadda._internal.text import short_reason
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -21,6 +25,7 @@ __all__ = ["read_digits", "read_mnist"]
 
 _N_PIXELS = 28
 _MAX_DIGITS_VALUE = 16.0  # of a pixel in scikit-learn's images
+_MAX_VALUES = 100_000_000  # of a file, twice as many as MNIST has
 _FILES = {"train": "train", "test": "t10k"}
 
 
@@ -109,15 +114,29 @@ def _read_idx(folder: Path, name: str, n_axes: int) -> NDArray[np.uint8]:
     if path is None:
         raise DataError(f"{folder} has neither {name} nor {name}.gz.")
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with open_regular(path) as file:
+            return _parse_idx(
+                gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file, path, n_axes
+            )
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"cannot read {path}, which may be truncated: {short_reason(error)}."
         ) from error
-    start = 4 + 4 * n_axes
-    if content[:4] != bytes([0, 0, 8, n_axes]) or len(content) < start:
+
+
+def _parse_idx(file: gzip.GzipFile | BufferedReader, path: Path, n_axes: int) -> NDArray[np.uint8]:
+    """Read no more than the header announces."""
+    head = file.read(4 + 4 * n_axes)
+    if head[:4] != bytes([0, 0, 8, n_axes]) or len(head) < 4 + 4 * n_axes:
         raise DataError(f"{path} is not an idx file of bytes with {n_axes} axes.")
-    shape = tuple(np.frombuffer(content, ">u4", n_axes, 4).astype(int).tolist())
-    if len(content) - start != np.prod(shape):
+    shape = struct.unpack(f">{n_axes}I", head[4:])
+    n_values = math.prod(shape)
+    if n_values > _MAX_VALUES:
+        raise DataError(
+            f"{path} must hold at most {_MAX_VALUES} values, and announces {shape}; MNIST has "
+            "60000 images of 28 × 28."
+        )
+    content = file.read(n_values + 1)
+    if len(content) != n_values:
         raise DataError(f"{path} is truncated: it must hold {shape} values.")
-    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+    return np.frombuffer(content, np.uint8).reshape(shape)

@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from cadda._internal.limits import read_text
 from cadda._internal.optional import import_optional
 from cadda._internal.text import did_you_mean, short_reason
 from cadda.exceptions import DataError
@@ -45,9 +46,9 @@ def bids_sidecars(path: Path) -> tuple[Path, ...]:
 def participant_values(table: Path, column: str) -> dict[str, str]:
     """Return one column of ``participants.tsv`` by subject, with and without ``sub-``."""
     try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="\t"))
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(table, encoding="utf-8-sig").splitlines(keepends=True)
+        rows = list(csv.DictReader(lines, delimiter="\t"))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"cannot read {table}: {short_reason(error)}.") from error
     columns = list(rows[0]) if rows else []
     for name in (_ID, column):

@@ -29,6 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from cadda._internal.archives import check_array
+from cadda._internal.limits import open_regular, parse_json, read_bytes
 from cadda._internal.locks import is_abandoned
 from cadda.data.checks import Quality
 from cadda.exceptions import DataError
@@ -156,7 +158,7 @@ def cache_key(kind: Kind, *parts: object) -> str:
 
 def hash_file(path: str | Path) -> str:
     """Compute the SHA-256 digest of the content of a file."""
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -208,8 +210,11 @@ def read_entry(folder: Path) -> Entry:
 def _load_array(folder: Path, name: str) -> NDArray[Any]:
     # Copy on write: writing into the windows never changes the file.
     mode: Literal["c"] | None = "c" if name == "x" else None
+    path = _file(folder, name)
     try:
-        array: NDArray[Any] = np.load(_file(folder, name), mmap_mode=mode, allow_pickle=False)
+        with open_regular(path) as file:
+            check_array(file, path, name, path.stat().st_size)
+        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
     except OSError:
         raise
     # NumPy raises whatever its parser raises for a damaged header.
@@ -311,7 +316,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def _read_description(folder: Path) -> _Content:
-    description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+    description = parse_json(read_bytes(folder / _DESCRIPTION))
     stored = description["content"]
     if description["sha256"] != hashlib.sha256(_json(stored)).hexdigest():
         raise ValueError(f"{_DESCRIPTION} was changed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.limits import check_memory
+from cadda._internal.text import short_reason
 from cadda.data.checks import WindowQuality, assess_windows
 from cadda.data.io.preprocess import (
     Preprocessing,
@@ -19,7 +22,8 @@ from cadda.data.io.preprocess import (
     filter_signal,
     sampling_ratio,
 )
-from cadda.data.io.raw_files import open_raw
+from cadda.data.io.raw_files import open_raw, reading
+from cadda.exceptions import DataError
 
 __all__ = ["ReadPlan", "Recording", "cut_recording"]
 
@@ -78,11 +82,26 @@ def cut_recording(
         raw = open_raw(recording.path, recording.channels)
     rate = preprocessing.rate(recording.sfreq)
     n_windows, n_channels = len(recording.starts), len(recording.picks)
-    x = np.empty((n_windows, n_channels, round(preprocessing.seconds * rate)), dtype=np.float32)
+    shape = n_windows, n_channels, round(preprocessing.seconds * rate)
+    _check_fits(recording, shape)
+    x = np.empty(shape, dtype=np.float32)
     quality = WindowQuality.empty(n_windows, n_channels)
     for part, first, last in _pieces(recording, preprocessing, raw.n_times):
         quality[part] = _cut_piece(raw, recording, preprocessing, (part, first, last), x[part])
     return x, quality
+
+
+def _check_fits(recording: Recording, shape: tuple[int, int, int]) -> None:
+    """Raise if the windows of a recording would take far more memory than the recording."""
+    sizes = [file.stat().st_size for file in recording.all_files]
+    try:
+        if sizes:
+            check_memory(recording.path, sum(sizes), 4 * math.prod(shape))
+    except OSError as error:
+        raise DataError(
+            f"cannot read {recording.path} as {shape[0]} windows of {shape[2]} samples: "
+            f"{short_reason(error)}; choose shorter windows or a lower `sfreq`."
+        ) from error
 
 
 def _cut_piece(
@@ -96,7 +115,9 @@ def _cut_piece(
     part, first, last = piece
     starts, sfreq = recording.starts[part], recording.sfreq
     rate = preprocessing.rate(sfreq)
-    signal = raw.get_data(picks=list(recording.channels), start=first, stop=last, verbose="error")
+    with reading(recording.path):
+        picks = list(recording.channels)
+        signal = raw.get_data(picks=picks, start=first, stop=last, verbose="error")
     n_picks = len(recording.picks)
     n_raw = min(round(preprocessing.seconds * sfreq), last - first)
     starts_raw = np.rint(starts * sfreq).astype(int) - first

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from cadda._internal.limits import open_regular
 from cadda._internal.text import short_reason
-from cadda.data.io.header import Header, guess_type
+from cadda.data.io.header import Header, check_rate, guess_type
 from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import DataError
 
@@ -21,7 +23,7 @@ _ANNOTATIONS = "EDF Annotations"
 def read_edf_header(path: Path) -> Header:
     """Read the header of an EDF file; raise if the file is truncated or not EDF."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             fixed = file.read(256).decode("latin-1")
             n_channels = int(fixed[252:256])
             table = file.read(256 * n_channels).decode("latin-1")
@@ -32,10 +34,14 @@ def read_edf_header(path: Path) -> Header:
     if n_channels < 1:
         raise DataError(f"{path} is not an EDF file: it has no channel.")
     try:
+        if len(table) < 256 * n_channels:
+            raise ValueError
         names = [table[16 * i : 16 * (i + 1)].strip() for i in range(n_channels)]
         sizes = [int(table[216 * n_channels + 8 * i :][:8]) for i in range(n_channels)]
         n_records, duration = int(fixed[236:244]), float(fixed[244:252])
         body = path.stat().st_size - int(fixed[184:192])
+        if min(sizes) < 0 or not math.isfinite(duration):
+            raise ValueError
     except ValueError:
         raise DataError(f"{path} is truncated in its header, or is not an EDF file.") from None
     n_present = body // max(2 * sum(sizes), 1)
@@ -49,6 +55,8 @@ def read_edf_header(path: Path) -> Header:
         raise DataError(f"{path} has gaps in time (EDF+D), which cannot be read; fill them first.")
     if signals and duration <= 0:
         raise DataError(f"{path} has signals, but its records last {duration:g} s.")
+    for i in signals:
+        check_rate(sizes[i] / duration, path, names[i])
     labels = tuple(names[i] for i in signals)
     return Header(
         path,

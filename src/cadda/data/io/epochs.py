@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -11,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from cadda._internal.text import short_reason
 from cadda._internal.validation import check_sfreq
 from cadda.data.checks import Quality, raise_if_bad, raise_if_rejected
 from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
+from cadda.data.io.file_checks import check_count, check_recording
+from cadda.data.io.header import check_rate
 from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
 from cadda.data.io.options import ReadOptions, argument_of, select_classes
 from cadda.data.io.preprocess import Preprocessing
+from cadda.data.io.raw_files import reading
 from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
-from cadda.exceptions import DataError
 
 __all__ = [
     "epochs_notes",
@@ -37,15 +37,15 @@ def open_epochs(path: Path) -> Any:
     """Open a file of epochs without reading the signals."""
     import mne
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            if path.suffix == ".set":
-                return mne.read_epochs_eeglab(path, verbose="error")
-            return mne.read_epochs(path, preload=False, verbose="error")
-        # MNE raises many kinds of errors for damaged files.
-        except Exception as error:
-            raise DataError(f"cannot read {path} as MNE epochs: {short_reason(error)}.") from error
+    with reading(path, " as MNE epochs"):
+        check_recording(path)
+        if path.suffix == ".set":
+            epochs = mne.read_epochs_eeglab(path, verbose="error")
+        else:
+            epochs = mne.read_epochs(path, preload=False, verbose="error")
+        check_count(path, len(epochs.ch_names))
+        check_rate(float(epochs.info["sfreq"]), path)
+        return epochs
 
 
 def epochs_to_windows(

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.limits import MAX_SFREQ, MIN_SFREQ
 from cadda.data.channels import electrodes, find_channels
 from cadda.exceptions import DataError
 
-__all__ = ["Header", "guess_type"]
+__all__ = ["Header", "check_rate", "guess_type"]
 
 CHANNEL_TYPES = ("eeg", "eog", "emg", "ecg", "resp", "bio", "misc", "stim", "seeg", "ecog", "mag")
 """Types of MNE by which channels can be selected."""
@@ -102,6 +103,17 @@ class Header:
                 f"{self.path.name} has {list(channels)}."
             )
         return channels
+
+
+def check_rate(sfreq: float, path: Path, channel: str = "") -> float:
+    """Raise unless the sampling rate of a recording is one that a recorder may have; return it."""
+    if not MIN_SFREQ <= sfreq <= MAX_SFREQ:
+        whose = f"its channel {channel!r}" if channel else "it"
+        raise DataError(
+            f"{path} cannot be read: {whose} has a sampling rate of {sfreq:g} Hz, and rates are "
+            f"from {MIN_SFREQ:g} to {MAX_SFREQ:g} Hz; correct the header of the file."
+        )
+    return sfreq
 
 
 def guess_type(label: str) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.limits import MAX_WINDOWS
 from cadda._internal.text import did_you_mean
 from cadda.exceptions import DataError
 
@@ -17,6 +18,7 @@ __all__ = [
     "STAGES",
     "Annotation",
     "are_stages",
+    "count_windows",
     "hypnogram_windows",
     "merge_note",
     "stage_of",
@@ -106,7 +108,7 @@ def hypnogram_windows(
         )
     starts, labels = [], []
     for stage in scored:
-        n_windows = int((stage.duration + _SHORTFALL) / seconds)
+        n_windows = count_windows((stage.duration + _SHORTFALL) / seconds, where)
         starts.append(stage.onset + seconds * np.arange(n_windows))
         labels.append(np.full(n_windows, names.index(stage.text)))
     if not any(map(len, starts)):
@@ -122,6 +124,16 @@ def hypnogram_windows(
         keep &= start >= asleep.min() - 60 * wake_minutes
         keep &= start <= asleep.max() + 60 * wake_minutes
     return np.clip(start[keep], 0, max(total - seconds, 0)), label[keep]
+
+
+def count_windows(count: float, where: str) -> int:
+    """Return a number of windows as an integer; raise if there are too many, or if it is NaN."""
+    if not count <= MAX_WINDOWS:
+        raise DataError(
+            f"{where} would have {count:.3g} windows, and at most {MAX_WINDOWS} of a recording "
+            "are read; choose longer windows, or correct the durations of its annotations."
+        )
+    return max(int(count), 0)
 
 
 def _scored(

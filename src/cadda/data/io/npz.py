@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.archives import load_arrays
 from cadda._internal.files import replace_atomically
+from cadda._internal.limits import MAX_CLASSES, open_regular
 from cadda._internal.text import short_reason
 from cadda.data.checks import Quality, assess_windows, raise_if_bad
 from cadda.data.io.npz_map import map_array
@@ -56,26 +57,18 @@ def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
 def load_npz(path: Path) -> Windows | dict[str, NDArray[Any]]:
     """Load windows that `save_npz` wrote, or other arrays; pickles are never loaded."""
     try:
-        # NumPy leaves files open that it cannot read.
-        with path.open("rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise zipfile.BadZipFile
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as stored:
-                mapped = map_array(file, path, stored.zip) if "x" in stored.files else None
-                arrays = {name: stored[name] for name in stored.files if name != "x"}
-                if "x" in stored.files:
-                    arrays["x"] = stored["x"] if mapped is None else mapped
+        with open_regular(path) as file:
+            mapped = map_array(file, path)
+            arrays = load_arrays(file, path, without=() if mapped is None else ("x",))
+            if mapped is not None:
+                arrays["x"] = mapped
     except OSError as error:
         raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
-    except ValueError as error:
-        raise DataError(
-            f"{path} holds Python objects, which are never loaded; save names as arrays of text."
-        ) from error
     # A damaged archive raises whatever zip files, compression and NumPy raise.
     except Exception as error:
         raise DataError(f"{path} is truncated or not a .npz file.") from error
-    version, *names = np.atleast_1d(arrays.pop("format", "")).astype(str).tolist()
+    content = np.asarray(arrays.pop("format", ""))
+    version, *names = content.astype(str).ravel().tolist() if content.size else [""]
     if version not in _FORMATS:
         return arrays
     if names and set(names) != set(arrays):
@@ -121,7 +114,13 @@ def _make_windows(x: Any, arrays: Arrays, where: str) -> Windows:
     class_names = arrays.get("class_names")
     if class_names is None:
         whole = y.dtype.kind in "iu" and y.size
-        class_names = [str(i) for i in range(max(int(y.max()) + 1, 2))] if whole else None
+        largest = int(y.max()) if whole else 0
+        if largest >= MAX_CLASSES:
+            raise DataError(
+                f"{where}: `y` must be labels from 0 to {MAX_CLASSES - 1}, got {largest}; name "
+                "the classes by `class_names`."
+            )
+        class_names = [str(i) for i in range(max(largest + 1, 2))] if whole else None
     return Windows(
         x,
         y,

@@ -11,6 +11,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.archives import array_name, check_archive
+
 __all__ = ["MIN_BYTES", "map_array"]
 
 MIN_BYTES = 1 << 26
@@ -20,11 +22,13 @@ _BLOCK = 1 << 22
 _LOCAL_HEADER = struct.Struct("<26xHH")  # of an entry of a zip file: lengths of name and rest
 
 
-def map_array(file: IO[bytes], path: Path, archive: Any) -> NDArray[Any] | None:
+def map_array(file: IO[bytes], path: Path) -> NDArray[Any] | None:
     """Map the windows, copy on write, once their checksum was compared; None to read them."""
-    info: zipfile.ZipInfo = archive.getinfo("x.npy")
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size < MIN_BYTES:
-        return None
+    with zipfile.ZipFile(file) as archive:
+        info = next((info for info in archive.infolist() if array_name(info) == "x"), None)
+        if info is None or info.compress_type != zipfile.ZIP_STORED or info.file_size < MIN_BYTES:
+            return None
+        check_archive(archive, path, mapped=("x",))
     file.seek(info.header_offset)
     n_name, n_rest = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
     start = info.header_offset + _LOCAL_HEADER.size + n_name + n_rest

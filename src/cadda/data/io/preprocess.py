@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from cadda._internal.validation import Pair, Positive, split_commas, validated_dataclass
+from cadda._internal.limits import MAX_SECONDS
+from cadda._internal.validation import (
+    Pair,
+    Positive,
+    SamplingRate,
+    split_commas,
+    validated_dataclass,
+)
 from cadda.exceptions import DataError
 
 __all__ = [
@@ -62,6 +69,9 @@ Frequencies: TypeAlias = Annotated[
 ]
 Reference: TypeAlias = Annotated[str | tuple[str, ...], BeforeValidator(_read_reference)]
 Baseline: TypeAlias = Annotated[Pair, AfterValidator(_check_baseline)]
+Offset: TypeAlias = Annotated[
+    Annotated[float, Field(allow_inf_nan=False)], Field(ge=-MAX_SECONDS, le=MAX_SECONDS)
+]
 Amplitude: TypeAlias = Annotated[Positive, AfterValidator(_check_volts)]
 
 
@@ -100,12 +110,12 @@ class Preprocessing:
 
     lowpass: Positive | None = 30.0
     transition: Positive = 7.0
-    sfreq: Positive | None = None
-    seconds: Positive = 30.0
+    sfreq: SamplingRate | None = None
+    seconds: Annotated[Positive, Field(le=MAX_SECONDS)] = 30.0
     highpass: Positive | None = None
     notch: Frequencies | None = None
     reference: Reference | None = None
-    offset: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    offset: Offset = 0.0
     baseline: Baseline | None = None
     reject: Amplitude | None = None
 

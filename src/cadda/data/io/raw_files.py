@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cadda._internal.limits import check_memory
 from cadda._internal.text import short_reason
 from cadda.data.channels import measured_positions
 from cadda.data.io.bids import bids_recordings, bids_root, bids_sidecars, open_bids
 from cadda.data.io.edf import open_edf, read_annotations, read_edf_header
-from cadda.data.io.header import Header
+from cadda.data.io.file_checks import check_count, check_recording
+from cadda.data.io.header import Header, check_rate
 from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import CaddaError, DataError
 
@@ -23,6 +26,7 @@ __all__ = [
     "is_recording",
     "names_a_class",
     "open_raw",
+    "reading",
 ]
 
 SUFFIXES = (
@@ -62,10 +66,26 @@ def inspect_recording(path: Path) -> tuple[Header, list[Annotation]]:
         header = read_edf_header(path)
         return header, read_annotations(header)
     raw = open_raw(path)
-    sidecars = bids_sidecars(path) if bids_root(path) else ()
-    parts = (Path(file) for file in raw.filenames if file is not None)
-    files = dict.fromkeys((*sidecars, *(file for part in parts for file in _files(part))))
-    return inspect_raw(raw, path, tuple(file for file in files if file != path))
+    with reading(path):
+        sidecars = bids_sidecars(path) if bids_root(path) else ()
+        parts = (Path(file) for file in raw.filenames if file is not None)
+        files = dict.fromkeys((*sidecars, *(file for part in parts for file in _files(part))))
+        return inspect_raw(raw, path, tuple(file for file in files if file != path))
+
+
+@contextmanager
+def reading(path: Path, what: str = "") -> Iterator[None]:
+    """Report whatever a reader of MNE raises as `DataError`, and show none of its warnings."""
+    with warnings.catch_warnings():
+        # About units, filters and positions that the file lacks, and that are not used here.
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except CaddaError:
+            raise
+        # MNE raises whatever the first surprise in the file leads to.
+        except Exception as error:
+            raise DataError(f"cannot read {path}{what}: {short_reason(error)}.") from error
 
 
 def inspect_raw(
@@ -101,35 +121,36 @@ def inspect_raw(
 
 
 def names_a_class(annotation: Annotation) -> bool:
-    """Check whether an annotation may name a class: not bad parts, edges and pauses."""
+    """Check whether an annotation may name a class: not bad parts, edges, pauses, no text."""
     # What is text in other formats is a comment in BrainVision's.
-    return not annotation.text.casefold().removeprefix("comment/").startswith(_IGNORED)
+    text = annotation.text.casefold().removeprefix("comment/")
+    return bool(text.strip()) and not text.startswith(_IGNORED)
 
 
 def open_raw(path: Path, channels: Sequence[str] = ()) -> Any:
     """Open a recording without reading its signals; of EDF files, only some channels."""
     import mne
 
-    with warnings.catch_warnings():
-        # About units, filters and positions that the file lacks, and that are not used here.
-        warnings.simplefilter("ignore")
-        try:
-            if bids_root(path):
-                return open_bids(path)
-            if path.suffix.lower() == ".edf" and channels:
-                return open_edf(path, channels)
-            return mne.io.read_raw(path, preload=False, verbose="error")
-        except CaddaError:
-            raise
-        # MNE raises whatever the first surprise in the file leads to.
-        except Exception as error:
-            raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
+    with reading(path):
+        check_recording(path)
+        if bids_root(path):
+            raw = open_bids(path)
+        elif path.suffix.lower() == ".edf" and channels:
+            raw = open_edf(path, channels)
+        else:
+            raw = mne.io.read_raw(path, preload=False, verbose="error")
+        check_count(path, len(raw.ch_names))
+        check_rate(float(raw.info["sfreq"]), path)
+        return raw
 
 
 def _stim_events(raw: Any) -> list[Annotation]:
     """Return the events of the stim channel; their texts are the codes."""
     import mne
 
+    sizes = [Path(file).stat().st_size for file in raw.filenames if file is not None]
+    if sizes:
+        check_memory(str(raw.filenames[0]), sum(sizes), 8 * raw.n_times)
     mask = _TRIGGER_BITS if "Status" in raw.ch_names else None
     events = mne.find_events(
         raw, shortest_event=1, mask=mask, mask_type="and", initial_event=True, verbose="error"

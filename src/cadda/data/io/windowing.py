@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cadda.data.io.bids import participant_values
 from cadda.data.io.header import Header
-from cadda.data.io.hypnogram import Annotation
+from cadda.data.io.hypnogram import Annotation, count_windows
 from cadda.data.io.mapping import RecordingMapping, match_class
 from cadda.data.io.preprocess import Preprocessing
 from cadda.exceptions import DataError
@@ -139,7 +139,7 @@ def _windows(
     windows: list[tuple[float, int]] = []
     for annotation, label in segments:
         room = annotation.duration - settings.offset + _TOLERANCE
-        count = int(room / settings.seconds) if fills else 1
+        count = count_windows(room / settings.seconds, rules.where) if fills else 1
         first = annotation.onset + settings.offset
         windows += [(first + k * settings.seconds, label) for k in range(count)]
     before, after = settings.extent()

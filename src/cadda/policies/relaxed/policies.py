@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
+from cadda._internal.limits import MAX_SUBPOLICIES
 from cadda._internal.random import uniform
 from cadda._internal.validation import check_positive
 from cadda.operations.base import Batch
@@ -18,7 +19,7 @@ from cadda.policies.dispatch import Granularity, Group, per_window, transform_gr
 from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.gates import attach, gate
 from cadda.policies.relaxed.values import PolicyValues
-from cadda.policies.spec.entries import MAX_SUBPOLICIES, Subpolicy
+from cadda.policies.spec.entries import Subpolicy
 from cadda.signal.relaxation import gumbel, relaxed_bernoulli, straight_through
 
 __all__ = ["EnumeratedPolicy", "MixturePolicy", "StagedPolicy"]

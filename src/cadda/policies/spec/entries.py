@@ -15,13 +15,12 @@ from pydantic import (
     model_validator,
 )
 
+from cadda._internal.limits import MAX_ENTRIES, MAX_STAGES, MAX_SUBPOLICIES
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.label_maps import LabelMap, check_mapping
 
 __all__ = [
     "ALL_CLASSES",
-    "MAX_CLASSES",
-    "MAX_SUBPOLICIES",
     "ClassName",
     "OperationName",
     "PlainData",
@@ -36,11 +35,6 @@ __all__ = [
 
 ALL_CLASSES = "*"
 """Stands for every class in a policy that treats all alike."""
-
-MAX_SUBPOLICIES = 10_000
-MAX_STAGES = 100
-MAX_ENTRIES = 1_000
-MAX_CLASSES = 1_000
 
 
 def _check_class_name(name: str) -> str:

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.limits import MAX_CLASSES
 from cadda._internal.text import did_you_mean
 from cadda.operations.base import checked_settings
 from cadda.operations.catalogue import CATALOGUE
@@ -26,7 +27,6 @@ from cadda.operations.label_maps import LabelMap
 from cadda.policies.spec.capping import Keeps, cap_leak
 from cadda.policies.spec.entries import (
     ALL_CLASSES,
-    MAX_CLASSES,
     ClassName,
     OperationName,
     PlainData,

@@ -6,6 +6,7 @@ Errors name the place, in the words of what was given.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Sequence
 from json import dumps, loads
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from cadda._internal.text import describe_error, did_you_mean, python_place, short_reason
+from cadda._internal.limits import check_brackets, read_text
+from cadda._internal.text import describe_error, did_you_mean, python_place, quote, short_reason
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.short_form import SHORT_NAMES, ShortForm, parse_short_form
@@ -31,7 +33,6 @@ __all__ = [
     "unique_keys",
 ]
 
-MAX_BYTES = 100_000_000
 LINE_WIDTH = 110
 MAX_QUOTED = 60
 
@@ -46,13 +47,7 @@ def load_spec(
     """Read a policy file."""
     file = Path(path)
     try:
-        size = file.stat().st_size
-        if size > MAX_BYTES:
-            raise PolicyFileError(
-                f"{file} is too large for a policy file: it has {size / 1e6:.0f} MB, "
-                f"at most {MAX_BYTES / 1e6:.0f} MB are read."
-            )
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
     except OSError as error:
         _check_not_text(kind, os.fspath(path))
         raise PolicyFileError(f"{file} cannot be read: {short_reason(error)}.") from error
@@ -66,6 +61,10 @@ def load_spec(
 
 def parse_json(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
     """Validate the content of a policy file."""
+    try:
+        check_brackets(text)
+    except ValueError as error:
+        raise PolicyFileError(f"Invalid JSON: {error}.") from error
     spec = _validated(kind, text, known, None)
     loads(text, object_pairs_hook=unique_keys)
     return spec
@@ -75,10 +74,10 @@ def unique_keys(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     """Make a dict of a JSON object; JSON readers would silently take the last of equal keys."""
     data = dict(pairs)
     if len(data) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise PolicyFileError(
-            f"an object must have each key once, got {twice!r} twice beside {sorted(data)}."
+            f"an object must have each key once, got {quote(twice)} twice beside "
+            f"{quote(sorted(data))}."
         )
     return data
 

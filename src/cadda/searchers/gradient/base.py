@@ -17,6 +17,7 @@ from cadda.searchers.events import SearchStep
 from cadda.searchers.gradient.diagnostics import ClassSums
 from cadda.training.checkpoint import State, Stateful
 from cadda.training.problem import Problem
+from cadda.training.step import restore_part
 
 __all__ = ["Searcher", "assign_gradients"]
 
@@ -82,7 +83,7 @@ class Searcher(ABC):
         """Restore a saved state; the following steps are the same bytes."""
         self.step_number = state["step_number"]
         for name, part in self._parts().items():
-            part.load_state_dict(state[name])
+            restore_part(part, state[name])
 
     def _weights(self) -> Tensor:
         """Return the logits of the choices."""

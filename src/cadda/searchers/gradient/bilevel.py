@@ -11,7 +11,16 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds, seeded
-from cadda._internal.validation import Betas, Count, NonNegative, Positive, validated_dataclass
+from cadda._internal.validation import (
+    Betas,
+    Count,
+    NonNegative,
+    Positive,
+    Seed,
+    StageCount,
+    SubpolicyCount,
+    validated_dataclass,
+)
 from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity
 from cadda.policies.relaxed.base import RelaxedPolicy
@@ -140,14 +149,14 @@ class BilevelSettings:
     pooled: bool = True
     reuse_inner_gradient: bool = True
     sampling: Sampling = "stage"
-    n_subpolicies: Count = 5
-    n_stages: Count = 2
+    n_subpolicies: SubpolicyCount = 5
+    n_stages: StageCount = 2
     granularity: Granularity = "window"
     gate_temperature: Positive = 0.1
     choice_temperature: Positive = 0.5
     max_leak: Positive | None = MAX_LEAK
     n_seeds: Count = 1
-    seed: int = 0
+    seed: Seed = 0
 
     @property
     def n_valid(self) -> int:

@@ -44,7 +44,15 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.random import Seeds, uniform
-from cadda._internal.validation import Count, NonNegative, Positive, validated_dataclass
+from cadda._internal.validation import (
+    Count,
+    NonNegative,
+    Positive,
+    Seed,
+    StageCount,
+    SubpolicyCount,
+    validated_dataclass,
+)
 from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, per_window
 from cadda.policies.relaxed.policies import MixturePolicy
@@ -107,14 +115,14 @@ class FasterSettings:
     classification: NonNegative = 0.1
     critic_steps: Count = 1
     warmup_epochs: Annotated[int, Field(ge=0)] = 2
-    n_subpolicies: Count = 5
-    n_stages: Count = 2
+    n_subpolicies: SubpolicyCount = 5
+    n_stages: StageCount = 2
     granularity: Granularity = "window"
     gate_temperature: Positive = 0.1
     choice_temperature: Positive = 0.5
     max_leak: Positive | None = MAX_LEAK
     n_seeds: Count = 1
-    seed: int = 0
+    seed: Seed = 0
 
 
 class FasterSearcher(Searcher):

@@ -15,6 +15,7 @@ from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
 from cadda.policies.relaxed.policies import MixturePolicy, StagedPolicy
 from cadda.searchers.gradient.base import assign_gradients
 from cadda.training.checkpoint import State, Stateful
+from cadda.training.step import restore_part
 
 __all__ = ["ChoiceAdam", "Estimator", "PolicyAscent"]
 
@@ -153,7 +154,7 @@ class PolicyAscent:
         """Restore a saved state."""
         self.scale = state["scale"]
         for name, part in self._parts().items():
-            part.load_state_dict(state[name])
+            restore_part(part, state[name])
 
     def _parts(self) -> dict[str, Stateful]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cadda._internal.validation import Count, validated_dataclass
+from cadda._internal.validation import Seed, StageCount, validated_dataclass
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.passing import passing_operations
 from cadda.searchers.events import PolicyProposed
@@ -61,8 +61,8 @@ class GuidedSettings:
         Not used: there is no search.
     """
 
-    n_stages: Count = 2
-    seed: int = 0
+    n_stages: StageCount = 2
+    seed: Seed = 0
 
 
 @validated_dataclass
@@ -75,7 +75,7 @@ class TrivialSettings:
         Not used: there is no search.
     """
 
-    seed: int = 0
+    seed: Seed = 0
 
 
 class _ProposalRunner(SearchRunner):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -13,6 +12,7 @@ import torch
 from pydantic import TypeAdapter
 
 from cadda._internal.jsonlines import JsonLines
+from cadda._internal.limits import parse_json
 from cadda._internal.random import Seeds
 from cadda._internal.rows import join
 from cadda.exceptions import WorkerError
@@ -276,7 +276,7 @@ class RaceRunner(SearchRunner):
             Entrant(
                 Candidate(
                     item["name"],
-                    PolicySpec.from_dict(json.loads(item["policy"]), known=None),
+                    PolicySpec.from_dict(parse_json(item["policy"]), known=None),
                     Level(item["level"]),
                 ),
                 [_SCORE.validate_python(score) for score in item["scores"]],

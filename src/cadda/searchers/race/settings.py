@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cadda._internal.validation import Count, validated_dataclass
+from cadda._internal.validation import Count, Seed, validated_dataclass
 from cadda.policies.spec.leakage import MAX_LEAK
 
 __all__ = ["RaceSettings"]
@@ -40,4 +40,4 @@ class RaceSettings:
     n_survivors: Count = 4
     search_epochs: Annotated[int, Field(ge=0)] = 15
     max_leak: Annotated[float, Field(ge=0)] = MAX_LEAK
-    seed: int = 0
+    seed: Seed = 0

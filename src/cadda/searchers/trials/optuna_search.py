@@ -10,7 +10,13 @@ from pydantic import Field
 from torch import Tensor
 
 from cadda._internal.random import Seeds
-from cadda._internal.validation import Count, validated_dataclass
+from cadda._internal.validation import (
+    Count,
+    Seed,
+    StageCount,
+    SubpolicyCount,
+    validated_dataclass,
+)
 from cadda.compute import Engine
 from cadda.policies.spec.model import PolicySpec
 from cadda.searchers.runner import SearchContext
@@ -26,7 +32,7 @@ from cadda.searchers.trials.protocol import (
     TrialSearch,
     train_fold,
 )
-from cadda.training.checkpoint import load_checkpoint, save_checkpoint
+from cadda.training.checkpoint import load_checkpoint, restoring, save_checkpoint
 from cadda.training.problem import Problem
 
 __all__ = ["StudySearch", "TrialSettings", "make_encoding", "make_folds"]
@@ -73,13 +79,13 @@ class TrialSettings:
     evaluator: Literal["training", "held-out"] = "training"
     n_folds: Annotated[int, Field(ge=2)] = 5
     multivariate: bool = False
-    n_subpolicies: Count = 5
-    n_stages: Count = 2
+    n_subpolicies: SubpolicyCount = 5
+    n_stages: StageCount = 2
     trials_at_once: Count = 4
     stack: Count = 1
     storage: str | None = None
     study_name: str = "cadda"
-    seed: int = 0
+    seed: Seed = 0
 
 
 class StudySearch(TrialSearch):
@@ -175,8 +181,14 @@ class StudySearch(TrialSearch):
         path = None if self.files is None else self.files.folds
         fingerprint = {"n_folds": len(folds), "n_windows": len(self.problem.train.x)}
         if path is not None and path.exists():
-            weights = load_checkpoint(path, fingerprint)["weights"]
-            return tuple(map(FoldModel, weights, folds))
+            saved = load_checkpoint(path, fingerprint)
+            with restoring(path):
+                for weights in saved["weights"]:
+                    self.problem.new_model(0).load_state_dict(weights)
+                return tuple(
+                    FoldModel(weights, fold)
+                    for weights, fold in zip(saved["weights"], folds, strict=True)
+                )
         problem, training = engine.share(self.problem), self.budget.trial_training
         seeds = [self.seeds.integer("fold", fold=i) for i in range(len(folds))]
         futures = [

@@ -11,8 +11,11 @@ from threading import get_ident
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
+
+from cadda._internal.limits import read_bytes
 from cadda._internal.text import short_reason
-from cadda.exceptions import RunError
+from cadda.exceptions import CaddaError, RunError
 from cadda.searchers.trials.encoding import Choice, Value, Values
 from cadda.searchers.trials.protocol import Outcome
 
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Sampling", "StudyMemory", "check_storage", "quiet_optuna"]
 
 LARGEST_SEED = 2**32
+MAX_LOG = 1 << 30
+"""Bytes of a file of trials."""
+
 LONGEST_LOCK = 2.0
 """Seconds that a process holds the lock of an Optuna study at most."""
 
@@ -82,7 +88,7 @@ class StudyMemory:
             for key, choice in choices.items()
         }
         self._place = storage
-        with quiet_optuna(), self._writing():
+        with quiet_optuna(), self._writing(), self._reading():
             self._storage = _open_storage(storage, name, resume=resume)
             self.study: Study = create_study(
                 storage=self._storage,
@@ -91,10 +97,11 @@ class StudyMemory:
                 study_name=name,
                 load_if_exists=True,
             )
-        self._study_id = self._storage.get_study_id_from_name(name)
-        # Trials of an earlier process, finished or not.
-        self.trials: list[FrozenTrial] = self.study.trials
-        self.outcomes = self._finished()
+            self._study_id = self._storage.get_study_id_from_name(name)
+            # Trials of an earlier process, finished or not.
+            self.trials: list[FrozenTrial] = self.study.trials
+            self._check_trials()
+            self.outcomes = self._finished()
 
     def begin(self, values: Mapping[str, Value]) -> None:
         """Store a running trial, in one step so that it is never incomplete."""
@@ -126,13 +133,37 @@ class StudyMemory:
         except (OSError, StorageInternalError) as error:
             raise RunError(f"cannot write {self._place}: {short_reason(error)}.") from error
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Name the place where the trials are kept if they cannot be read."""
+        try:
+            yield
+        except (CaddaError, OSError):
+            raise
+        # Optuna raises whatever the first surprise in its file leads to.
+        except Exception as error:
+            raise RunError(
+                f"{self._place} is damaged, or has trials of other settings "
+                f"({short_reason(error)}); choose another folder or `study_name`."
+            ) from error
+
+    def _check_trials(self) -> None:
+        """Raise `ValueError` if a trial has other values than there are to choose from."""
+        for trial in self.trials:
+            if trial.params.keys() != self.distributions.keys():
+                raise ValueError(f"trial {trial.number} has other parameters")
+            for key, distribution in self.distributions.items():
+                if not distribution._contains(distribution.to_internal_repr(trial.params[key])):
+                    raise ValueError(f"trial {trial.number} has another {key}")
+
     def _finished(self) -> list[Outcome]:
         outcomes = []
         for trial in self.trials:
             if not trial.state.is_finished():
                 break
             kept = trial.user_attrs
-            outcomes.append(Outcome(trial.value, kept.get("failure"), kept.get("seconds", 0.0)))
+            values = trial.value, kept.get("failure"), kept.get("seconds", 0.0)
+            outcomes.append(TypeAdapter(Outcome).validate_python(Outcome(*values)))
         return outcomes
 
 
@@ -244,7 +275,7 @@ def _cut_half_line(path: Path) -> None:
     """Remove what a killed process had not finished writing."""
     if not path.exists():
         return
-    content = path.read_bytes()
+    content = read_bytes(path, MAX_LOG)
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):
         path.write_bytes(whole)

@@ -13,10 +13,16 @@ from functools import cache
 from typing import Annotated
 
 import torch
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from cadda._internal.random import Seeds
-from cadda._internal.validation import Count, validated_dataclass
+from cadda._internal.validation import (
+    Count,
+    Seed,
+    StageCount,
+    SubpolicyCount,
+    validated_dataclass,
+)
 from cadda.compute import Engine
 from cadda.policies.schedule import PolicySchedule, Segment
 from cadda.policies.spec.model import PolicySpec
@@ -30,7 +36,7 @@ from cadda.searchers.trials.protocol import (
     Proposal,
     TrialSearch,
 )
-from cadda.training.checkpoint import Fingerprint, load_checkpoint, save_checkpoint
+from cadda.training.checkpoint import Fingerprint, load_checkpoint, restoring, save_checkpoint
 from cadda.training.problem import Problem
 
 __all__ = ["PopulationSearch", "PopulationSettings"]
@@ -56,9 +62,9 @@ class PopulationSettings:
 
     n_members: Annotated[int, Field(ge=2)] = 8
     segment_epochs: Count = 5
-    n_subpolicies: Count = 5
-    n_stages: Count = 2
-    seed: int = 0
+    n_subpolicies: SubpolicyCount = 5
+    n_stages: StageCount = 2
+    seed: Seed = 0
 
 
 class PopulationSearch(TrialSearch):
@@ -78,7 +84,8 @@ class PopulationSearch(TrialSearch):
         self._values = cache(self._make_values)
         if context.resume and self._file is not None and self._file.exists():
             saved = load_checkpoint(self._file, self._fingerprint())
-            self._outcomes = [Outcome(**outcome) for outcome in saved["outcomes"]]
+            with restoring(self._file):
+                self._outcomes = TypeAdapter(list[Outcome]).validate_python(saved["outcomes"])
 
     @property
     def n_trials(self) -> int:
