@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CONSTRAINTS ?= constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: demo test test-all lint bench docs pictures readme clean
+.PHONY: demo test test-all lint fuzz bench docs pictures readme clean
 
 demo: $(VENV)/.core  ## find augmentation for simulated motor imagery
 	@$(BIN)/cadda demo --out demo
@@ -21,6 +21,9 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+fuzz: $(VENV)/.test  ## ten thousand damaged files of every format
+	@$(BIN)/python -W ignore tests/hostile/fuzz_harness.py $(or $(FILES),10000)
 
 bench: $(VENV)/.test  ## speed, relative to other libraries
 	@$(BIN)/python -W ignore benchmarks/speed.py

@@ -18,8 +18,27 @@ __all__ = [
 ]
 
 
+MAX_LENGTH = 900
+"""Characters of a message; what is between its beginning and its end is left out."""
+
+
+def one_line(text: str) -> str:
+    """Return a message on one line, without what files may hold: escapes, direction marks, pages.
+
+    Characters that cannot be printed are written as in Python.
+    """
+    if len(text) > MAX_LENGTH:
+        text = f"{text[: MAX_LENGTH * 2 // 3]} … {text[-MAX_LENGTH // 3 :]}"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class CaddaError(Exception):
     """Base class of cadda's own errors."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class DataError(CaddaError):

@@ -158,9 +158,21 @@ def parse_json(text: str | bytes) -> Any:
     """Parse JSON; raise `ValueError` for one that is nested too deep."""
     check_brackets(text)
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except RecursionError as error:
         raise ValueError(_too_deep()) from error
+    has_halves = "\\ud" in text.lower() if isinstance(text, str) else b"\\ud" in text.lower()
+    if has_halves:
+        _check_characters(value)
+    return value
+
+
+def _check_characters(value: Any) -> None:
+    """Raise `ValueError` for halves of characters, which no file can hold."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"it has half of a character, {error.object[error.start]!a}") from error
 
 
 def check_brackets(text: str | bytes) -> None:

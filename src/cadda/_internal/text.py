@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from cadda.exceptions import one_line
+
 __all__ = [
     "describe_error",
     "did_you_mean",
@@ -84,9 +86,9 @@ def describe_error(
     else:
         rule = _rule(first) + _value(first)
     if not path:
-        return rule + more
+        return one_line(rule + more)
     colon = "" if rule.startswith(("must ", "is ")) else ":"
-    return f"{(place or python_place)(path)}{colon} {rule}{more}"
+    return one_line(f"{(place or python_place)(path)}{colon} {rule}{more}")
 
 
 def python_place(path: Sequence[int | str]) -> str:

@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from cadda.exceptions import CaddaError
+from cadda.exceptions import CaddaError, one_line
 
 __all__ = [
     "Command",
@@ -65,7 +65,7 @@ class Command(TyperCommand):
             with _terminable():
                 return super().invoke(ctx)
         except (CaddaError, ValueError, TypeError, OSError) as error:
-            typer.echo(f"cadda: {name_options(_sentence(error))}", err=True)
+            typer.echo(f"cadda: {name_options(one_line(_sentence(error)))}", err=True)
             raise typer.Exit(1 if _is_of_disk(error) else 2) from error
         except Terminated as end:
             raise typer.Exit(TERMINATED) from end

@@ -101,6 +101,13 @@ class StudyFolder:
                     n_copied += 1
         return n_copied
 
+    def read_settings(self) -> str:
+        """Read the settings of the last run as text; there are none without a file."""
+        try:
+            return read_text(self.config) if self.config.exists() else ""
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.config} cannot be read ({short_reason(error)}).") from error
+
     def read_study(self) -> str:
         """Return the name of the study that was last run here."""
         try:
@@ -115,7 +122,9 @@ class StudyFolder:
         try:
             text = read_text(self.plan, MAX_RECORD)
             self._check_study(read_plan_name(text), study)
-            return parse_plan(text, job_type)
+            plan = parse_plan(text, job_type)
+            plan.seconds_of(plan.jobs)
+            return plan
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.plan} cannot be read ({short_reason(error)}); run {study} again."

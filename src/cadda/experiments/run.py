@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.folder_lock import locked
-from cadda._internal.limits import read_text
+from cadda._internal.text import short_reason
 from cadda.compute import check_engine, open_engine
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
-from cadda.exceptions import RunError
+from cadda.exceptions import CaddaError, RunError
 from cadda.experiments.display import StudyDisplay
 from cadda.experiments.folder import StudyFolder, check_formats
 from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, describe_data, make_plan
@@ -247,7 +247,14 @@ def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, Any
     """
     study, folder = find_study(name), _folder(name, out)
     plan = folder.read_plan(name, study.job_type)
-    return plan, plan.progress(study, folder.read_results())
+    lines = folder.read_results()
+    try:
+        return plan, plan.progress(study, lines)
+    except (ValueError, TypeError) as error:
+        raise RunError(
+            f"{folder.results} has a result that is not one of {name} ({short_reason(error)}); "
+            "remove the line, or choose another folder."
+        ) from error
 
 
 def draw_study(
@@ -270,8 +277,18 @@ def draw_study(
         Table, figure and records.
     """
     check_formats(formats)
+    folder = _folder(name, out)
     plan, progress = study_status(name, out)
-    return _draw(find_study(name), plan, progress, _folder(name, out), formats)
+    try:
+        return _draw(find_study(name), plan, progress, folder, formats)
+    except (CaddaError, OSError):
+        raise
+    # Results that are valid one by one may not fit each other.
+    except Exception as error:
+        raise RunError(
+            f"cannot draw {folder.folder}: {folder.results.name} or {folder.plan.name} is damaged "
+            f"or of another version of cadda ({short_reason(error)})."
+        ) from error
 
 
 def _draw(
@@ -283,7 +300,10 @@ def _draw(
 ) -> StudyResult:
     if not progress.records:
         first = f": {progress.failures[0][1]}" if progress.failures else ""
-        raise RunError(f"{folder.folder} has no finished job to draw{first}.")
+        raise RunError(
+            f"{folder.results} with the jobs of {folder.plan.name} has no finished job to "
+            f"draw{first}."
+        )
     table, figure = study.table(progress.records), study.figure(progress.records)
     files = folder.save_figure(figure, plan, formats)
     tables = (table, *study.details(progress.records))
@@ -320,7 +340,7 @@ def _page(
             for table in tables
         ),
         figure=picture.getvalue(),
-        settings=read_text(folder.config) if folder.config.exists() else "",
+        settings=folder.read_settings(),
     )
 
 

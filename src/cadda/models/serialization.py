@@ -16,7 +16,13 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from cadda._internal.files import write_bytes_atomically
-from cadda._internal.limits import MAX_CHANNELS, MAX_CLASSES, check_regular, parse_json
+from cadda._internal.limits import (
+    MAX_CHANNELS,
+    MAX_CLASSES,
+    check_memory,
+    check_regular,
+    parse_json,
+)
 from cadda._internal.text import quote, short_reason
 from cadda._version import __version__
 from cadda.exceptions import ModelError
@@ -90,7 +96,8 @@ def load_model(
         What it is.
     """
     try:
-        check_regular(path)
+        size = check_regular(path)
+        check_memory(path, size, size)
     except FileNotFoundError as error:
         raise ModelError(f"{path} cannot be read: there is no such file.") from error
     except OSError as error:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from cadda.reporting.records import (
     RunRecord,
     SearchFacts,
 )
+from cadda.runs.consistency import find_problems
 from cadda.runs.events import EventLog, RunEvent, search_curves
 from cadda.runs.folder import HOW_TO_RESUME, RunConfig, RunFolder, SearchConfig
 from cadda.runs.sessions import load_sessions
@@ -35,6 +37,8 @@ from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
 from cadda.training.progress import EpochEnd
 
 __all__ = ["Report", "read_record", "write_report"]
+
+Loaded = TypeVar("Loaded")
 
 READ_ERRORS = (
     OSError,
@@ -68,8 +72,15 @@ def write_report(folder: Path) -> Report:
     Report
         Path of the page, and the result in one sentence.
     """
-    path = RunFolder(folder).report.resolve()
-    page = render_report(read_record(folder))
+    run = RunFolder(folder)
+    path = run.report.resolve()
+    record = read_record(folder)
+    try:
+        page = render_report(record)
+    # Values that are valid alone may not fit each other, in ways that only a chart finds.
+    except Exception as error:
+        name = _find_culprit(run, record)
+        raise _damaged(folder, name, error) from error
     write_text_atomically(path, page.html)
     return Report(path, page.sentence)
 
@@ -79,20 +90,53 @@ def read_record(folder: Path) -> RunRecord:
     run = RunFolder(folder)
     config = run.read_config()
     _check_complete(run, config)
+    record = _record(run, config)
+    for path, problem in find_problems(run, record):
+        raise _damaged(folder, path.name, ValueError(problem))
+    return record
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read."""
     try:
-        return _record(run, config)
+        yield
     except READ_ERRORS as error:
-        raise RunError(
-            f"cannot make a report of {folder}: its files are damaged or of another version of "
-            f"cadda ({type(error).__name__}: {short_reason(error)})."
-        ) from error
+        raise _damaged(path.parent, path.name, error) from error
+
+
+def _damaged(folder: Path, name: str, error: Exception) -> RunError:
+    return RunError(
+        f"cannot make a report of {folder}: {name} is damaged or of another version of cadda "
+        f"({short_reason(error)})."
+    )
+
+
+def _find_culprit(run: RunFolder, record: RunRecord) -> str:
+    """Return the name of the file without which there could be a report."""
+    without: dict[Path, dict[str, Any]] = {
+        run.examples: {"examples": None},
+        run.race: {"race": None},
+        run.probe: {"probe": None},
+        run.leaks: {"leaks": ()},
+        run.sessions: {"sessions": ()},
+        run.events: {"learning": (), "seconds": {}, "event_warnings": (), "search": None},
+        run.policy_text: {"policy_text": None},
+        run.policy: {"policy": None, "schedule": None},
+    }
+    for path, changes in without.items():
+        with suppress(Exception):
+            render_report(replace(record, **changes))
+            return path.name
+    return f"{run.config.name}, {run.data.name} or {run.predictions.name}"
 
 
 def _check_complete(run: RunFolder, config: RunConfig) -> None:
     if not run.scores.exists():
         raise RunError(
-            f"the {config.kind} in {run.folder} has no scores on test subjects: it is unfinished, "
-            f"or `cadda.search` was called without test subjects; {HOW_TO_RESUME}."
+            f"the {config.kind} in {run.folder} has no scores on test subjects, "
+            f"{run.scores.name}: it is unfinished, or `cadda.search` was called without test "
+            f"subjects; {HOW_TO_RESUME}."
         )
     missing = [path.name for path in (run.data, run.predictions) if not path.exists()]
     if missing:
@@ -103,10 +147,17 @@ def _check_complete(run: RunFolder, config: RunConfig) -> None:
 
 
 def _record(run: RunFolder, config: RunConfig) -> RunRecord:
-    events = EventLog(run.events).read()
     policy, schedule = _policies(run)
     is_augmented = not (policy is None or policy.is_none)
-    predictions = Predictions.load(run.predictions)
+    predictions = _load(run.predictions, Predictions.load)
+    examples, race = _load_any(run.examples, Examples.load), _load_any(run.race, RaceFacts.load)
+    leaks = _load_any(run.leaks, LeakReadings.load)
+    probe = _load_any(run.probe, ProbeResult.load)
+    with _reading(run.sessions):
+        sessions = load_sessions(run)
+    with _reading(run.events):
+        events = EventLog(run.events).read()
+        curves, learning = search_curves(events), _learning_curves(events, has_policy=is_augmented)
     return RunRecord(
         source=config.data.name or "windows",
         reading=config.reading,
@@ -117,38 +168,56 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
             classwise=config.classwise,
             seed=config.seed,
             operations=config.operations,
-            curves=search_curves(events),
+            curves=curves,
             probe_note=None if config.probe is None else config.probe.note,
         )
         if isinstance(config, SearchConfig)
         else None,
-        data=DataFacts.load(run.data),
+        data=_load(run.data, DataFacts.load),
         # Without augmentation there is nothing to compare with.
         predictions=predictions
         if is_augmented
         else replace(predictions, without_augmentation=None),
         policy=policy,
-        policy_text=read_text(run.policy_text) if run.policy_text.exists() else None,
+        policy_text=_load_any(run.policy_text, read_text),
         schedule=schedule,
-        learning=_learning_curves(events, has_policy=is_augmented),
+        learning=learning,
         seconds=_seconds(events),
-        examples=Examples.load(run.examples) if run.examples.exists() else None,
+        examples=examples,
         versions=config.versions,
-        sessions=load_sessions(run),
+        sessions=sessions,
         event_warnings=tuple(_event_warnings(events)),
         config=config.to_json(),
-        leaks=LeakReadings.load(run.leaks).readings if run.leaks.exists() else (),
-        probe=ProbeResult.load(run.probe).facts if run.probe.exists() else None,
-        race=RaceFacts.load(run.race) if run.race.exists() else None,
+        leaks=() if leaks is None else leaks.readings,
+        probe=None if probe is None else probe.facts,
+        race=race,
         folder=str(run.folder.resolve()),
     )
 
 
+def _load(path: Path, load: Callable[[Path], Loaded]) -> Loaded:
+    """Read a file of the run; an error names it."""
+    with _reading(path):
+        return load(path)
+
+
+def _load_any(path: Path, load: Callable[[Path], Loaded]) -> Loaded | None:
+    """Read a file of the run, if there is one."""
+    return _load(path, load) if _exists(path) else None
+
+
+def _exists(path: Path) -> bool:
+    """Check for a file; a link to nowhere is one that cannot be read."""
+    return path.exists() or path.is_symlink()
+
+
 def _policies(run: RunFolder) -> tuple[PolicySpec | None, PolicySchedule | None]:
     """Read the policy, and the schedule that it is the end of."""
-    if not run.policy.exists():
+    if not _exists(run.policy):
         return None, None
-    policy = load_policy(run.schedule if run.schedule.exists() else run.policy, known=None)
+    path = run.schedule if _exists(run.schedule) else run.policy
+    with _reading(path):
+        policy = load_policy(path, known=None)
     return (policy.last, policy) if isinstance(policy, PolicySchedule) else (policy, None)
 
 

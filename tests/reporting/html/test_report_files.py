@@ -322,7 +322,7 @@ def test_damaged_files(
     folder = tmp_path / "run"
     shutil.copytree(report_of("class-wise").parent, folder)
     (folder / name).write_bytes(content)
-    with pytest.raises(RunError, match="damaged or of another version of cadda"):
+    with pytest.raises(RunError, match=f": {name} is damaged or of another version of cadda"):
         write_report(folder)
 
 

@@ -6,7 +6,13 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from cadda._internal.limits import read_text
+from cadda._internal.limits import (
+    MAX_TEXT,
+    LimitError,
+    check_regular,
+    open_regular,
+    read_text,
+)
 from cadda._internal.optional import import_optional
 from cadda._internal.text import did_you_mean, short_reason
 from cadda.exceptions import DataError
@@ -15,6 +21,8 @@ __all__ = ["bids_recordings", "bids_root", "bids_sidecars", "open_bids", "partic
 
 _DESCRIPTION = "dataset_description.json"
 _ID = "participant_id"
+
+MAX_COLUMNS = 500
 
 
 def bids_root(path: Path) -> Path | None:
@@ -34,7 +42,29 @@ def bids_recordings(root: Path) -> list[Path]:
 
 def open_bids(path: Path) -> Any:
     """Open a recording with the annotations of ``events.tsv`` and bads of ``channels.tsv``."""
+    _check_tables(path)
     return _mne_bids().read_raw_bids(_bids_path(path), verbose="error")
+
+
+def _check_tables(path: Path) -> None:
+    """Raise `OSError` if a file that mne-bids reads beside a recording is too large."""
+    root = bids_root(path)
+    for folder in path.absolute().parents:
+        for file in folder.iterdir():
+            if file.suffix not in (".tsv", ".json"):
+                continue
+            check_regular(file, MAX_TEXT)
+            if file.suffix == ".tsv":
+                with open_regular(file) as table:
+                    n_columns = table.readline().count(b"\t") + 1
+                # Its reader takes memory that grows with the square of the columns.
+                if n_columns > MAX_COLUMNS:
+                    raise LimitError(
+                        file,
+                        f"{file.name} has {n_columns} columns, and at most {MAX_COLUMNS} are read",
+                    )
+        if folder == root:
+            return
 
 
 def bids_sidecars(path: Path) -> tuple[Path, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import struct
-import zlib
 from io import BufferedReader
 from pathlib import Path
 
@@ -14,10 +13,11 @@ from cadda._internal.limits import (
     MAX_TEXT,
     LimitError,
     check_gzip,
-    check_memory,
     check_regular,
     open_regular,
+    read_bytes,
 )
+from cadda.data.io.matlab_files import check_matlab
 
 __all__ = ["check_count", "check_recording"]
 
@@ -25,12 +25,13 @@ MAX_TAGS = 1_000_000
 MAX_FILES = 100_000
 
 _TAG = struct.Struct(">iIii")  # kind, type, size of the content, place of the next tag
-_ELEMENT = struct.Struct("<II")  # type and size of an element of a MATLAB file
-_COMPRESSED = 15
+_POINTER = 101  # kind of the tag with the place of the directory
 _NAMED_FILE = re.compile(
     rb"^\s*(?:DataFile|MarkerFile|File)\s*=\s*([^\r\n]+)", re.MULTILINE | re.I
 )
-_BLOCK = 1 << 16
+_CHANNELS = re.compile(
+    rb"^\s*(?:NumberOfChannels|WaveformCount)\s*=\s*(\d+)", re.MULTILINE | re.IGNORECASE
+)
 
 
 def check_recording(path: Path) -> None:
@@ -50,13 +51,13 @@ def check_recording(path: Path) -> None:
     name = path.name.casefold()
     for file in _companions(path):
         check_regular(file)
-    if name.endswith(".gz"):
-        check_gzip(path)
+    is_packed = name.endswith(".gz")
+    total = check_gzip(path) if is_packed else check_regular(path)
     if name.endswith((".fif", ".fif.gz")):
         with open_regular(path) as plain:
-            _check_tags(gzip.GzipFile(fileobj=plain) if name.endswith(".gz") else plain, path)
+            _check_tags(gzip.GzipFile(fileobj=plain) if is_packed else plain, path, total)
     elif name.endswith(".set"):
-        _check_matlab(path)
+        check_matlab(path)
 
 
 def check_count(path: Path, n_channels: int) -> None:
@@ -72,52 +73,53 @@ def _companions(path: Path) -> list[Path]:
     name = path.name.removesuffix(".gz").rpartition(".")[0]
     files = [file for file in path.parent.iterdir() if file.name.startswith(f"{name}.")]
     if path.suffix.casefold() in (".vhdr", ".ahdr", ".lay"):
-        with open_regular(path) as file:
-            text = file.read(MAX_TEXT)
+        text = read_bytes(path, MAX_TEXT)
+        for count in _CHANNELS.findall(text):
+            if len(count) > len(str(MAX_CHANNELS)) or int(count) > MAX_CHANNELS:
+                raise LimitError(path, f"its header announces more than {MAX_CHANNELS} channels")
         for found in _NAMED_FILE.findall(text):
             named = found.decode("utf-8", "replace").strip().replace("$b", path.stem)
             files.append(path.parent / named)
     return [file for file in files if "\0" not in str(file) and file.exists()]
 
 
-def _check_tags(file: gzip.GzipFile | BufferedReader, path: Path) -> None:
-    """Raise if the tags of a FIF file lead backwards or beyond its end."""
-    place, n_tags = 0, 0
+def _check_tags(file: gzip.GzipFile | BufferedReader, path: Path, total: int) -> None:
+    """Raise if the tags of a FIF file lead backwards or beyond its end, `total` bytes."""
+    place, pointer = 0, -1
+    places: set[int] = set()
     while True:
-        file.seek(place)
-        head = file.read(_TAG.size)
+        head = _read_at(file, place, _TAG.size)
         if len(head) < _TAG.size:
-            return
-        _, _, size, following = _TAG.unpack(head)
-        n_tags += 1
-        if size < 0 or n_tags > MAX_TAGS:
-            raise LimitError(path, f"its tag at byte {place} is damaged")
+            break
+        kind, _, size, following = _TAG.unpack(head)
+        if size < 0 or place + _TAG.size + size > total or len(places) > MAX_TAGS:
+            raise LimitError(path, f"it is truncated, or its tag at byte {place} is damaged")
+        if kind == _POINTER and size == 4:
+            pointer = struct.unpack(">i", file.read(4))[0]
+        places.add(place)
         if following < 0:
-            return
+            break
         if following and following <= place:
             raise LimitError(path, f"its tag at byte {place} leads back to byte {following}")
         place = following or place + _TAG.size + size
+    if pointer > 0:
+        _check_directory(file, path, pointer, places)
 
 
-def _check_matlab(path: Path) -> None:
-    """Raise if the compressed elements of a MATLAB file do not fit into memory."""
-    stored, total = check_regular(path), 0
-    with open_regular(path) as file:
-        file.seek(128)
-        while len(head := file.read(_ELEMENT.size)) == _ELEMENT.size:
-            kind, size = _ELEMENT.unpack(head)
-            end = file.tell() + size
-            if kind == _COMPRESSED:
-                inflater = zlib.decompressobj()
-                while file.tell() < end and not inflater.eof:
-                    data = file.read(min(_BLOCK, end - file.tell()))
-                    if not data:
-                        return
-                    while data:
-                        try:
-                            total += len(inflater.decompress(data, _BLOCK))
-                        except zlib.error as error:
-                            raise LimitError(path, "its compression is damaged") from error
-                        check_memory(path, stored, total)
-                        data = inflater.unconsumed_tail
-            file.seek(end)
+def _check_directory(
+    file: gzip.GzipFile | BufferedReader, path: Path, place: int, places: set[int]
+) -> None:
+    """Raise if the directory of a FIF file lists tags that are none."""
+    if place not in places:
+        raise LimitError(path, "its directory is damaged")
+    size = _TAG.unpack(_read_at(file, place, _TAG.size))[2]
+    entries = file.read(size)
+    for start in range(0, len(entries) - _TAG.size + 1, _TAG.size):
+        listed = _TAG.unpack(entries[start : start + _TAG.size])[3]
+        if listed > 0 and listed not in places:
+            raise LimitError(path, f"its directory lists byte {listed}, where there is no tag")
+
+
+def _read_at(file: gzip.GzipFile | BufferedReader, place: int, size: int) -> bytes:
+    file.seek(place)
+    return file.read(size)

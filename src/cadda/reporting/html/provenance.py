@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from keyword import iskeyword
 
 from pydantic import JsonValue
 
@@ -16,8 +16,17 @@ from cadda.training.settings import TrainingSettings
 
 __all__ = ["bibtex", "policy_file", "provenance_rows", "snippet"]
 
-READERS = ("cadda.read_windows", "cadda.simulate_sleep", "cadda.simulate_motor_imagery")
-"""Functions that make windows; no other name in a file becomes code."""
+READERS: Mapping[str, tuple[str, ...]] = {
+    "cadda.read_windows": (
+        *("source", "subject", "label", "channels", "classes", "min_windows", "standardise"),
+        *("on_bad", "window_seconds", "offset", "highpass", "lowpass", "notch", "reference"),
+        *("sfreq", "baseline_seconds", "reject", "keep_stage_4", "preprocessing", "cache"),
+        "engine",
+    ),
+    "cadda.simulate_sleep": ("n_subjects", "n_windows", "montage", "seed"),
+    "cadda.simulate_motor_imagery": ("n_subjects", "n_windows", "seed"),
+}
+"""Functions that make windows and their arguments; no other name in a file becomes code."""
 
 
 def provenance_rows(record: RunRecord) -> Iterator[tuple[str, str]]:
@@ -108,13 +117,10 @@ def _read_call(record: RunRecord) -> str:
     reading = record.reading
     if reading is None or reading.function not in READERS:
         return "...  # your cadda.Windows"
-    named = {name: value for name, value in reading.arguments.items() if _is_name(name)}
+    known = READERS[reading.function]
+    named = {name: value for name, value in reading.arguments.items() if name in known}
     source = [_literal(named.pop("source"))] if "source" in named else []
     return f"{reading.function}({', '.join([*source, _keywords(named)])})"
-
-
-def _is_name(text: str) -> bool:
-    return text.isidentifier() and not iskeyword(text)
 
 
 def _keywords(arguments: Mapping[str, JsonValue]) -> str:
@@ -124,7 +130,10 @@ def _keywords(arguments: Mapping[str, JsonValue]) -> str:
 def _literal(value: JsonValue) -> str:
     """Return a JSON value as Python code, with double quotes."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        # Marks of direction would show other code than Python reads.
+        return json.dumps(value, ensure_ascii=not value.isprintable())
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, dict):

@@ -20,7 +20,12 @@ from cadda.reporting.html.formatting import (
     percent,
     signed,
 )
-from cadda.reporting.html.page import page_environment, page_script, page_style
+from cadda.reporting.html.page import (
+    page_environment,
+    page_script,
+    page_style,
+    without_marks,
+)
 from cadda.reporting.html.pictures import (
     hypnogram_of,
     learning_chart,
@@ -83,7 +88,7 @@ def render_report(record: RunRecord) -> Page:
             signed=signed,
         )
     )
-    return Page(html, verdict.sentence)
+    return Page(without_marks(html), verdict.sentence)
 
 
 def _top(record: RunRecord, scores: TestScores, verdict: Verdict) -> Content:

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cadda._version import __version__
-from cadda.reporting.html.page import page_environment, page_script, page_style
+from cadda.reporting.html.page import (
+    page_environment,
+    page_script,
+    page_style,
+    without_marks,
+)
 
 __all__ = ["StudyPage", "TextTable", "render_study"]
 
@@ -38,7 +43,7 @@ def render_study(page: StudyPage) -> str:
     """Render the page of a study as HTML without external files; the same page, the same bytes."""
     script, digest = page_script()
     template = page_environment().get_template("study.html")
-    return template.render(
+    html = template.render(
         page=page,
         figure=base64.b64encode(page.figure).decode(),
         version=__version__,
@@ -46,3 +51,4 @@ def render_study(page: StudyPage) -> str:
         script=script,
         script_digest=digest,
     )
+    return without_marks(html)

@@ -88,7 +88,7 @@ class StudyMemory:
             for key, choice in choices.items()
         }
         self._place = storage
-        with quiet_optuna(), self._writing(), self._reading():
+        with quiet_optuna(), self._writing(), self.reading():
             self._storage = _open_storage(storage, name, resume=resume)
             self.study: Study = create_study(
                 storage=self._storage,
@@ -134,7 +134,7 @@ class StudyMemory:
             raise RunError(f"cannot write {self._place}: {short_reason(error)}.") from error
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Name the place where the trials are kept if they cannot be read."""
         try:
             yield
@@ -150,6 +150,8 @@ class StudyMemory:
     def _check_trials(self) -> None:
         """Raise `ValueError` if a trial has other values than there are to choose from."""
         for trial in self.trials:
+            if not all(isinstance(value, int | float) for value in trial.values or ()):
+                raise ValueError(f"trial {trial.number} has a result that is not a number")
             if trial.params.keys() != self.distributions.keys():
                 raise ValueError(f"trial {trial.number} has other parameters")
             for key, distribution in self.distributions.items():
@@ -178,7 +180,7 @@ class Sampling:
         self._memory, self._kind, self._multivariate = memory, kind, multivariate
         self._constant_liar = trials_at_once > 1
         # A separate Optuna study in memory: a killed process must not keep half a proposal.
-        with quiet_optuna():
+        with quiet_optuna(), memory.reading():
             self._study = create_study()
             self._study.add_trials(memory.trials)
 
