@@ -352,7 +352,7 @@ def without_class(windows: Windows, label: int) -> Windows:
         ({"lr": 0.1}, ValueError, r"`lr` .*`training=TrainingSettings\(lr=…\)`"),
         ({"estimater": "relax"}, ValueError, r"unknown setting `estimater` \(did you mean `estim"),
         ({"batch_size": 100}, ValueError, "`batch_size` must be at most the number of training"),
-        ({"budget": 0}, ValueError, "`budget` must be a finite number above 0"),
+        ({"budget": 0}, ValueError, "`budget` must be a whole number of at least 1, got 0"),
         ({"preset": "cvpr"}, ValueError, "`preset` must be 'paper' or None"),
         (
             {"train": without_class(planted_windows(64, varied=False), 3)},
@@ -380,7 +380,7 @@ def without_class(windows: Windows, label: int) -> Windows:
         (
             {"model": lambda c, t, k: small(c, t, k + 1)},
             ModelError,
-            r"must give logits of shape \(4, 4\)",
+            r"output must be logits of shape \(4, 4\)",
         ),
         ({"model": nn.Flatten()}, ModelError, "the model has no parameters"),
     ],

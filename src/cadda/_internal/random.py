@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
+from cadda._internal.validation import check_seed
+
 __all__ = ["Seeds", "normal", "seeded", "uniform"]
 
 
@@ -29,6 +31,9 @@ class Seeds:
     """
 
     seed: int
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
 
     def integer(self, name: str, **indices: int) -> int:
         """Return the seed of a stream, in [0, 2**63); indices are such as ``fold=2``."""

@@ -12,14 +12,21 @@ from pydantic_core import ErrorDetails
 from cadda.exceptions import one_line
 
 __all__ = [
+    "HIDDEN",
     "describe_error",
     "did_you_mean",
+    "has_hidden",
     "is_unknown_name",
     "python_place",
     "quote",
     "short_reason",
     "warning_key",
 ]
+
+HIDDEN = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Characters that break lines or change what is seen, as in a regular expression."""
+
+_HIDDEN = re.compile(f"[{HIDDEN}]")
 
 MAX_QUOTED = 60
 MAX_REASON = 300
@@ -54,6 +61,11 @@ def quote(value: object) -> str:
     text = repr(value)
     half = MAX_QUOTED // 2
     return text if len(text) <= MAX_QUOTED else f"{text[:half]} … {text[-half:]}"
+
+
+def has_hidden(text: str) -> bool:
+    """Check for line breaks, control characters and marks that change the direction of text."""
+    return _HIDDEN.search(text) is not None
 
 
 def warning_key(text: str) -> str:

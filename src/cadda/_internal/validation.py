@@ -8,6 +8,7 @@ from functools import wraps
 from operator import index
 from typing import Annotated, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
+import numpy as np
 import pydantic.dataclasses
 import torch
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, WrapValidator
@@ -21,9 +22,10 @@ from cadda._internal.limits import (
     MAX_SUBPOLICIES,
     MIN_SFREQ,
 )
-from cadda._internal.text import describe_error, is_unknown_name
+from cadda._internal.text import describe_error, is_unknown_name, quote
 
 __all__ = [
+    "ALL_CLASSES",
     "NONE_WORD",
     "Betas",
     "Count",
@@ -34,9 +36,12 @@ __all__ = [
     "Seed",
     "StageCount",
     "SubpolicyCount",
+    "check_class_name",
     "check_labels",
     "check_magnitude",
     "check_positive",
+    "check_rate",
+    "check_seed",
     "check_sfreq",
     "check_whole",
     "check_windows",
@@ -44,6 +49,9 @@ __all__ = [
     "split_commas",
     "validated_dataclass",
 ]
+
+ALL_CLASSES = "*"
+"""Stands for every class in a policy that treats all alike."""
 
 NONE_WORD = "none"
 """None in files and on the command line, which have no value for it."""
@@ -167,6 +175,22 @@ def check_positive(name: str, value: float) -> float:
     return value
 
 
+def check_class_name(name: str) -> str:
+    """Raise `ValueError` for a name that a policy could not have; return it."""
+    if name != name.strip() or not name.isprintable() or not name or name == ALL_CLASSES:
+        raise ValueError(
+            "a class name is printable text without spaces around it, and not empty or '*'"
+        )
+    return name
+
+
+def check_rate(sfreq: float) -> float:
+    """Raise `ValueError` unless a number can be a sampling rate in Hz, and return it."""
+    if not MIN_SFREQ <= check_positive("sfreq", sfreq) <= MAX_SFREQ:
+        raise ValueError(f"`sfreq` must be from {MIN_SFREQ:g} to {MAX_SFREQ:g} Hz, got {sfreq:g}.")
+    return sfreq
+
+
 def check_sfreq(sfreq: float | None, what: str) -> float:
     """Raise `ValueError` if ``what`` needs a sampling rate that is not known, and return it."""
     if sfreq is None:
@@ -176,7 +200,7 @@ def check_sfreq(sfreq: float | None, what: str) -> float:
     return sfreq
 
 
-def check_whole(name: str, value: int, minimum: int) -> int:
+def check_whole(name: str, value: int, minimum: int, maximum: int = MAX_COUNT) -> int:
     """Raise `ValueError` unless an argument is a whole number from a minimum on; return it."""
     try:
         number = -1 if isinstance(value, bool) else index(value)
@@ -184,7 +208,19 @@ def check_whole(name: str, value: int, minimum: int) -> int:
         number = -1
     if number < minimum:
         raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}.")
+    if number > maximum:
+        raise ValueError(f"`{name}` must be at most {maximum}, got {quote(value)}.")
     return number
+
+
+def check_seed(seed: int) -> int:
+    """Raise `ValueError` unless a seed is a whole number of 64 bits, and return it."""
+    is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not is_whole or abs(int(seed)) > MAX_SEED:
+        raise ValueError(
+            f"`seed` must be a whole number from {-MAX_SEED} to {MAX_SEED}, got {quote(seed)}."
+        )
+    return int(seed)
 
 
 def check_windows(x: Tensor, *, images: bool = False) -> Tensor:

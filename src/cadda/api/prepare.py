@@ -30,7 +30,8 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import operation_info
 from cadda.policies.spec.text import OWN_OPERATIONS
 from cadda.training import Problem, Samples, Trainer, TrainingSettings
-from cadda.training.augmenter import AugmentFunction
+from cadda.training.augmenter import Augmentation, AugmentFunction
+from cadda.training.step import check_model
 
 __all__ = [
     "Device",
@@ -287,11 +288,16 @@ def prepare_training(
         _check_classes(names, train)
     if isinstance(spec, Policy):
         spec = for_classes(spec, train.class_names)
+    augmentation: Augmentation | None
     if isinstance(spec, PolicySpec) and spec.is_none:
-        return Trainer(problem, settings)
-    if isinstance(spec, PolicySpec | PolicySchedule):
-        return Trainer(problem, settings, build_policy(spec, problem.pool))
-    return Trainer(problem, settings, spec)
+        augmentation = None
+    elif isinstance(spec, PolicySpec | PolicySchedule):
+        augmentation = build_policy(spec, problem.pool)
+    else:
+        augmentation = spec
+    trainer = Trainer(problem, settings, augmentation)
+    check_model(trainer.model, problem)
+    return trainer
 
 
 def _classes_of(policy: PolicyLike) -> Iterator[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from cadda._internal.jsonlines import JsonObject
-from cadda._internal.validation import check_positive, check_whole
+from cadda._internal.validation import check_positive, check_seed, check_whole
 from cadda._version import __version__
 from cadda.compute import check_engine
 from cadda.compute.processes import n_cores
@@ -72,7 +72,7 @@ class SearchRequest:
     ) -> SearchRequest:
         """Check the arguments of `cadda.search`, so that none can spoil its result later."""
         chosen = find_method(method)
-        budget = chosen.default_budget if budget is None else budget
+        budget = chosen.default_budget if budget is None else check_whole("budget", budget, 1)
         own = chosen.resolve_settings(settings, preset=preset, seed=seed)
         check_problem(problem, takes_turns=chosen.takes_turns)
         if chosen.needs_probe:
@@ -93,7 +93,7 @@ class SearchRequest:
                 training=training or TrainingSettings(seed=seed),
                 trial_epochs=_check_trial_epochs(trial_epochs, chosen, method),
             ),
-            seed=int(seed),
+            seed=check_seed(seed),
             engine=_pick_engine(engine, chosen.max_parallel_trials(own), method, problem, budget),
             data=None if data is None else str(data),
             reading=reading,
@@ -227,5 +227,5 @@ def _retrain_at(
     first = (0,) if baseline else ()
     if every is None:
         return (*first, budget) if at_end else first
-    step = int(check_positive("retrain_every", every))
+    step = check_whole("retrain_every", every, 1)
     return (*first, *range(step, budget, step), budget)

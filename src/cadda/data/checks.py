@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,14 +13,17 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from cadda._internal.limits import MAX_CHANNELS, MAX_CLASSES
 from cadda._internal.rows import Rows, Signals
-from cadda._internal.text import did_you_mean
+from cadda._internal.text import did_you_mean, has_hidden, quote
+from cadda._internal.validation import check_class_name
 from cadda.exceptions import DataError
 
 __all__ = [
     "Quality",
     "WindowQuality",
     "assess_windows",
+    "check_classes",
     "check_finite",
     "check_labels",
     "check_names",
@@ -101,9 +105,9 @@ def check_labels(
         raise TypeError(f"`y` must hold text, booleans or integers, got {_kind(labels)}.")
     if class_names is None:
         found, numbers = np.unique(labels.astype(str) if is_text else labels, return_inverse=True)
-        names = tuple(str(label) for label in found.tolist())
+        names = check_classes(tuple(str(label) for label in found.tolist()), "y")
     else:
-        names = check_names("class_names", class_names)
+        names = check_classes(check_names("class_names", class_names), "class_names")
         if len(names) < 2:
             raise ValueError(f"`class_names` must name at least two classes, got {list(names)}.")
         numbers = _numbers_of_names(labels, names) if is_text else _in_range(labels, names)
@@ -146,6 +150,20 @@ def _check_several(class_names: Sequence[str], numbers: NDArray[Any]) -> None:
         raise ValueError(f"`y` must have windows of at least two classes, got only {only!r}.")
 
 
+def check_classes(names: tuple[str, ...], argument: str) -> tuple[str, ...]:
+    """Raise `ValueError` for names that classes cannot have, or too many; return them."""
+    if len(names) > MAX_CLASSES:
+        raise ValueError(
+            f"`{argument}` must name at most {MAX_CLASSES} classes, got {len(names)}."
+        )
+    for name in names:
+        try:
+            check_class_name(name)
+        except ValueError as error:
+            raise ValueError(f"`{argument}`: {error}, got {quote(name)}.") from error
+    return names
+
+
 def check_names(
     argument: str, names: Sequence[str], count: int | None = None, counted: str = ""
 ) -> tuple[str, ...]:
@@ -156,7 +174,15 @@ def check_names(
         raise ValueError(
             f"`{argument}` must name the {count} {counted}, got {len(names)}: {list(names)}."
         )
-    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if len(names) > MAX_CHANNELS:
+        raise ValueError(f"`{argument}` must be at most {MAX_CHANNELS}, got {len(names)}.")
+    hidden = next((name for name in names if has_hidden(name)), None)
+    if hidden is not None:
+        raise ValueError(
+            f"`{argument}` must have no line breaks, control characters or marks of direction, "
+            f"got {quote(hidden)}."
+        )
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"`{argument}` must be different from each other, got {twice} twice.")
     # NumPy's `str_` would appear in messages and files.
@@ -176,7 +202,14 @@ def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray
         raise ValueError(
             f"`{argument}` must be known for every window, but is missing for {missing}."
         )
-    return array.astype(str)
+    texts = array.astype(str)
+    hidden = next((text for text in np.unique(texts).tolist() if has_hidden(text)), None)
+    if hidden is not None:
+        raise ValueError(
+            f"`{argument}` must have no line breaks, control characters or marks of direction, "
+            f"got {quote(hidden)}."
+        )
+    return texts
 
 
 def check_positions(positions: ArrayLike, n_channels: int) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Cell, block, paragraph, table
 from cadda._internal.rows import Rows
-from cadda._internal.validation import check_positive
+from cadda._internal.validation import check_rate
 from cadda.data.checks import (
     check_finite,
     check_labels,
@@ -98,7 +98,7 @@ class Windows:
             if recording is None
             else check_per_window("recording", recording, n_windows)
         )
-        self.sfreq = None if sfreq is None else float(check_positive("sfreq", sfreq))
+        self.sfreq = None if sfreq is None else float(check_rate(sfreq))
         self.positions = None if positions is None else check_positions(positions, n_channels)
         check_finite(self.signals)
 

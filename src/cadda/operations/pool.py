@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from cadda._internal.text import did_you_mean, short_reason
-from cadda._internal.validation import check_positive, check_sfreq
+from cadda._internal.validation import check_rate, check_sfreq
 from cadda.operations.base import Operation, Settings
 from cadda.operations.catalogue import CATALOGUE, Sensors, needs_sfreq, paper_operations
 from cadda.operations.label_maps import (
@@ -299,7 +299,7 @@ def eeg_pool(sensors: Sensors) -> OperationPool:
     applicable, each with the reason.
     """
     if sensors.rate is not None:
-        check_positive("sfreq", sensors.rate)
+        check_rate(sensors.rate)
     rows = [row for row in CATALOGUE.values() if row.domain != "image"]
     reasons = {row.name: row.missing(sensors) for row in rows}
     left_out = {name: reason for name, reason in reasons.items() if reason}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from cadda._internal.text import did_you_mean
-from cadda._internal.validation import check_positive
+from cadda._internal.validation import check_whole
 from cadda.searchers.events import Unit
 from cadda.searchers.runner import SearchContext, SearchRunner
 from cadda.training import Problem, TrainingSettings
@@ -135,7 +135,7 @@ class SearchMethod(ABC, Generic[Settings]):
     def check_budget(self, budget: int, settings: Settings) -> int:
         """Return the budget; raise if it is too small."""
         smallest = self.min_budget(settings)
-        if check_positive("budget", budget) < smallest:
+        if check_whole("budget", budget, 1) < smallest:
             raise ValueError(
                 f"`budget` must be at least {smallest} {self.unit}s with these settings, "
                 f"got {budget}."

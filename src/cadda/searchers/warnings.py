@@ -15,7 +15,7 @@ from cadda.policies.spec.summary import (
 )
 from cadda.searchers.events import SearchStep
 from cadda.training.problem import Problem
-from cadda.training.step import check_logits
+from cadda.training.step import compute_logits
 
 __all__ = [
     "cap_warnings",
@@ -52,9 +52,8 @@ def check_problem(problem: Problem, *, takes_turns: bool = False) -> None:
                 )
     n_windows = min(4, len(problem.train))
     model = problem.new_model(0).eval()
-    with torch.no_grad():
-        x = problem.train.x[:n_windows].to(problem.device)
-        logits = check_logits(model(x), n_windows, problem.n_classes)
+    x = problem.train.x[:n_windows].to(problem.device)
+    logits = compute_logits(model, x, problem.n_classes, differentiable=True)
     if not bool(logits.isfinite().all()):
         raise ModelError("the model gives NaN or infinite logits before any training.")
 

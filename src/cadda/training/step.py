@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from cadda._internal.rows import Signals, batches, n_at_once
-from cadda.exceptions import ModelError
+from cadda._internal.text import short_reason
+from cadda.exceptions import CaddaError, ModelError
 from cadda.training.checkpoint import State, Stateful
 from cadda.training.metrics import score
 from cadda.training.optimizers import construct_optimizer
@@ -21,7 +22,9 @@ __all__ = [
     "MAX_PREDICTED",
     "batches_of",
     "check_logits",
+    "check_model",
     "class_weights",
+    "compute_logits",
     "descend",
     "least_windows",
     "make_optimizer",
@@ -47,7 +50,7 @@ def predict_logits(
         logits = torch.empty(len(x), n_classes)
         size = n_at_once(x, MAX_PREDICTED)
         for part, batch in zip(torch.split(logits, size), batches(x, size), strict=True):
-            part.copy_(check_logits(model(batch.to(device)), len(batch), n_classes))
+            part.copy_(compute_logits(model, batch.to(device), n_classes))
     finally:
         model.train(was_training)
     return _check_finite(logits, what)
@@ -63,14 +66,67 @@ def _check_finite(logits: Tensor, what: str) -> Tensor:
     return logits
 
 
+def compute_logits(
+    model: nn.Module, x: Tensor, n_classes: int, *, differentiable: bool = False
+) -> Tensor:
+    """Run a model of any origin; raise `ModelError` if it fails, or its output is not logits."""
+    try:
+        output = model(x)
+    except CaddaError:
+        raise
+    # The code of others raises anything.
+    except Exception as error:
+        raise ModelError(
+            f"the model gave no output for windows of shape {tuple(x.shape)}, {x.dtype} on "
+            f"{x.device}: {type(error).__name__}, {short_reason(error)}{_hint(model, x)}."
+        ) from error
+    logits = check_logits(output, len(x), n_classes)
+    if logits.dtype is not x.dtype:
+        raise ModelError(
+            f"the model's output must be logits of type {x.dtype}, got {logits.dtype}; "
+            + ("pass model.float()." if logits.is_floating_point() else "return no labels.")
+        )
+    if logits.device != x.device:
+        raise ModelError(
+            f"the model's output must be on the device of its input, {x.device}, got "
+            f"{logits.device}; make no tensors on other devices in its forward."
+        )
+    if differentiable and not logits.requires_grad:
+        raise ModelError(
+            "the model's output does not depend on its weights: it has no gradient; remove "
+            "detach() and torch.no_grad() from its forward."
+        )
+    return logits
+
+
+def check_model(model: nn.Module, problem: Problem) -> None:
+    """Raise `ModelError` if a model cannot be trained on windows such as these."""
+    was_training, x = model.training, problem.train.x[:2].to(problem.device)
+    model.eval()
+    try:
+        compute_logits(model, x, problem.n_classes, differentiable=True)
+    finally:
+        model.train(was_training)
+
+
+def _hint(model: nn.Module, x: Tensor) -> str:
+    """Return a way out if the weights of a model do not go with its input."""
+    others = {value.dtype for value in model.parameters() if value.is_floating_point()} - {x.dtype}
+    if others:
+        return f"; its weights are {next(iter(others))}, so pass model.float()"
+    return ""
+
+
 def check_logits(logits: object, n_windows: int, n_classes: int) -> Tensor:
     """Return the output of a model; raise if it is not a logit per window and class."""
     if not isinstance(logits, Tensor):
-        raise ModelError(f"the model must give a tensor of logits, got {type(logits).__name__}.")
+        raise ModelError(
+            f"the model's output must be a tensor of logits, got {type(logits).__name__}."
+        )
     if logits.shape != (n_windows, n_classes):
         raise ModelError(
-            f"the model must give logits of shape ({n_windows}, {n_classes}) for {n_windows} "
-            f"windows and {n_classes} classes, got {tuple(logits.shape)}."
+            f"the model's output must be logits of shape ({n_windows}, {n_classes}) for "
+            f"{n_windows} windows and {n_classes} classes, got {tuple(logits.shape)}."
         )
     return logits
 
@@ -119,8 +175,17 @@ def restore_part(part: Stateful, state: State) -> None:
     states = part.state if isinstance(part, torch.optim.Optimizer) else {}
     for parameter, values in states.items():
         for name, value in values.items():
-            if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
+            if isinstance(value, Tensor) and not _fits(value, parameter):
                 raise ValueError(f"{name} has another shape than its parameter")
+
+
+def _fits(value: Tensor, parameter: Tensor) -> bool:
+    """Check whether a value is for each number of a parameter, or for groups of them."""
+    try:
+        value.expand_as(parameter)
+    except RuntimeError:
+        return False
+    return True
 
 
 def class_weights(

@@ -29,8 +29,8 @@ from cadda.training.progress import EarlyStopping, EpochEnd, Fitted, TrainingEnd
 from cadda.training.settings import TrainingSettings
 from cadda.training.step import (
     batches_of,
-    check_logits,
     class_weights,
+    compute_logits,
     descend,
     least_windows,
     make_optimizer,
@@ -139,7 +139,7 @@ class Trainer:
         return predict_logits(self.model, self.problem.valid.x, self.problem.n_classes)
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        logits = check_logits(self.model(x), len(x), self.problem.n_classes)
+        logits = compute_logits(self.model, x, self.problem.n_classes, differentiable=True)
         return cross_entropy(logits, y, weight=self.class_weight)
 
     @cached_property

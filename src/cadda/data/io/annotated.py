@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from cadda._internal.text import quote
+from cadda._internal.validation import check_class_name
 from cadda.data.channels import find_channels, has_channel
 from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
@@ -51,9 +53,13 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
         )
     if are_stages(texts):
         return _plan_stages(inspected, options, where)
-    chosen = texts if options.classes is None else [t for t in texts if t in options.classes]
+    chosen = (
+        texts if options.classes is None else [t for t in texts if t.strip() in options.classes]
+    )
+    for text in chosen or texts:
+        _check_class(text, where)
     mapping = RecordingMapping(
-        classes={text: text for text in chosen or texts}, subject=options.subject
+        classes={text: text.strip() for text in chosen or texts}, subject=options.subject
     )
     seconds = min((note.duration for note in notes if note.text in mapping.classes), default=0.0)
     if options.given_seconds is None and not seconds > 0:
@@ -64,6 +70,17 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     default = Preprocessing(seconds=seconds or 1.0)
     rules = Rules(where, mapping, options.preprocess(default))
     return _plan(inspected, rules, options, label_windows(inspected, rules))
+
+
+def _check_class(text: str, where: str) -> None:
+    """Raise if the text of an annotation cannot be the name of a class."""
+    try:
+        check_class_name(text.strip())
+    except ValueError as error:
+        raise DataError(
+            f"{where} has the annotation {quote(text)}, but {error}; name the classes in a "
+            "mapping file (TOML), or select others with `classes`."
+        ) from error
 
 
 def _plan_stages(inspected: Sequence[Inspected], options: ReadOptions, where: str) -> ReadPlan:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from cadda._internal.limits import parse_toml, read_text
 from cadda._internal.text import describe_error, python_place, short_reason
+from cadda._internal.validation import check_class_name
 from cadda.data.io.file_checks import MAX_FILES
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import find_recordings
@@ -45,6 +46,7 @@ def _check_pattern(pattern: str) -> str:
     return pattern
 
 
+ClassName = Annotated[str, AfterValidator(check_class_name)]
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
 
 
@@ -53,7 +55,7 @@ class RecordingMapping(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    classes: Annotated[dict[str, str], Field(min_length=1)]  # of texts; * stands for any text
+    classes: Annotated[dict[str, ClassName], Field(min_length=1)]  # of texts, with *
     subject: Pattern | None = None  # for file names; its first group is the subject
     class_from: Annotated[str, Field(pattern="^(annotations|file|participants:.+)$")] = (
         "annotations"

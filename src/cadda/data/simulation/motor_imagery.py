@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cadda._internal.limits import MAX_SEED
 from cadda._internal.random import Seeds
 from cadda._internal.validation import check_whole
 from cadda.data.channels import resolve_montage
@@ -57,7 +58,7 @@ def simulate_motor_imagery(n_subjects: int = 20, n_windows: int = 40, *, seed: i
     """
     count = check_whole("n_subjects", n_subjects, 1)
     length = check_whole("n_windows", n_windows, 2)
-    seeds = Seeds(check_whole("seed", seed, 0))
+    seeds = Seeds(check_whole("seed", seed, 0, MAX_SEED))
     x, y = zip(*(_simulate_subject(seeds, i, length) for i in range(count)), strict=True)
     signals = torch.from_numpy(np.concatenate(x))
     return Windows(

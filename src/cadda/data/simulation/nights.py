@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cadda._internal.limits import MAX_SEED
 from cadda._internal.random import Seeds
 from cadda._internal.validation import check_whole
 from cadda.data.io.hypnogram import STAGES
@@ -119,7 +120,7 @@ def simulate_night(
 def simulated_subject(subject: int = 0, *, seed: int = 0) -> Subject:
     """Return the parameters that a simulated subject was drawn with."""
     number = check_whole("subject", subject, 0)
-    seeds = Seeds(check_whole("seed", seed, 0))
+    seeds = Seeds(check_whole("seed", seed, 0, MAX_SEED))
     return draw_subject(_generator(seeds, "sleeper", number))
 
 

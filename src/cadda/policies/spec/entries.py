@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from cadda._internal.limits import MAX_ENTRIES, MAX_STAGES, MAX_SUBPOLICIES
+from cadda._internal.validation import ALL_CLASSES, check_class_name
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.label_maps import LabelMap, check_mapping
 
@@ -33,22 +34,11 @@ __all__ = [
     "without_none",
 ]
 
-ALL_CLASSES = "*"
-"""Stands for every class in a policy that treats all alike."""
-
-
-def _check_class_name(name: str) -> str:
-    if name != name.strip() or not name.isprintable() or not name or name == ALL_CLASSES:
-        raise ValueError(
-            "a class name is printable text without spaces around it, and not empty or '*'"
-        )
-    return name
-
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 OperationName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
-ClassName = Annotated[str, AfterValidator(_check_class_name)]
+ClassName = Annotated[str, AfterValidator(check_class_name)]
 
 
 def _one_to(count: int) -> Any:

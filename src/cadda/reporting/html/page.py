@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from importlib import resources
 
 import jinja2
 
+from cadda._internal.text import HIDDEN
+
 __all__ = ["page_environment", "page_script", "page_style", "without_marks"]
 
-_HIDING = (*range(0x20), 0x7F, *range(0x80, 0xA0), 0x61C, 0x200B, 0x200E, 0x200F)
-_HIDING += (*range(0x2028, 0x202F), *range(0x2060, 0x206A), 0xFEFF)
-_MARKS = {code: "\ufffd" for code in _HIDING if chr(code) not in "\t\n\r"}
-"""Control characters, marks of direction and characters without width, and what is shown."""
+_MARKS = re.compile(rf"(?![\t\n\r])[{HIDDEN}\u200b\u2060-\u2065\ufeff]")
+"""Control characters, marks of direction and characters without width."""
 
 
 def page_environment() -> jinja2.Environment:
@@ -27,7 +28,7 @@ def page_environment() -> jinja2.Environment:
 
 def without_marks(html: str) -> str:
     """Return a page without characters that hide or reorder text; files of a run may hold some."""
-    return html.translate(_MARKS)
+    return _MARKS.sub("\ufffd", html)
 
 
 def page_style() -> str:

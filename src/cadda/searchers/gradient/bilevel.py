@@ -41,7 +41,7 @@ from cadda.searchers.gradient.reward import (
 )
 from cadda.training.checkpoint import State, Stateful
 from cadda.training.problem import Problem
-from cadda.training.step import descend
+from cadda.training.step import compute_logits, descend
 
 __all__ = ["PAPER", "BilevelSearcher", "BilevelSettings", "make_policy"]
 
@@ -256,7 +256,8 @@ class BilevelSearcher(Searcher):
         """Train the model for one step; return the loss and the gradient."""
         self.model.train()
         with seeded(self._seed("inner"), x.device):
-            loss = cross_entropy(self.model(x), y)
+            logits = compute_logits(self.model, x, self.problem.n_classes, differentiable=True)
+            loss = cross_entropy(logits, y)
         if not math.isfinite(loss.item()):
             raise TrainingError(
                 f"the loss of the model became {loss.item()} in step {self.step_number} of the "
