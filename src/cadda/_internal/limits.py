@@ -32,6 +32,7 @@ __all__ = [
     "MAX_SECONDS",
     "MAX_SEED",
     "MAX_SFREQ",
+    "MAX_SIMULATED",
     "MAX_STAGES",
     "MAX_SUBPOLICIES",
     "MAX_TEXT",
@@ -65,6 +66,9 @@ MAX_DEPTH = 64
 
 MAX_COUNT = 1_000_000
 """Epochs, windows of a batch, trials and whatever else is counted in settings."""
+
+MAX_SIMULATED = 10_000
+"""Subjects that are simulated, and windows of each."""
 
 MAX_CLASSES = 1_000
 MAX_CHANNELS = 10_000

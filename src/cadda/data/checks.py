@@ -28,6 +28,7 @@ __all__ = [
     "check_labels",
     "check_names",
     "check_per_window",
+    "check_plain",
     "check_positions",
     "check_signals",
     "chunks",
@@ -176,12 +177,6 @@ def check_names(
         )
     if len(names) > MAX_CHANNELS:
         raise ValueError(f"`{argument}` must be at most {MAX_CHANNELS}, got {len(names)}.")
-    hidden = next((name for name in names if has_hidden(name)), None)
-    if hidden is not None:
-        raise ValueError(
-            f"`{argument}` must have no line breaks, control characters or marks of direction, "
-            f"got {quote(hidden)}."
-        )
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"`{argument}` must be different from each other, got {twice} twice.")
@@ -203,13 +198,18 @@ def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray
             f"`{argument}` must be known for every window, but is missing for {missing}."
         )
     texts = array.astype(str)
-    hidden = next((text for text in np.unique(texts).tolist() if has_hidden(text)), None)
+    check_plain(argument, np.unique(texts).tolist())
+    return texts
+
+
+def check_plain(argument: str, texts: Iterable[str]) -> None:
+    """Raise `ValueError` for texts that break lines or change what is seen."""
+    hidden = next(filter(has_hidden, texts), None)
     if hidden is not None:
         raise ValueError(
             f"`{argument}` must have no line breaks, control characters or marks of direction, "
             f"got {quote(hidden)}."
         )
-    return texts
 
 
 def check_positions(positions: ArrayLike, n_channels: int) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from cadda.data.checks import (
     check_labels,
     check_names,
     check_per_window,
+    check_plain,
     check_positions,
     check_signals,
 )
@@ -91,6 +92,7 @@ class Windows:
         if ch_names is None:
             ch_names = [str(channel) for channel in range(n_channels)]
         self.ch_names = check_names("ch_names", ch_names, n_channels, "channels of `x`")
+        check_plain("ch_names", self.ch_names)
         self.y, self.class_names = check_labels(y, n_windows, class_names)
         self.subject = check_per_window("subject", subject, n_windows)
         self.recording = (

@@ -36,7 +36,7 @@ import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from cadda._internal.frames import make_frame
-from cadda._internal.limits import parse_toml, read_text
+from cadda._internal.limits import MAX_SEED, MAX_SIMULATED, parse_toml, read_text
 from cadda._internal.notebook import block, table
 from cadda._internal.text import describe_error, short_reason
 from cadda._internal.validation import NONE_WORD, read_none, split_commas
@@ -99,11 +99,11 @@ class StudyConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, le=MAX_SEED)
     """Seed of all randomness: same seed, same results."""
-    n_subjects: PlanOnly[int] = Field(24, ge=1)
+    n_subjects: PlanOnly[int] = Field(24, ge=1, le=MAX_SIMULATED)
     """Number of subjects, if data are simulated."""
-    n_windows: PlanOnly[int] = Field(40, ge=10)
+    n_windows: PlanOnly[int] = Field(40, ge=10, le=MAX_SIMULATED)
     """Windows of 30 s per simulated subject."""
 
     def __init__(self, **values: object) -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds
 from cadda.api.fit import evaluate, fit
 from cadda.api.prepare import model_for
@@ -44,19 +45,19 @@ class TrainingConfig(StudyConfig):
 
     model: str = "auto"
     """Model: auto, chambon2018, shallow, lenet1 or braindecode:NAME."""
-    n_folds: PlanOnly[int] = Field(5, ge=1)
+    n_folds: PlanOnly[int] = Field(5, ge=1, le=MAX_COUNT)
     """Number of splits by subject, each with its own seed."""
     valid: float = Field(0.16, gt=0, lt=1)
     """Fraction of the subjects for early stopping."""
     test: float = Field(0.2, gt=0, lt=1)
     """Fraction of the subjects for the scores."""
-    n_train: int | None = Field(None, ge=1)
+    n_train: int | None = Field(None, ge=1, le=MAX_COUNT)
     """Maximum number of training windows, drawn evenly from the classes; none: no limit."""
-    max_epochs: int = Field(300, ge=1)
+    max_epochs: int = Field(300, ge=1, le=MAX_COUNT)
     """Maximum number of epochs."""
-    patience: int = Field(30, ge=1)
+    patience: int = Field(30, ge=1, le=MAX_COUNT)
     """Epochs without a lower validation loss before training stops."""
-    batch_size: int = Field(16, ge=1)
+    batch_size: int = Field(16, ge=1, le=MAX_COUNT)
     """Windows per step."""
     lr: float = Field(1e-3, gt=0)
     """Learning rate."""
@@ -66,7 +67,7 @@ class TrainingConfig(StudyConfig):
     """Weight decay; none: the default of the optimizer, 0.01 for adamw and 0 for others."""
     class_weights: Added[bool] = False
     """Whether rare classes count more in the loss."""
-    copies: Added[int | None] = Field(None, ge=0)
+    copies: Added[int | None] = Field(None, ge=0, le=MAX_COUNT)
     """Augmented copies added to each window, 0 replaces it; none: 1 for class-wise policies."""
     monitor: Added[Literal["loss", "balanced_accuracy"]] = "loss"
     """Validation score for early stopping and for the best weights."""

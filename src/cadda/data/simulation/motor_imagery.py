@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cadda._internal.limits import MAX_SEED
+from cadda._internal.limits import MAX_SEED, MAX_SIMULATED
 from cadda._internal.random import Seeds
 from cadda._internal.validation import check_whole
 from cadda.data.channels import resolve_montage
@@ -56,8 +56,8 @@ def simulate_motor_imagery(n_subjects: int = 20, n_windows: int = 40, *, seed: i
     >>> simulate_motor_imagery(n_subjects=2, n_windows=20)
     Windows: 40 windows of 8 channels × 4 s at 100 Hz, 2 subjects; left_fist 20, right_fist 20
     """
-    count = check_whole("n_subjects", n_subjects, 1)
-    length = check_whole("n_windows", n_windows, 2)
+    count = check_whole("n_subjects", n_subjects, 1, MAX_SIMULATED)
+    length = check_whole("n_windows", n_windows, 2, MAX_SIMULATED)
     seeds = Seeds(check_whole("seed", seed, 0, MAX_SEED))
     x, y = zip(*(_simulate_subject(seeds, i, length) for i in range(count)), strict=True)
     signals = torch.from_numpy(np.concatenate(x))

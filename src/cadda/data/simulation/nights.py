@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cadda._internal.limits import MAX_SEED
+from cadda._internal.limits import MAX_SEED, MAX_SIMULATED
 from cadda._internal.random import Seeds
 from cadda._internal.validation import check_whole
 from cadda.data.io.hypnogram import STAGES
@@ -85,8 +85,8 @@ def simulate_nights(
     n_subjects: int = 12, n_windows: int = 100, *, montage: str = "physionet", seed: int = 0
 ) -> Iterator[Night]:
     """Simulate a night per subject, lazily; see `simulate_sleep` for the arguments."""
-    count = check_whole("n_subjects", n_subjects, 1)
-    check_whole("n_windows", n_windows, _MIN_WINDOWS)
+    count = check_whole("n_subjects", n_subjects, 1, MAX_SIMULATED)
+    check_whole("n_windows", n_windows, _MIN_WINDOWS, MAX_SIMULATED)
     sleep_montage(montage)
     return (
         simulate_night(subject, n_windows=n_windows, montage=montage, seed=seed)
@@ -99,7 +99,7 @@ def simulate_night(
 ) -> Night:
     """Simulate one night of one subject."""
     number = check_whole("subject", subject, 0)
-    length = check_whole("n_windows", n_windows, _MIN_WINDOWS)
+    length = check_whole("n_windows", n_windows, _MIN_WINDOWS, MAX_SIMULATED)
     recorded = sleep_montage(montage)
     sleeper = simulated_subject(number, seed=seed)
     seeds = Seeds(seed)

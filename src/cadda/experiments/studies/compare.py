@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
+from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds
 from cadda.api.prepare import model_for, prepare_training
 from cadda.data.splits import split_subjects, subject_folds
@@ -61,15 +62,15 @@ class CompareConfig(TrainingConfig):
 
     methods: PlanOnly[Names] = Field((NO_SEARCH, "guided", "auto"), min_length=1)
     """Methods by name, policies by file or zoo:NAME, `duplicates`; `none` is always there."""
-    n_folds: int = Field(5, ge=2)
+    n_folds: int = Field(5, ge=2, le=MAX_COUNT)
     """Number of folds by subject; each subject is tested in one of them."""
-    n_seeds: PlanOnly[int] = Field(1, ge=1)
+    n_seeds: PlanOnly[int] = Field(1, ge=1, le=MAX_COUNT)
     """Number of seeds per fold; scores are averaged over them."""
     seconds: float | None = Field(120.0, gt=0)
     """Time of each search in seconds; none: the default budget of each method."""
     operations: Names | None = None
     """Operations to choose from; none: the default pool."""
-    trial_epochs: Added[int | None] = Field(None, ge=1)
+    trial_epochs: Added[int | None] = Field(None, ge=1, le=MAX_COUNT)
     """Most epochs of the models that searches try policies with; none: as many as others."""
 
     @field_validator("methods")

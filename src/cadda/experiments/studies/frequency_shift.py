@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.signal import find_peaks
 
+from cadda._internal.limits import MAX_COUNT
 from cadda._internal.validation import Pair, check_sfreq
 from cadda.data.windows import Windows
 from cadda.drawing.panels import panel_grid
@@ -53,7 +54,7 @@ class FrequencyShiftConfig(StudyConfig):
     """The two subjects; none: those whose peaks are farthest apart."""
     peak_band: Pair = (11.0, 16.0)
     """Band of the peaks in Hz, by default that of sleep spindles."""
-    min_windows: int = Field(5, ge=1)
+    min_windows: int = Field(5, ge=1, le=MAX_COUNT)
     """Minimum number of windows of the class per subject."""
 
 

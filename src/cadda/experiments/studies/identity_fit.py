@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from pydantic import Field
 from torch import Generator, Tensor
 
+from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds, uniform
 from cadda.api.prepare import operation_pool
 from cadda.data.windows import Windows
@@ -81,9 +82,9 @@ class IdentityFitConfig(StudyConfig):
     """Operations; none: the default pool."""
     lrs: PlanOnly[Several[LearningRate]] = Field((0.01, 0.03, 0.1, 0.3), min_length=1)
     """Learning rates of Adam for the logits of p and µ, each tried separately."""
-    n_steps: int = Field(500, ge=1)
+    n_steps: int = Field(500, ge=1, le=MAX_COUNT)
     """Steps of each descent."""
-    batch_size: int = Field(16, ge=1)
+    batch_size: int = Field(16, ge=1, le=MAX_COUNT)
     """Windows per step."""
     start: float = Field(0.5, gt=0, lt=1)
     """Initial p and µ; also p while only µ is fitted."""

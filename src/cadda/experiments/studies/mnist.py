@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds
 from cadda.api.prepare import model_for
 from cadda.data.datasets.mnist import read_digits, read_mnist
@@ -70,21 +71,21 @@ class MnistConfig(TrainingConfig):
 
     model: str = "lenet1"
     """Model: lenet1."""
-    per_class: int = Field(100, ge=2)
+    per_class: int = Field(100, ge=2, le=MAX_COUNT)
     """Training images of each digit; 1000 in the paper."""
-    valid_per_class: int = Field(300, ge=2)
+    valid_per_class: int = Field(300, ge=2, le=MAX_COUNT)
     """Validation images of each digit; 3000 in the paper."""
-    n_folds: PlanOnly[int] = Field(3, ge=1)
+    n_folds: PlanOnly[int] = Field(3, ge=1, le=MAX_COUNT)
     """Number of repetitions with other images."""
     trials: Several[int] = (16, 64, 256)
     """Numbers of random policies after which the best is tested."""
     epochs: Several[int] = (25, 50, 100)
     """Epochs of a search by gradients after which its policy is tested."""
-    max_epochs: int = Field(50, ge=1)
+    max_epochs: int = Field(50, ge=1, le=MAX_COUNT)
     """Maximum number of epochs."""
-    patience: int = Field(5, ge=1)
+    patience: int = Field(5, ge=1, le=MAX_COUNT)
     """Epochs without a lower validation loss before training stops."""
-    batch_size: int = Field(64, ge=1)
+    batch_size: int = Field(64, ge=1, le=MAX_COUNT)
     """Images per step."""
     lr: float = Field(2e-3, gt=0)
     """Learning rate of Adam."""

@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, TypeAlias, TypeVar
 from matplotlib.figure import Figure
 from pydantic import Field
 
+from cadda._internal.limits import MAX_COUNT
 from cadda.data.windows import Windows
 from cadda.experiments.operations import (
     GAIN_COLUMNS,
@@ -75,7 +76,7 @@ class ManualConfig(TrainingConfig):
     """Operations; none: the default pool."""
     magnitudes: PlanOnly[Magnitudes] = "sleep"
     """sleep or motor-imagery, the best of the authors; or magnitudes by operation."""
-    n_fractions: PlanOnly[int] = Field(4, ge=1)
+    n_fractions: PlanOnly[int] = Field(4, ge=1, le=MAX_COUNT)
     """Sizes of the training set: all of it, a half, a quarter …"""
 
 
