@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import IO
 
 from cadda._internal.files import is_temporary, make_folder, remove_temporary
+from cadda._internal.limits import check_regular
 from cadda._internal.locks import try_lock
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 
 __all__ = ["is_empty", "locked"]
+
+MAX_OWNER = 500
+"""Bytes that are read of a lock."""
 
 LOCK = ".lock"
 """Name of the lock; its content is the process and the host of the owner."""
@@ -54,10 +58,12 @@ def is_empty(folder: Path, *ignored: Path) -> bool:
 
 def _open_locked(path: Path, what: str) -> IO[bytes]:
     """Open the lock of a folder and lock it; the last owner may have ended without removing it."""
+    if path.exists():
+        check_regular(path)
     while True:
         file = path.open("ab+")
         file.seek(0)
-        owner = file.read().decode("utf-8", "replace")
+        owner = file.read(MAX_OWNER).decode("utf-8", "replace")
         is_ours = try_lock(file)
         if is_ours is False or (is_ours is None and _may_be_running(owner)):
             file.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 from typer import Argument, Option
 
+from cadda._internal.limits import parse_json
 from cadda.cli.commands import name_options
 from cadda.cli.display import progress_bar
 from cadda.models import MODEL_NAMES
@@ -387,7 +387,7 @@ def parse_settings(texts: list[str], option: str = "--set") -> dict[str, JsonVal
         if not equals or not name or not value:
             raise ValueError(f"`{option}` must be name=value, got {text!r}.")
         try:
-            settings[name] = json.loads(value)
-        except json.JSONDecodeError:
+            settings[name] = parse_json(value)
+        except ValueError:
             settings[name] = value
     return settings

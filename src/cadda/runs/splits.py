@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from cadda._internal.text import short_reason
 from cadda.data.splits import Split, make_split, split_notes, split_subjects, subject_folds
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
@@ -108,8 +109,14 @@ def _split_of_run(windows: Windows, folder: Path) -> Split:
     run = RunFolder(folder)
     split = run.read_config().split
     if not split.test and run.data.exists():
-        parts = DataFacts.load(run.data).parts
-        split = Split(*(parts[part].subjects for part in ("train", "valid", "test")))
+        try:
+            parts = DataFacts.load(run.data).parts
+            split = Split(*(parts[part].subjects for part in ("train", "valid", "test")))
+        except (OSError, ValueError, KeyError) as error:
+            raise RunError(
+                f"{run.data} is damaged or of another version of cadda ({short_reason(error)}); "
+                "choose another run."
+            ) from error
     here = set(windows.subjects)
     groups = {
         part: tuple(subject for subject in getattr(split, part) if subject in here)

@@ -15,7 +15,8 @@ from cadda._internal.jsonlines import JsonLines
 from cadda._internal.limits import parse_json
 from cadda._internal.random import Seeds
 from cadda._internal.rows import join
-from cadda.exceptions import WorkerError
+from cadda._internal.text import short_reason
+from cadda.exceptions import RunError, WorkerError
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.passing import RETAINED, Passing, passing_operations
 from cadda.reporting.race import RaceFacts
@@ -223,9 +224,15 @@ class RaceRunner(SearchRunner):
         if self._log is None:
             return {}
         scores = {}
-        for line in self._log.read():
-            name, block = line.pop("candidate"), line.pop("block")
-            scores[str(name), int(str(block))] = _SCORE.validate_python(line)
+        for number, line in enumerate(self._log, start=1):
+            try:
+                name, block = line.pop("candidate"), line.pop("block")
+                scores[str(name), int(str(block))] = _SCORE.validate_python(line)
+            except (KeyError, ValueError) as error:
+                raise RunError(
+                    f"{self._log.path}, line {number}, is not a training run of a race "
+                    f"({short_reason(error)}); remove the line, or choose another folder."
+                ) from error
         return scores
 
     @property
