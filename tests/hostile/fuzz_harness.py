@@ -40,7 +40,7 @@ from cadda import CaddaError
 MAX_SECONDS = 5.0
 """Time of a processor for a file; healthy ones take a tenth of that."""
 
-MAX_WALL = 60
+MAX_WALL = 300
 """Seconds after which a reader waits for something that never comes."""
 
 MAX_MEGABYTES = 400

@@ -48,11 +48,15 @@ def check_recording(path: Path) -> None:
                 check_regular(file)
         return
     check_regular(path)
-    name = path.name.casefold()
     for file in _companions(path):
-        check_regular(file)
-    is_packed = name.endswith(".gz")
-    total = check_gzip(path) if is_packed else check_regular(path)
+        _check_content(file, check_regular(file))
+
+
+def _check_content(path: Path, size: int) -> None:
+    """Check what is in a file of `size` bytes."""
+    name = path.name.casefold()
+    is_packed = name.endswith(".fif.gz")
+    total = check_gzip(path) if is_packed else size
     if name.endswith((".fif", ".fif.gz")):
         with open_regular(path) as plain:
             _check_tags(gzip.GzipFile(fileobj=plain) if is_packed else plain, path, total)
@@ -69,9 +73,11 @@ def check_count(path: Path, n_channels: int) -> None:
 
 
 def _companions(path: Path) -> list[Path]:
-    """Return the files that the reader of a recording opens beside it, as far as they exist."""
+    """Return a recording and the files that its reader opens beside it, as far as they exist."""
     name = path.name.removesuffix(".gz").rpartition(".")[0]
-    files = [file for file in path.parent.iterdir() if file.name.startswith(f"{name}.")]
+    # Long recordings in FIF continue in files with a number.
+    own = re.compile(rf"{re.escape(name)}(-\d+)?\.")
+    files = [file for file in path.parent.iterdir() if own.match(file.name) and not file.is_dir()]
     if path.suffix.casefold() in (".vhdr", ".ahdr", ".lay"):
         text = read_bytes(path, MAX_TEXT)
         for count in _CHANNELS.findall(text):
