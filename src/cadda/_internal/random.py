@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 
 from cadda._internal.validation import check_seed
 
-__all__ = ["Seeds", "normal", "seeded", "uniform"]
+__all__ = ["Seeds", "Streams", "normal", "seeded", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,26 @@ class Seeds:
     ) -> Generator:
         """Return a new generator at the beginning of a stream."""
         return Generator(device=device).manual_seed(self.integer(name, **indices))
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Generators for the draws of a policy: decisions on the CPU, all other numbers on the device.
+
+    How many windows get an operation decides the shapes of tensors, so that decisions made on a
+    GPU would have to be waited for. On a CPU both are the same generator.
+    """
+
+    decisions: Generator
+    numbers: Generator
+
+    @classmethod
+    def of(cls, seeds: Seeds, name: str, device: torch.device, **indices: int) -> Streams:
+        """Return new generators at the beginning of a named stream."""
+        seed = seeds.integer(name, **indices)
+        numbers = Generator(device=device).manual_seed(seed)
+        is_host = device.type == "cpu"
+        return cls(numbers if is_host else Generator().manual_seed(seed), numbers)
 
 
 @contextmanager

@@ -258,17 +258,25 @@ def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
     return value.expand(len(x))
 
 
-def check_labels(y: Tensor | None, x: Tensor, n_classes: int | None = None) -> Tensor:
+def check_labels(
+    y: Tensor | None,
+    x: Tensor,
+    n_classes: int | None = None,
+    *,
+    device: torch.device | None = None,
+) -> Tensor:
     """Check for one label in 0 … ``n_classes - 1`` per window; return int64, (n_windows,).
 
-    Without ``n_classes``, any integers are labels.
+    Without ``n_classes``, any integers are labels. They are checked where they are, and returned
+    on a ``device``, by default that of the windows.
     """
     if y is None:
         raise ValueError(
             "`y` is missing: a policy that is class-wise or has label maps, or an operation that "
             "mixes windows of a class, needs the labels."
         )
-    labels = torch.as_tensor(y, device=x.device)
+    labels = torch.as_tensor(y)
+    device = x.device if device is None else device
     if labels.shape != (len(x),):
         raise ValueError(
             f"`y` must have one label per window, shape ({len(x)},), got {tuple(labels.shape)}."
@@ -276,11 +284,11 @@ def check_labels(y: Tensor | None, x: Tensor, n_classes: int | None = None) -> T
     if labels.is_floating_point() or labels.is_complex() or labels.dtype is torch.bool:
         raise TypeError(f"`y` must be integers, got {labels.dtype}; use y.long().")
     if n_classes is None:
-        return labels.long()
+        return labels.long().to(device)
     unknown = (labels < 0) | (labels >= n_classes)
     if bool(unknown.any()):
         raise ValueError(
             f"`y` must be in 0 … {n_classes - 1}, the classes of this policy, "
             f"got {labels[unknown][0].item()}."
         )
-    return labels.long()
+    return labels.long().to(device)

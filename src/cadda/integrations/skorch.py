@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from torch import nn
 
-from cadda._internal.random import Seeds
+from cadda._internal.random import Seeds, Streams
 from cadda.api.prepare import operation_pool, read_policy
 from cadda.api.search import search
 from cadda.data.splits import split_subjects
@@ -122,7 +122,7 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(2**31))
         self.policy_ = self._search(net, X, y, seed) if self.policy is None else self.policy
         self._augment: Augmenter | None = None
-        self._draws = Seeds(seed).stream("augmentation")
+        self._draws = Streams.of(Seeds(seed), "augmentation", torch.device("cpu"))
         self._epoch = 0
 
     def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:

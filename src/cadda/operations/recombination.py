@@ -84,19 +84,18 @@ def draw_partners(
     """
     assert batch.y is not None  # noqa: S101
     assert batch.label is not None  # noqa: S101
-    classes, position, size = torch.unique(batch.y, return_inverse=True, return_counts=True)
-    order = batch.y.argsort(stable=True)
-    first = size.cumsum(0) - size
+    by_class, order = batch.y.sort(stable=True)
     rank = torch.empty_like(order)
     rank[order] = torch.arange(len(order), device=order.device)
     wanted = batch.label[windows]
-    place = torch.searchsorted(classes, wanted).clamp_max(len(classes) - 1)
-    is_own = position[windows] == place
-    n_others = torch.where(classes[place] == wanted, size[place] - is_own.long(), 0)[:, None]
+    first = torch.searchsorted(by_class, wanted)
+    is_own = batch.y[windows] == wanted
+    size = torch.searchsorted(by_class, wanted, right=True) - first
+    n_others = (size - is_own.long())[:, None]
     share = uniform((len(windows), n_partners), batch.x, generator)
     # Rounding must not reach the next class.
     chosen = torch.minimum((share * n_others).long(), n_others - 1)
-    own = (rank[windows] - first[place])[:, None]
+    own = (rank[windows] - first)[:, None]
     chosen = chosen + (is_own[:, None] & (chosen >= own)).long()
-    partner = order[(first[place][:, None] + chosen).clamp_min(0)]
+    partner = order[(first[:, None] + chosen).clamp(0, len(order) - 1)]
     return torch.where(n_others > 0, partner, windows[:, None])

@@ -57,11 +57,15 @@ class Group:
         Indices of the windows.
     draw : dict of str to Tensor
         Random numbers of the operation for these windows.
+    chosen : Tensor | None
+        Which of the windows drew the operation, bool, shape (n_windows,), if they are all windows
+        of the batch; None if every one of them did.
     """
 
     operation: int
     windows: Tensor
     draw: Draw
+    chosen: Tensor | None = None
 
 
 def check_granularity(granularity: Granularity) -> Granularity:
@@ -79,15 +83,34 @@ def draw_groups(
 ) -> tuple[Group, ...]:
     """Group windows by operation and draw the random numbers of each operation.
 
-    ``choice`` has the index of the operation of each window, shape (n_windows,); ``len(pool)``
-    leaves a window unchanged. The groups are not empty, and in the order of the pool.
+    ``choice`` has the index of the operation of each window, shape (n_windows,), on any device;
+    ``len(pool)`` leaves a window unchanged. The groups are not empty, and in the order of the
+    pool.
     """
     sizes = torch.bincount(choice, minlength=len(pool) + 1).tolist()
-    members = torch.split(choice.argsort(stable=True), sizes)
+    members = torch.split(choice.argsort(stable=True).to(batch.x.device), sizes)
     return tuple(
         Group(i, members[i], pool[i].sample_group(batch, members[i], generator))
         for i in range(len(pool))
         if sizes[i]
+    )
+
+
+def draw_whole_batch(
+    pool: Sequence[Operation] | OperationPool,
+    batch: Batch,
+    choice: Tensor,
+    generator: Generator | None,
+) -> tuple[Group, ...]:
+    """Draw the random numbers of every operation for all windows; arguments as of `draw_groups`.
+
+    Without the numbers of windows of each operation, which would have to be read from a GPU. For a
+    small batch, a GPU takes as long for all windows as for some.
+    """
+    everything = torch.arange(len(batch.x), device=batch.x.device)
+    return tuple(
+        Group(i, everything, pool[i].sample_group(batch, everything, generator), choice == i)
+        for i in range(len(pool))
     )
 
 
@@ -97,11 +120,16 @@ def draw_stages(
     labels: Sequence[Tensor | None],
     choice: Tensor,
     generator: Generator | None,
+    *,
+    whole_batch: bool = False,
 ) -> tuple[tuple[Group, ...], ...]:
     """Draw the groups of each stage; ``choice`` is as for `draw_groups`, a column each."""
+    draw = draw_whole_batch if whole_batch else draw_groups
+    # Labels that no operation needs are as given, even if they are no tensors.
+    known = [label.to(x.device) if isinstance(label, Tensor) else label for label in labels]
     return tuple(
-        draw_groups(pool, Batch(x, labels[0], label), column, generator)
-        for column, label in zip(choice.T, labels, strict=False)
+        draw(pool, Batch(x, known[0], label), column, generator)
+        for column, label in zip(choice.T, known, strict=False)
     )
 
 
@@ -117,6 +145,10 @@ def transform_groups(
     """
     result = x.clone()
     for group in groups:
+        if group.chosen is not None:
+            changed = pool[group.operation].apply(x, magnitude, group.draw)
+            result = torch.where(per_window(group.chosen, x), changed, result)
+            continue
         changed = pool[group.operation].apply(
             x.index_select(0, group.windows),
             magnitude.index_select(0, group.windows),
@@ -248,19 +280,23 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         """Whether an operation takes something from other windows of the same class."""
         return any(operation.needs_labels for operation in self.pool)
 
-    def _rows(self, x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def _rows(
+        self, x: Tensor, y: Tensor | None, device: torch.device | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """Check a batch; return the row of the policy of each window, and the labels.
 
-        Where operations need them, these are int64 on the device of ``x``, else as given.
+        Both are on a ``device``, by default that of ``x``; labels that no operation needs are as
+        given.
         """
+        device, given = x.device if device is None else device, y
         self.pool.check(x)
         if self.pool.label_table is not None:
-            y = check_labels(y, x, len(self.pool.class_names))
+            y = check_labels(y, x, len(self.pool.class_names), device=device)
         elif self._mixes_windows:
-            y = check_labels(y, x)
+            y = check_labels(y, x, device=device)
         if not self.is_classwise:
-            return torch.zeros(len(x), dtype=torch.long, device=x.device), y
-        return check_labels(y, x, self.n_rows), y
+            return torch.zeros(len(x), dtype=torch.long, device=device), y
+        return check_labels(given, x, self.n_rows, device=device), y
 
     def _follow_labels(
         self, operation: Tensor, applied: Tensor, y: Tensor | None

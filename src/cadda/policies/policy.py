@@ -108,12 +108,41 @@ class Policy(BatchPolicy[PolicyDraw]):
         return any(self.pool.plain(name).needs_labels for name in self.spec.operations_used)
 
     def draw(
-        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
+        self,
+        x: Tensor,
+        y: Tensor | None = None,
+        *,
+        generator: Generator | None = None,
+        decisions: Generator | None = None,
     ) -> PolicyDraw:
-        row, y = self._rows(x, y)
+        """Draw what happens to each window.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+        y : Tensor | None
+            Labels of shape (n_windows,); only a policy that is class-wise, has label maps or mixes
+            windows of a class needs them.
+        generator : torch.Generator | None
+            Source of randomness; None takes torch's global one.
+        decisions : torch.Generator | None
+            Source of randomness of the decisions which operation a window gets, if it is another
+            one. With a generator on the CPU, and labels on the CPU, nothing waits for a GPU.
+
+        Returns
+        -------
+        PolicyDraw
+            To be passed to `transform`, once or as often as wanted; its ``y`` has the labels of
+            the windows after that.
+        """
+        source = generator if decisions is None else decisions
+        is_remote = source is not None and source.device.type != "cpu"
+        host = x.new_empty(0, device=x.device if is_remote else "cpu")
+        row, y = self._rows(x, y, host.device)
         if self.spec.is_none:
             return PolicyDraw((), x.new_zeros(len(x), 0), y)
-        tables = {name: table.like(x) for name, table in self._tables.items()}
+        tables = {name: table.like(host) for name, table in self._tables.items()}
         label_table = self.pool.label_table
         return draw_decisions(
             self.pool,
@@ -122,8 +151,9 @@ class Policy(BatchPolicy[PolicyDraw]):
             row,
             y,
             generator,
-            None if label_table is None else label_table.like(x),
+            None if label_table is None else label_table.like(host),
             granularity=self.granularity,
+            decisions=source,
         )
 
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
@@ -170,8 +200,11 @@ def draw_decisions(
     label_table: Tensor | None,
     *,
     granularity: Granularity = "window",
+    decisions: Generator | None = None,
 ) -> PolicyDraw:
     """Draw what happens to each window.
+
+    Decisions are made on the device of the tables and rows, which need not be that of ``x``.
 
     Parameters
     ----------
@@ -191,6 +224,8 @@ def draw_decisions(
         Label after each operation by label before it.
     granularity : 'window' | 'batch'
         Whether each window draws its subpolicy and operations, or the batch.
+    decisions : torch.Generator | None
+        Source of randomness of the decisions; None takes ``generator``.
 
     Returns
     -------
@@ -198,15 +233,16 @@ def draw_decisions(
         The decisions.
     """
     n_rows, _, n_stages, _ = tables["probability"].shape
-    window = torch.arange(len(x), device=x.device)
+    source, here = generator if decisions is None else decisions, tables["probability"]
+    window = torch.arange(len(x), device=row.device)
     # With one choice per batch, windows of the same row read the same random numbers.
     reader, n_choices = (window, len(x)) if granularity == "window" else (row, n_rows)
-    noise = uniform((n_choices, 1 + n_stages), x, generator)[reader]
+    noise = uniform((n_choices, 1 + n_stages), here, source)[reader]
     subpolicy = _pick(tables["subpolicy_cdf"][row], noise[:, 0])
     operation = _pick(tables["operation_cdf"][row, subpolicy], noise[:, 1:])
-    stage = torch.arange(n_stages, device=x.device)
+    stage = torch.arange(n_stages, device=row.device)
     place = (row[:, None], subpolicy[:, None], stage, operation)
-    applied = uniform((len(x), n_stages), x, generator) < tables["probability"][place]
+    applied = uniform((len(x), n_stages), here, source) < tables["probability"][place]
     labels: Sequence[Tensor | None] = [y] * (n_stages + 1)
     if label_table is not None and y is not None:
         suits, _, labels = follow_labels(label_table, operation, applied, y)
@@ -217,9 +253,11 @@ def draw_decisions(
     if "min_magnitude" in tables:
         # Drawn last, so that a policy with fixed magnitudes makes the same decisions.
         least = tables["min_magnitude"][place]
-        drawn = least + uniform(magnitude.shape, x, generator) * (magnitude - least)
+        drawn = least + uniform(magnitude.shape, here, source) * (magnitude - least)
         magnitude = torch.minimum(drawn, magnitude)
-    return PolicyDraw(groups, magnitude, labels[-1])
+    after = labels[-1]
+    after = after.to(x.device) if isinstance(after, Tensor) else after
+    return PolicyDraw(groups, magnitude.to(x.device), after)
 
 
 def stage_entry(

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
+from cadda._internal.random import Streams
 from cadda.exceptions import TrainingError
 from cadda.policies.policy import Policy, PolicyDraw
 from cadda.policies.schedule import ScheduledPolicy
@@ -43,13 +44,13 @@ class Augmenter:
         if isinstance(self.source, ScheduledPolicy):
             self.policy = self.source.at_epoch(epoch)
 
-    def __call__(self, x: Tensor, y: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
-        """Augment one batch."""
+    def __call__(self, x: Tensor, y: Tensor, streams: Streams) -> tuple[Tensor, Tensor]:
+        """Augment one batch; labels may be on the CPU, and are on the device of ``x`` then."""
         if not self.copies:
-            return self._augment(x, y, generator)
+            return self._augment(x, y, streams)
         many_x, many_y = torch.cat([x] * self.copies), torch.cat([y] * self.copies)
-        augmented, labels = self._augment(many_x, many_y, generator)
-        return torch.cat([x, augmented]), torch.cat([y, labels])
+        augmented, labels = self._augment(many_x, many_y, streams)
+        return torch.cat([x, augmented]), torch.cat([y.to(x.device), labels])
 
     def divergence(self, x: Tensor, loss: float, epoch: int, step: int) -> TrainingError:
         """Return the error for a loss of the last batch, as augmented, that is not finite."""
@@ -70,8 +71,12 @@ class Augmenter:
         after = f" after {', '.join(names)}" if names else ""
         return f"window {window} of the batch is not finite{after}"
 
-    def _augment(self, x: Tensor, y: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
+    def _augment(self, x: Tensor, y: Tensor, streams: Streams) -> tuple[Tensor, Tensor]:
         if not isinstance(self.policy, Policy):
+            y = y.to(x.device)
             return (x, y) if self.policy is None else self.policy(x, y)
-        self._last_draw = draw = self.policy.draw(x, y, generator=generator)
-        return self.policy.transform(x, draw), y if draw.y is None else draw.y
+        self._last_draw = draw = self.policy.draw(
+            x, y, generator=streams.numbers, decisions=streams.decisions
+        )
+        labels = y if draw.y is None else draw.y
+        return self.policy.transform(x, draw), labels.to(x.device)

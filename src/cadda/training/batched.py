@@ -8,8 +8,9 @@ windows, policy and early stopping.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
-from cadda._internal.random import Seeds
+from cadda._internal.random import Seeds, Streams
 from cadda._internal.rows import batches, n_at_once
 from cadda.exceptions import TrainingError
 from cadda.training.augmenter import Augmentation, Augmenter
@@ -107,30 +108,37 @@ class _Stack:
             self._keep(kept)
 
     def _train(self) -> list[float]:
-        x, y = self.problem.train.x, self.problem.train.y
         epoch = len(self.members[0].progress.history) + 1
-        orders, draws = [], []
-        for member in self.members:
-            member.augment.start_epoch(epoch)
-            stream = member.seeds.stream("order", epoch=epoch)
-            orders.append(torch.randperm(len(x), generator=stream))
-            draws.append(member.seeds.stream("augmentation", device=self.device, epoch=epoch))
-        totals = torch.zeros(len(self.members), dtype=torch.float64)
-        index = torch.stack(orders)
-        for step, chosen in enumerate(torch.split(index, self.settings.batch_size, dim=1), 1):
-            augmented = [
-                member.augment(x[own].to(self.device), y[own].to(self.device), stream)
-                for member, own, stream in zip(self.members, chosen, draws, strict=True)
-            ]
-            losses = self._losses(
-                torch.stack([batch for batch, _ in augmented]),
-                torch.stack([labels for _, labels in augmented]),
-            )
-            totals += losses.detach().cpu().double() * chosen.shape[1]
-            self._note_divergence(losses, augmented, epoch, step)
+        members = [self._augmented_batches(member, epoch) for member in self.members]
+        losses = []
+        for step in zip(*members, strict=True):
+            x, y = zip(*step, strict=True)
+            loss = self._losses(torch.stack(x), torch.stack(y))
+            losses.append(loss.detach())
             # Each loss depends on the weights of one member only, so the sum mixes nothing.
-            descend(self.optimizer, losses.sum())
-        return [float(value) for value in totals / len(x)]
+            descend(self.optimizer, loss.sum())
+        values = torch.stack(losses).T.tolist()
+        for member, own in zip(self.members, values, strict=True):
+            self._note_divergence(member, own, epoch)
+        sizes = [len(index) for index in self._order(self.members[0], epoch)]
+        return [
+            sum(loss * size for loss, size in zip(own, sizes, strict=True)) / sum(sizes)
+            for own in values
+        ]
+
+    def _order(self, member: _Member, epoch: int) -> tuple[Tensor, ...]:
+        """Return the windows of each step of a member."""
+        stream = member.seeds.stream("order", epoch=epoch)
+        order = torch.randperm(len(self.problem.train), generator=stream)
+        return torch.split(order, self.settings.batch_size)
+
+    def _augmented_batches(self, member: _Member, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the batches of a member, the same each time."""
+        x, y = self.problem.train.x, self.problem.train.y
+        draws = Streams.of(member.seeds, "augmentation", self.device, epoch=epoch)
+        member.augment.start_epoch(epoch)
+        for index in self._order(member, epoch):
+            yield member.augment(x[index].to(self.device), y[index], draws)
 
     def _losses(self, x: Tensor, y: Tensor) -> Tensor:
         logits = self._logits(x, 0)
@@ -151,22 +159,22 @@ class _Stack:
         logits: Tensor = vmap(forward, in_dims=(0, axis))(self.parameters, x)
         return logits
 
-    def _note_divergence(
-        self, losses: Tensor, augmented: list[tuple[Tensor, Tensor]], epoch: int, step: int
-    ) -> None:
-        for member, loss, (x, _) in zip(self.members, losses.tolist(), augmented, strict=True):
-            if not math.isfinite(loss) and member.error is None:
-                member.error = member.augment.divergence(x, loss, epoch, step)
+    def _note_divergence(self, member: _Member, losses: list[float], epoch: int) -> None:
+        for number, loss in enumerate(losses):
+            if not math.isfinite(loss):
+                x, _ = next(islice(self._augmented_batches(member, epoch), number, None))
+                member.error = member.augment.divergence(x, loss, epoch, number + 1)
+                return
 
     @torch.no_grad()
     def _validate(self) -> list[tuple[float, float]]:
         """Return loss and balanced accuracy of each member."""
         x = self.problem.valid.x
         parts = batches(x, n_at_once(x, MAX_PREDICTED))
-        logits_of_parts = [self._logits(part.to(self.device), None).cpu() for part in parts]
+        logits_of_parts = [self._logits(part.to(self.device), None) for part in parts]
         return [
             score_validation(self.problem, logits, self.weight)
-            for logits in torch.cat(logits_of_parts, dim=1)
+            for logits in torch.cat(logits_of_parts, dim=1).cpu()
         ]
 
     def _keep(self, kept: list[int]) -> None:

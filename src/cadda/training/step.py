@@ -21,6 +21,7 @@ from cadda.training.settings import TrainingSettings
 __all__ = [
     "MAX_PREDICTED",
     "batches_of",
+    "check_finite",
     "check_logits",
     "check_model",
     "class_weights",
@@ -29,6 +30,7 @@ __all__ = [
     "least_windows",
     "make_optimizer",
     "predict_logits",
+    "predict_on_device",
     "restore_part",
     "score_validation",
 ]
@@ -37,26 +39,32 @@ MAX_PREDICTED = 1 << 18
 """Samples that are predicted at once, 1 MiB; networks multiply them by ten and more."""
 
 
-@torch.no_grad()
 def predict_logits(
     model: nn.Module, x: Signals, n_classes: int, *, what: str = "windows"
 ) -> Tensor:
     """Compute finite logits of shape (n_windows, n_classes) in evaluation mode, on the CPU."""
+    return check_finite(predict_on_device(model, x, n_classes).cpu(), what)
+
+
+@torch.no_grad()
+def predict_on_device(model: nn.Module, x: Signals, n_classes: int) -> Tensor:
+    """Compute logits as `predict_logits` does, on the device of the model and not checked."""
     was_training, first = model.training, next(model.parameters(), None)
     device = "cpu" if first is None else first.device
     model.eval()
     try:
         # One tensor for all: many small ones would keep the memory between them from reuse.
-        logits = torch.empty(len(x), n_classes)
+        logits = torch.empty(len(x), n_classes, device=device)
         size = n_at_once(x, MAX_PREDICTED)
         for part, batch in zip(torch.split(logits, size), batches(x, size), strict=True):
             part.copy_(compute_logits(model, batch.to(device), n_classes))
     finally:
         model.train(was_training)
-    return _check_finite(logits, what)
+    return logits
 
 
-def _check_finite(logits: Tensor, what: str) -> Tensor:
+def check_finite(logits: Tensor, what: str = "windows") -> Tensor:
+    """Return logits; raise if some are not finite."""
     bad = int((~logits.isfinite()).any(1).sum())
     if bad:
         raise ModelError(

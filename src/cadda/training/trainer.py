@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from cadda._internal.random import Seeds, seeded
+from cadda._internal.devices import to_host
+from cadda._internal.random import Seeds, Streams, seeded
 from cadda.training.augmenter import Augmentation, Augmenter
 from cadda.training.checkpoint import (
     Fingerprint,
@@ -29,12 +31,13 @@ from cadda.training.progress import EarlyStopping, EpochEnd, Fitted, TrainingEnd
 from cadda.training.settings import TrainingSettings
 from cadda.training.step import (
     batches_of,
+    check_finite,
     class_weights,
     compute_logits,
     descend,
     least_windows,
     make_optimizer,
-    predict_logits,
+    predict_on_device,
     restore_part,
     score_validation,
 )
@@ -104,39 +107,64 @@ class Trainer:
 
     def run_epoch(self) -> EpochEnd:
         """Train for one epoch, validate, and keep the weights if they are the best so far."""
-        train_loss = self.train_epoch(len(self.progress.history) + 1)
-        scores = score_validation(self.problem, self.predict_validation(), self.class_weight)
-        return self.progress.update(train_loss, *scores, self.model.state_dict())
+        epoch = len(self.progress.history) + 1
+        losses = self._run_steps(epoch)
+        valid = predict_on_device(self.model, self.problem.valid.x, self.problem.n_classes)
+        # Read together, so that a GPU is waited for once per epoch.
+        losses, valid = to_host([losses, valid])
+        train_loss = self._mean_loss(losses, epoch)
+        return self.progress.update(train_loss, *self.validate(valid), self.model.state_dict())
 
     def train_epoch(self, epoch: int) -> float:
         """Iterate once over the training windows and return the mean loss."""
-        x, y = self.problem.train.x, self.problem.train.y
-        # Each epoch has streams of its own, so a resumed run needs no saved random state.
-        order = torch.randperm(len(x), generator=self.seeds.stream("order", epoch=epoch))
-        draws = self.seeds.stream("augmentation", device=self.device, epoch=epoch)
-        self.augment.start_epoch(epoch)
+        return self._mean_loss(self._run_steps(epoch).cpu(), epoch)
+
+    def validate(self, logits: Tensor) -> tuple[float, float]:
+        """Return loss and balanced accuracy of the logits of the validation windows."""
+        return score_validation(self.problem, check_finite(logits), self.class_weight)
+
+    def _run_steps(self, epoch: int) -> Tensor:
+        """Iterate once over the training windows; return the losses, on the device."""
         losses = []
         self.model.train()
         with seeded(self.seeds.integer("dropout", epoch=epoch), self.device):
-            for step, index in enumerate(self._batches(order), 1):
-                batch = self.augment(x[index].to(self.device), y[index].to(self.device), draws)
+            for batch in self._augmented_batches(epoch):
                 loss = self._loss(*batch)
-                losses.append(loss.item() * len(index))
-                if not math.isfinite(losses[-1]):
-                    raise self.augment.divergence(batch[0], loss.item(), epoch, step)
+                losses.append(loss.detach())
                 descend(self.optimizer, loss)
-        return sum(losses) / len(x)
+        return torch.stack(losses)
 
-    def _batches(self, order: Tensor) -> list[Tensor]:
-        """Split an order of windows into batches that the model can be trained with."""
+    def _augmented_batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the batches of an epoch, the same each time."""
+        x, y = self.problem.train.x, self.problem.train.y
+        # Each epoch has streams of its own, so a resumed run needs no saved random state.
+        draws = Streams.of(self.seeds, "augmentation", self.device, epoch=epoch)
+        self.augment.start_epoch(epoch)
+        for index in self._batches(epoch):
+            yield self.augment(x[index].to(self.device), y[index], draws)
+
+    def _mean_loss(self, losses: Tensor, epoch: int) -> float:
+        """Return the mean over the windows; raise if a loss is not finite."""
+        values: list[float] = losses.tolist()
+        for number, value in enumerate(values):
+            if not math.isfinite(value):
+                x, _ = next(islice(self._augmented_batches(epoch), number, None))
+                raise self.augment.divergence(x, value, epoch, number + 1)
+        sizes = map(len, self._batches(epoch))
+        n_windows = len(self.problem.train.x)
+        return sum(value * n for value, n in zip(values, sizes, strict=True)) / n_windows
+
+    def _batches(self, epoch: int) -> list[Tensor]:
+        """Split the windows into batches that the model can be trained with."""
+        stream = self.seeds.stream("order", epoch=epoch)
+        order = torch.randperm(len(self.problem.train.x), generator=stream)
         size = self.settings.batch_size
         is_alone = len(order) % size == 1 and not self.augment.copies
-        x = self.problem.train.x[:1].to(self.device)
-        return batches_of(order, size, least=least_windows(self.model, x) if is_alone else 1)
+        return batches_of(order, size, least=self._least_windows if is_alone else 1)
 
-    def predict_validation(self) -> Tensor:
-        """Compute the logits of the validation windows."""
-        return predict_logits(self.model, self.problem.valid.x, self.problem.n_classes)
+    @cached_property
+    def _least_windows(self) -> int:
+        return least_windows(self.model, self.problem.train.x[:1].to(self.device))
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         logits = compute_logits(self.model, x, self.problem.n_classes, differentiable=True)

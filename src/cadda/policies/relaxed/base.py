@@ -10,6 +10,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from cadda._internal.devices import is_asynchronous
 from cadda._internal.random import uniform
 from cadda._internal.validation import check_positive
 from cadda.operations.label_maps import mapping_of
@@ -289,7 +290,9 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
             probability = probability.detach().to(x.dtype)
             applied, _ = relaxed_bernoulli(probability, gate, self.gate_temperature)
             suited, relabels, labels = self._follow_labels(operation, applied.bool(), y)
-        groups = draw_stages(self.pool, x, labels, suited, generator)
+        groups = draw_stages(
+            self.pool, x, labels, suited, generator, whole_batch=is_asynchronous(x.device)
+        )
         return RelaxedDraw(row, subpolicy, noise, operation, gate, groups, labels[-1], relabels)
 
     def _pathwise_probability(self, draw: RelaxedDraw) -> Tensor:

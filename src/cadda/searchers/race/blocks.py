@@ -125,9 +125,9 @@ class _RecordingTrainer(Trainer):
 
     logits: list[Tensor]
 
-    def predict_validation(self) -> Tensor:
-        self.logits = [*getattr(self, "logits", ()), super().predict_validation()]
-        return self.logits[-1]
+    def validate(self, logits: Tensor) -> tuple[float, float]:
+        self.logits = [*getattr(self, "logits", ()), logits]
+        return super().validate(logits)
 
 
 def cross_fitted(logits: Tensor, valid: Samples) -> NDArray[np.int64]:
