@@ -174,9 +174,9 @@ def test_rewards_are_those_of_the_mean_weights_without_dropout() -> None:
     torch.testing.assert_close(search.mean_weights, expected)
     x, y = search.problem.training_batch(torch.arange(64))
     gradient = {name: torch.zeros_like(value) for name, value in expected.items()}
-    first, _ = search._rewards(gradient, x, y, x, y)
+    first, _, _ = search._rewards(gradient, x, y, x, y)
     search.seeds = Seeds(7)  # other masks, if there were any
-    again, _ = search._rewards(gradient, x, y, x, y)
+    again, _, _ = search._rewards(gradient, x, y, x, y)
     torch.testing.assert_close(first, again, rtol=1e-4, atol=1e-4)
 
 
@@ -190,10 +190,10 @@ def test_rewards_are_compared_with_those_of_the_windows_left_as_they_are(
         search.step()
     x, y = search.problem.training_batch(torch.arange(16))
     gradient = {name: torch.zeros_like(value) for name, value in search.mean_weights.items()}
-    expected, _ = search._rewards(gradient, x, y, x, y)
+    expected, _, _ = search._rewards(gradient, x, y, x, y)
     for n_changed in (0, 5, 16):
         augmented = torch.cat([-x[:n_changed], x[n_changed:]])
-        rewards, baseline = search._rewards(gradient, x, y, augmented, y)
+        rewards, baseline, _ = search._rewards(gradient, x, y, augmented, y)
         torch.testing.assert_close(baseline, expected, rtol=1e-3, atol=1e-3)
         assert n_changed == 0 or (rewards - baseline)[:n_changed].abs().min() > 0.01
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal
 
 import torch
@@ -10,6 +9,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from cadda._internal.devices import is_asynchronous
 from cadda._internal.random import Seeds, seeded
 from cadda._internal.validation import (
     Betas,
@@ -26,8 +26,7 @@ from cadda.policies.dispatch import Granularity
 from cadda.policies.relaxed.base import RelaxedPolicy
 from cadda.policies.relaxed.policies import EnumeratedPolicy, MixturePolicy, StagedPolicy
 from cadda.policies.spec.leakage import MAX_LEAK
-from cadda.searchers.events import SearchStep
-from cadda.searchers.gradient.base import Searcher
+from cadda.searchers.gradient.base import Searcher, StepValues
 from cadda.searchers.gradient.diagnostics import CONTROL_EVERY, ClassSums, white_noise
 from cadda.searchers.gradient.policy_optimizer import Estimator, PolicyAscent
 from cadda.searchers.gradient.reward import (
@@ -211,27 +210,35 @@ class BilevelSearcher(Searcher):
         self.direction: Weights = {}
         self.mean_weights = {name: value.clone() for name, value in weights_of(self.model).items()}
 
-    def step(self) -> SearchStep:
+    def advance(self) -> StepValues:
         """Run one step: augment, train the model, compute rewards, update the policy."""
         self.step_number += 1
         learns = self.has_learned
-        x, y = self.problem.training_batch(
-            self._indices("training batch", len(self.problem.train.x), self.settings.batch_size)
+        index = self._indices(
+            "training batch", len(self.problem.train.x), self.settings.batch_size
         )
+        x, y = self.problem.training_batch(index)
         with torch.set_grad_enabled(learns):
-            draw = self.policy.draw(x, y, generator=self._stream("draws"))
+            # The policy checks labels, which a device would have to be waited for.
+            known = self.problem.train.y[index]
+            draw = self.policy.draw(x, known, generator=self._stream("draws"))
             augmented = self.policy.transform(x, draw)
-        labels = draw.y
-        assert labels is not None  # noqa: S101
+        assert draw.y is not None  # noqa: S101
+        labels = draw.y.to(x.device)
         self._update_weight_average()
         loss, gradient = self._train_model(augmented.detach(), labels.detach())
-        gain: float | None = None
-        self.class_sums = None
-        if learns:
-            rewards, baseline = self._rewards(gradient, x, y, augmented, labels)
-            self.ascent.ascend(rewards, baseline, draw, self._stream("conditional"))
-            gain = float((rewards.detach() - baseline).mean())
-        return SearchStep(self.step_number, loss, gain, self.entropy())
+        if not learns:
+            return StepValues(loss, loss, self.entropy())
+        rewards, baseline, sums = self._rewards(gradient, x, y, augmented, labels)
+        self.ascent.ascend(rewards, baseline, draw, self._stream("conditional"))
+        gain = (rewards.detach() - baseline).mean()
+        return StepValues(loss, loss, self.entropy(), gain, sums)
+
+    def divergence(self, value: float, step: int) -> TrainingError:
+        return TrainingError(
+            f"the loss of the model became {value} in step {step} of the search; try a smaller "
+            "`model_lr`, or another model."
+        )
 
     def state_dict(self) -> State:
         means = {"direction": self.direction, "mean_weights": self.mean_weights}
@@ -252,23 +259,18 @@ class BilevelSearcher(Searcher):
             "ascent": self.ascent,
         }
 
-    def _train_model(self, x: Tensor, y: Tensor) -> tuple[float, Weights]:
+    def _train_model(self, x: Tensor, y: Tensor) -> tuple[Tensor, Weights]:
         """Train the model for one step; return the loss and the gradient."""
         self.model.train()
         with seeded(self._seed("inner"), x.device):
             logits = compute_logits(self.model, x, self.problem.n_classes, differentiable=True)
             loss = cross_entropy(logits, y)
-        if not math.isfinite(loss.item()):
-            raise TrainingError(
-                f"the loss of the model became {loss.item()} in step {self.step_number} of the "
-                "search; try a smaller `model_lr`, or another model."
-            )
         descend(self.optimizer, loss)
         gradient = {
             name: torch.zeros_like(value) if value.grad is None else value.grad.clone()
             for name, value in self.model.named_parameters()
         }
-        return loss.item(), gradient
+        return loss.detach(), gradient
 
     def _update_weight_average(self) -> None:
         """Update the running mean of the weights."""
@@ -279,8 +281,11 @@ class BilevelSearcher(Searcher):
 
     def _rewards(
         self, gradient: Weights, x: Tensor, y: Tensor, augmented: Tensor, labels: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the rewards of augmented windows with their labels, and of the same unchanged."""
+    ) -> tuple[Tensor, Tensor, ClassSums | None]:
+        """Compute the rewards of augmented windows with their labels, and of the same unchanged.
+
+        If they are paired, there are sums by class, too.
+        """
         self.model.train(not self.settings.smoothing)
         self._update_direction(gradient, augmented.detach(), labels.detach())
 
@@ -297,19 +302,20 @@ class BilevelSearcher(Searcher):
 
         rewards, after = rewards_of(augmented, labels)
         if not self.settings.paired:
-            return rewards, torch.zeros_like(rewards.detach())
+            return rewards, torch.zeros_like(rewards.detach()), None
         baseline, before = rewards.detach().clone(), after.clone()
         # Windows that no operation changed have their reward already, unless it depends on the
-        # others through BatchNorm, or on their position through dropout masks.
-        alike = (augmented.detach() == x).flatten(1).all(1) & _is_kept(y, labels)
-        changed = slice(None) if self.model.training else (~alike).nonzero().squeeze(1)
+        # others through BatchNorm, or on their position through dropout masks. How many there are
+        # would have to be waited for on a GPU, where a few more windows cost nothing.
+        needs_all = self.model.training or is_asynchronous(x.device)
+        changed = slice(None) if needs_all else _changed(x, y, augmented.detach(), labels)
         controls = None
         with torch.no_grad():
             if len(y[changed]):
                 baseline[changed], before[changed] = rewards_of(x[changed], y[changed])
             if self.step_number % CONTROL_EVERY == 0:
                 controls, _ = rewards_of(white_noise(x, self._stream("controls")), y)
-        self.class_sums = ClassSums.of_step(
+        sums = ClassSums.of_step(
             y,
             self.problem.n_classes,
             rewards=rewards,
@@ -317,7 +323,7 @@ class BilevelSearcher(Searcher):
             residuals=(before, after),
             controls=controls,
         )
-        return rewards, baseline
+        return rewards, baseline, sums
 
     def _update_direction(self, gradient: Weights, augmented: Tensor, y: Tensor) -> None:
         """Update the direction of the validation gradient with another validation batch."""
@@ -352,6 +358,11 @@ class BilevelSearcher(Searcher):
         return self.seeds.integer(name, step=self.step_number)
 
 
-def _is_kept(before: Tensor, after: Tensor) -> Tensor:
-    """Return where windows have the same label as before; shares of classes are labels, too."""
-    return after == before if after.ndim == 1 else after.gather(1, before[:, None])[:, 0] == 1
+def _changed(x: Tensor, y: Tensor, augmented: Tensor, labels: Tensor) -> Tensor:
+    """Return the indices of the windows that changed, or whose labels did.
+
+    Labels after augmentation may be shares of the classes.
+    """
+    is_kept = labels == y if labels.ndim == 1 else labels.gather(1, y[:, None])[:, 0] == 1
+    is_alike = (augmented == x).flatten(1).all(1) & is_kept
+    return (~is_alike).nonzero().squeeze(1)

@@ -17,6 +17,7 @@ from typing import Self
 import torch
 from torch import Generator, Tensor
 
+from cadda._internal.devices import most_accurate
 from cadda._internal.random import normal
 from cadda.searchers.events import ClassRewards
 
@@ -92,21 +93,19 @@ class ClassSums:
         controls: Tensor | None,
     ) -> Self:
         """Sum over the windows of a step; ``residuals`` are those before and after the policy."""
-
-        def total(values: Tensor) -> Tensor:
-            return torch.bincount(y, values.detach().double(), minlength=n_classes).cpu()
-
         one, before = torch.ones_like(unchanged), unchanged.detach()
-        return cls(
-            n_windows=total(one),
-            unchanged=total(before),
-            squares=total(before.square()),
-            policy=total(rewards - before),
-            before=total(residuals[0]),
-            after=total(residuals[1]),
-            n_controls=total(one if controls is not None else 0 * one),
-            controls=total(0 * one if controls is None else controls - before),
+        values = (
+            one,
+            before,
+            before.square(),
+            rewards.detach() - before,
+            *residuals,
+            one if controls is not None else 0 * one,
+            0 * one if controls is None else controls - before,
         )
+        dtype = most_accurate(y.device)
+        totals = torch.zeros(len(values), n_classes, dtype=dtype, device=y.device)
+        return cls(*totals.index_add_(1, y, torch.stack(values).to(dtype)))
 
     def __add__(self, other: ClassSums) -> ClassSums:
         names = [field.name for field in fields(self)]

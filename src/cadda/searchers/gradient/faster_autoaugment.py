@@ -57,8 +57,7 @@ from cadda.exceptions import TrainingError
 from cadda.policies.dispatch import Granularity, per_window
 from cadda.policies.relaxed.policies import MixturePolicy
 from cadda.policies.spec.leakage import MAX_LEAK
-from cadda.searchers.events import SearchStep
-from cadda.searchers.gradient.base import Searcher, assign_gradients
+from cadda.searchers.gradient.base import Searcher, StepValues, assign_gradients
 from cadda.training.checkpoint import Stateful
 from cadda.training.problem import Problem
 from cadda.training.step import descend
@@ -166,7 +165,7 @@ class FasterSearcher(Searcher):
             self.critic.parameters(), lr=settings.critic_lr, betas=BETAS
         )
 
-    def step(self) -> SearchStep:
+    def advance(self) -> StepValues:
         """Run one step: train the critic, once or more often, and then update the policy.
 
         Numbers are those of the last batch, before the critic learned from it.
@@ -175,14 +174,20 @@ class FasterSearcher(Searcher):
         learns = self.has_learned
         last = self.settings.critic_steps - 1
         for turn in range(last + 1):
-            real, x, y = self._batches(turn)
+            real, x, y, known = self._batches(turn)
             with torch.set_grad_enabled(learns and turn == last):
                 draws = self._stream("draws", turn, self.problem.device)
-                augmented, _ = self.policy(x, y, generator=draws)
-            loss, reward = self._train_critic(real, augmented.detach(), y, turn)
+                augmented, _ = self.policy(x, known, generator=draws)
+            loss, reward, total = self._train_critic(real, augmented.detach(), y, turn)
         if learns:
             self._update_policy(augmented, y)
-        return SearchStep(self.step_number, loss, reward, self.entropy())
+        return StepValues(loss, total, self.entropy(), reward)
+
+    def divergence(self, value: float, step: int) -> TrainingError:
+        return TrainingError(
+            f"the loss of the critic became {value} in step {step} of the search; try a smaller "
+            "`critic_lr`, or standardise the windows."
+        )
 
     def _weights(self) -> Tensor:
         return super()._weights() / self.settings.choice_temperature
@@ -195,20 +200,27 @@ class FasterSearcher(Searcher):
             "critic_optimizer": self.critic_optimizer,
         }
 
-    def _batches(self, turn: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Draw real windows, windows to augment, and the labels, which both have."""
+    def _batches(self, turn: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Draw real windows, windows to augment, and the labels of both, also as they are known.
+
+        The policy checks labels, which a device would have to be waited for.
+        """
         order = self._stream("training batch", turn)
         index = torch.randperm(len(self.problem.train.x), generator=order)[
             : self.settings.batch_size
         ]
         x, y = self.problem.training_batch(index)
-        partner = partners(self.problem.train.y.cpu(), index, self._stream("partners", turn))
-        return self.problem.training_batch(partner)[0], x, y
+        labels = self.problem.train.y
+        partner = partners(labels, index, self._stream("partners", turn))
+        return self.problem.training_batch(partner)[0], x, y, labels[index]
 
     def _train_critic(
         self, real: Tensor, augmented: Tensor, y: Tensor, turn: int
-    ) -> tuple[float, float]:
-        """Train the critic for one step; return its cross entropy and D(augmented) − D(real)."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Train the critic for one step.
+
+        Returns its cross entropy, D(augmented) − D(real), and the loss that it lowers.
+        """
         logits, score = self._score(torch.cat([real, augmented]), y.repeat(2))
         n_real = len(real)
         loss = cross_entropy(logits[:n_real], y)
@@ -220,13 +232,8 @@ class FasterSearcher(Searcher):
             torch.lerp(real, augmented, share),
         )
         total = difference + self.settings.penalty * penalty + self.settings.classification * loss
-        if not math.isfinite(total.item()):
-            raise TrainingError(
-                f"the loss of the critic became {total.item()} in step {self.step_number} of the "
-                "search; try a smaller `critic_lr`, or standardise the windows."
-            )
         descend(self.critic_optimizer, total)
-        return loss.item(), difference.item()
+        return loss.detach(), difference.detach(), total.detach()
 
     def _update_policy(self, augmented: Tensor, y: Tensor) -> None:
         """Make augmented windows look more real, and more like their classes."""

@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
+from cadda._internal.devices import is_asynchronous, most_accurate
 from cadda._internal.random import Seeds, seeded, uniform
 from cadda.policies.relaxed.base import RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.estimators import ControlVariate, relax_gradient
@@ -111,7 +112,8 @@ class PolicyAscent:
         )
         self.control = _make_control(policy, seed)
         self.control_optimizer = torch.optim.Adam(self.control.parameters(), lr=control_lr)
-        self.scale = 0.0
+        device = policy.weight.device
+        self.scale = torch.zeros((), dtype=most_accurate(device), device=device)
 
     def ascend(
         self, rewards: Tensor, baseline: Tensor, draw: RelaxedDraw, generator: Generator
@@ -146,13 +148,13 @@ class PolicyAscent:
 
     def state_dict(self) -> State:
         """Return what `load_state_dict` needs in another process."""
-        return {"scale": self.scale} | {
+        return {"scale": float(self.scale)} | {
             name: part.state_dict() for name, part in self._parts().items()
         }
 
     def load_state_dict(self, state: State) -> None:
         """Restore a saved state."""
-        self.scale = state["scale"]
+        self.scale = torch.full_like(self.scale, state["scale"])
         for name, part in self._parts().items():
             restore_part(part, state[name])
 
@@ -175,11 +177,12 @@ class PolicyAscent:
         for own, common in self.pooled:
             own.add_(common)
 
-    def _update_scale(self, gain: Tensor) -> float:
-        size = float(gain.square().mean().sqrt())
-        memory = SCALE_MEMORY if self.scale else 0.0
-        self.scale = memory * self.scale + (1 - memory) * size
-        return max(self.scale, 1e-12)
+    def _update_scale(self, gain: Tensor) -> Tensor:
+        """Return the running size of rewards, shape (), which the first ones begin."""
+        size = gain.square().mean().sqrt().to(self.scale.dtype)
+        updated = SCALE_MEMORY * self.scale + (1 - SCALE_MEMORY) * size
+        self.scale = torch.where(self.scale == 0, size, updated)
+        return self.scale.clamp_min(1e-12).to(gain.dtype)
 
     def weight_gradient(self, reward: Tensor, draw: RelaxedDraw, generator: Generator) -> Tensor:
         """Estimate the gradient of the mean reward in w by RELAX, and train the control variate.
@@ -200,8 +203,10 @@ class PolicyAscent:
         """
         choices = self.policy.choices(draw)
         first, unit = self._units(draw)
-        size = torch.bincount(unit).to(reward.dtype)
-        mean = torch.zeros_like(size).index_add_(0, unit, reward) / size
+        size, total = reward.new_zeros(2, len(first)).index_add_(
+            1, unit, torch.stack((torch.ones_like(reward), reward))
+        )
+        mean = total / size.clamp_min(1)
         estimate = relax_gradient(
             choices.weight[first],
             choices.chosen[first],
@@ -222,12 +227,15 @@ class PolicyAscent:
 
     def _units(self, draw: RelaxedDraw) -> tuple[Tensor, Tensor]:
         """Group windows that share a choice: a member of each group, and the group of each."""
-        n_windows = len(draw.row)
-        window = torch.arange(n_windows, device=draw.row.device)
+        n_windows, n_units, unit = len(draw.row), self.policy.n_rows, draw.row
+        window = torch.arange(n_windows, device=unit.device)
         if self.policy.granularity == "window":
             return window, window
-        rows, unit = torch.unique(draw.row, return_inverse=True)
-        first = torch.full((len(rows),), n_windows, device=window.device)
+        if n_units > 1 and not is_asynchronous(unit.device):
+            rows, unit = torch.unique(unit, return_inverse=True)
+            n_units = len(rows)
+        # Else a row may be without windows; its share of the gradient is 0.
+        first = torch.full((n_units,), n_windows - 1, device=window.device)
         return first.scatter_reduce(0, unit, window, "amin"), unit
 
 

@@ -67,7 +67,7 @@ def loss_gradient(
     *,
     noise_seed: int,
     confidence: Confidence = "keep",
-) -> tuple[float, Weights]:
+) -> tuple[Tensor, Weights]:
     """Compute the mean loss of a batch and its gradient in the weights.
 
     Parameters
@@ -92,8 +92,8 @@ def loss_gradient(
 
     Returns
     -------
-    loss : float
-        Mean loss.
+    loss : Tensor
+        Mean loss, shape (), detached.
     gradient : dict of str to Tensor
         Gradient by name; 0 for a parameter that has no part in the loss.
     """
@@ -123,7 +123,7 @@ def loss_gradient(
     else:
         gradient = gradient_of(loss, retain_graph=False)
     parts = torch.split(gradient, [value.numel() for value in leaves.values()])
-    return loss.item(), {
+    return loss.detach(), {
         name: part.view_as(leaves[name]) for name, part in zip(leaves, parts, strict=True)
     }
 

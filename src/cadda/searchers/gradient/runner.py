@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, islice
+from itertools import combinations
 from statistics import fmean
 from time import perf_counter
 
@@ -71,9 +71,8 @@ class GradientRunner(SearchRunner):
         steps: list[SearchStep] = []
         sums: list[ClassSums | None] = []
         for searcher, trail in zip(self.searchers, self.trails, strict=True):
-            for step in islice(searcher.run(), searcher.steps_per_epoch):
-                steps.append(step)
-                sums.append(searcher.class_sums)
+            steps += searcher.run(searcher.steps_per_epoch)
+            sums.append(searcher.class_sums)
             if searcher.has_learned:
                 trail.add(searcher.policy.values)
         self.epoch += 1
@@ -146,7 +145,7 @@ class GradientRunner(SearchRunner):
             valid_loss=valid_loss,
             valid_balanced_accuracy=valid_accuracy,
             reward=fmean(gains) if gains else None,
-            entropy=fmean(searcher.entropy() for searcher in self.searchers),
+            entropy=fmean(float(searcher.entropy()) for searcher in self.searchers),
             **tables,
             seconds=self.seconds,
             warnings=warnings,

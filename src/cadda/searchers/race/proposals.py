@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 
 from cadda.compute import Engine
 from cadda.exceptions import CaddaError
@@ -71,8 +70,7 @@ def _search(
         with one_thread():
             searcher = BilevelSearcher(problem, own, classwise=classwise)
             n_steps = settings.search_epochs * searcher.steps_per_epoch
-            for _ in islice(searcher.run(), n_steps):
-                pass
+            searcher.run(n_steps)
     except CaddaError:
         return None
     return searcher.to_spec().capped(settings.max_leak).simplified()
