@@ -57,6 +57,42 @@ def test_same_values_and_gradients_in_several_parts(monkeypatch: pytest.MonkeyPa
         torch.testing.assert_close(one, parts, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize(("n_in", "n_out", "kernel", "pool", "n_times"), SHAPES)
+def test_without_gradients_values_are_the_same_bytes(
+    n_in: int, n_out: int, kernel: int, pool: int, n_times: int
+) -> None:
+    layer = PooledConvolution(n_in, n_out, kernel, pool)
+    x = torch.randn(4, n_in, n_times)
+    with torch.no_grad():
+        result = layer.fused(x)
+    assert torch.equal(result, layer.fused(x))
+    # Whatever is not a number must remain so.
+    x[0, 0, n_times // 2] = torch.nan
+    with torch.no_grad():
+        result = layer.fused(x)
+    assert result.isnan().any()
+    torch.testing.assert_close(result, layer.fused(x).detach(), rtol=0, atol=0, equal_nan=True)
+
+
+def test_several_gradients_of_one_graph() -> None:
+    """Each as if it were the only one, and second derivatives after a first one without graph."""
+    layer = PooledConvolution(2, 3, 5, 4).double()
+    x = torch.randn(5, 2, 33, dtype=torch.float64, requires_grad=True)
+
+    def second(gradient: Tensor) -> Tensor:
+        return torch.autograd.grad(gradient.square().sum(), x, retain_graph=True)[0]
+
+    result = layer.fused(x)
+    targets = torch.randn(2, *result.shape, dtype=x.dtype)
+    for target in targets:
+        (made,) = torch.autograd.grad((result * target).sum(), layer.weight, retain_graph=True)
+        plain = layer.plain(x)
+        (expected,) = torch.autograd.grad((plain * target).sum(), layer.weight, create_graph=True)
+        torch.testing.assert_close(made, expected, rtol=1e-9, atol=1e-9)
+        (again,) = torch.autograd.grad((result * target).sum(), layer.weight, create_graph=True)
+        torch.testing.assert_close(second(again), second(expected), rtol=1e-9, atol=1e-9)
+
+
 def test_single_precision_has_the_same_gradients() -> None:
     """Torch has kernels of its own for it."""
     torch.manual_seed(0)

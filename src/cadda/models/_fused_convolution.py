@@ -47,9 +47,10 @@ class PooledConvolution(nn.Conv1d):
         before = self.margin[0]
         after = n_blocks * self.pool - before - x.shape[-1]
         blocks = functional.pad(x.mT, (0, 0, before, after)).reshape(len(x), n_blocks, -1)
-        # torch has no types for `apply`.
+        needs_gradient = torch.is_grad_enabled() and (x.requires_grad or filters.requires_grad)
+        strongest = _differentiable if needs_gradient else _strongest
         parts = [
-            _StrongestProduct.apply(part, filters)[0]  # type: ignore[no-untyped-call]
+            strongest(part, filters)
             for part in torch.split(blocks, max(1, MOST_BLOCKS // n_blocks))
         ]
         return functional.relu(torch.cat(parts) + self.bias).mT
@@ -94,6 +95,7 @@ class _StrongestProduct(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.bags = None
         ctx.mark_non_differentiable(output[1])
         ctx.save_for_backward(*inputs, output[1])
         ctx.save_for_forward(*inputs, output[1])
@@ -120,21 +122,57 @@ class _StrongestProduct(torch.autograd.Function):
             for start, part in enumerate(parts):
                 of_blocks[:, start : start + chosen.shape[1]] += part
         if ctx.needs_input_grad[1]:
-            ordered, order = chosen.flatten().sort(stable=True)
+            # Another gradient of the same graph needs the bags again; but second derivatives need
+            # a graph of their own, and tensors of torch.func must not outlive its transforms.
+            is_kept = not (torch.is_grad_enabled() or torch._C._are_functorch_transforms_active())
+            bags = (ctx.bags if is_kept else None) or _bags(blocks, filters, chosen)
+            ctx.bags = bags if is_kept else None
+            order, row, rows, starts = bags
             of_filters = functional.embedding_bag(
-                order // filters.shape[1],
-                _rows(blocks, filters),
-                torch.searchsorted(ordered, torch.arange(filters[..., 0, 0].numel()).int()),
+                row,
+                rows,
+                starts,
                 per_sample_weights=gradient.flatten().index_select(0, order),
                 mode="sum",
             ).view_as(filters)
         return of_blocks, of_filters
 
 
+def _differentiable(blocks: Tensor, filters: Tensor) -> Tensor:
+    # torch has no types for `apply`.
+    largest: Tensor = _StrongestProduct.apply(blocks, filters)[0]  # type: ignore[no-untyped-call]
+    return largest
+
+
+def _strongest(blocks: Tensor, filters: Tensor) -> Tensor:
+    """Compute the largest product of each filter as `_StrongestProduct` does, in half the time."""
+    pool, n_filters = filters.shape[:2]
+    products = _products(blocks, filters)
+    while pool > 1:
+        half = pool // 2
+        rest = products[..., 2 * half * n_filters :]
+        first, second = products[..., : 2 * half * n_filters].chunk(2, -1)
+        products = torch.maximum(first, second)
+        # An odd one out waits for the next round.
+        products = torch.cat([products, rest], -1) if pool % 2 else products
+        pool -= half
+    return products
+
+
 def _rows(blocks: Tensor, filters: Tensor) -> Tensor:
     """Lay out what each product needs, (n · n_pools, n_blocks · width)."""
     n_blocks, width = filters.shape[2:]
     return blocks.flatten(1).unfold(1, n_blocks * width, width).flatten(0, 1)
+
+
+def _bags(blocks: Tensor, filters: Tensor, chosen: Tensor) -> tuple[Tensor, ...]:
+    """Sort products by filter: their order, and the arguments of `embedding_bag` for their sums.
+
+    These are the row of each product, all rows, and where the products of each filter begin.
+    """
+    ordered, order = chosen.flatten().sort(stable=True)
+    starts = torch.searchsorted(ordered, torch.arange(filters[..., 0, 0].numel()).int())
+    return order, order // filters.shape[1], _rows(blocks, filters), starts
 
 
 def _products(blocks: Tensor, filters: Tensor) -> Tensor:

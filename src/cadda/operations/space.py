@@ -149,7 +149,7 @@ class ChannelShuffle(Operation):
         if not (self.relaxed or soft.requires_grad):
             return permute_channels(x, permutation)
         # A channel that was not selected is compared with what a shuffle of all would put there.
-        everything = permute_selected(torch.ones_like(selected), draw["order"])
+        everything = draw["order"].argsort(dim=1)
         other = permute_channels(x, torch.where(selected, permutation, everything))
         if self.relaxed:
             return x + soft[:, :, None] * (other - x)

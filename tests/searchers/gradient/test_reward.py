@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy, one_hot
 from cadda.searchers.gradient import reward
 from cadda.searchers.gradient.reward import (
     Confidence,
+    RewardDirection,
     best_sharpness,
     loss_gradient,
     rewards_and_residuals,
@@ -201,9 +202,8 @@ def test_the_model_is_left_as_it_is(method: str) -> None:
 def test_residuals_are_those_of_the_model(method: reward.Hypergradient) -> None:
     model, batch = smooth_model().eval(), Batch()
     direction = {name: torch.ones_like(value) for name, value in weights_of(model).items()}
-    _, residuals = rewards_and_residuals(
-        model, weights_of(model), direction, batch.x, batch.y, method=method, noise_seed=0
-    )
+    way = RewardDirection(weights_of(model), direction, method)
+    _, residuals = rewards_and_residuals(model, way, batch.x, batch.y, noise_seed=0)
     share = model(batch.x).softmax(1).detach()
     expected = torch.stack([(share[i] - one_hot(batch.y, 3)[i]).norm() for i in range(8)])
     # The two passes of the finite difference are 0.01 apart.

@@ -159,6 +159,24 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         """Magnitudes µ."""
         return torch.sigmoid(self.magnitude_logit)
 
+    def transform_pathwise(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
+        """Transform windows by a draw, differentiable in p and µ only.
+
+        Parameters
+        ----------
+        x : Tensor
+            The windows that the draw was made for.
+        draw : RelaxedDraw
+            Result of `draw`.
+
+        Returns
+        -------
+        Tensor
+            What `transform` returns, without the relaxed choices behind it if they can be left
+            out: estimators such as RELAX do not need them.
+        """
+        return self.transform(x, draw)
+
     @abstractmethod
     def choices(self, draw: RelaxedDraw) -> Choices:
         """Return the weights and outcomes of the choices behind a draw.

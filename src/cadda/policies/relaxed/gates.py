@@ -35,7 +35,7 @@ def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: fl
     """
     hard, soft = relaxed_bernoulli(probability, noise, tau)
     taken = torch.where(per_window(hard, x).bool(), changed, x)
-    return attach(taken, soft, (changed - x).detach())
+    return attach(taken, soft, changed.detach() - x.detach()) if soft.requires_grad else taken
 
 
 def attach(value: Tensor, slope: Tensor, direction: Tensor) -> Tensor:

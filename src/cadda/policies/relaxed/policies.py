@@ -87,13 +87,21 @@ class StagedPolicy(RelaxedPolicy):
         )
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
+        return self._transform(x, draw, self._relaxed_choices(draw))
+
+    def transform_pathwise(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
+        return self._transform(x, draw, None)
+
+    def _transform(self, x: Tensor, draw: RelaxedDraw, choice: Tensor | None) -> Tensor:
+        """Transform windows, attached to relaxed choices (n_windows, n_stages) if given."""
         probability = self._pathwise_probability(draw).to(x.dtype)
         magnitude = self.magnitude[self._place(draw)].to(x.dtype)
-        choice = self._relaxed_choices(draw)
         for k, groups in enumerate(draw.groups):
             changed = transform_groups(self.pool, x, groups, magnitude[:, k])
             after = gate(x, changed, probability[:, k], draw.gate[:, k], self.gate_temperature)
-            x = attach(after, choice[:, k], (after - x).detach())
+            if choice is not None and choice.requires_grad:
+                after = attach(after, choice[:, k], after.detach() - x.detach())
+            x = after
         return x
 
     def choices(self, draw: RelaxedDraw) -> Choices:
@@ -196,6 +204,9 @@ class MixturePolicy(StagedPolicy):
             x = mixed
         return x
 
+    def transform_pathwise(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
+        return self.transform(x, draw)
+
     def _place(self, draw: RelaxedDraw) -> tuple[Tensor, ...]:
         return draw.row, draw.subpolicy
 
@@ -271,13 +282,16 @@ class EnumeratedPolicy(RelaxedPolicy):
         )
 
     def transform(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
+        after, choice = self.transform_pathwise(x, draw), self._relaxed_choices(draw)[:, 0]
+        return attach(after, choice, after.detach() - x.detach())
+
+    def transform_pathwise(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
         probability = self._pathwise_probability(draw).to(x.dtype)
         magnitude = self.magnitude[self._place(draw)].to(x.dtype)
-        before = x
         for k, groups in enumerate(draw.groups):
             changed = transform_groups(self.pool, x, groups, magnitude[:, k])
             x = gate(x, changed, probability[:, k], draw.gate[:, k], self.gate_temperature)
-        return attach(x, self._relaxed_choices(draw)[:, 0], (x - before).detach())
+        return x
 
     def _place(self, draw: RelaxedDraw) -> tuple[Tensor, ...]:
         return draw.row, draw.subpolicy

@@ -32,6 +32,7 @@ from cadda.searchers.gradient.policy_optimizer import Estimator, PolicyAscent
 from cadda.searchers.gradient.reward import (
     Confidence,
     Hypergradient,
+    RewardDirection,
     Weights,
     loss_gradient,
     rewards_and_residuals,
@@ -197,7 +198,7 @@ class BilevelSearcher(Searcher):
             warmup_epochs=settings.warmup_epochs,
         )
         self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=settings.model_lr, betas=settings.betas
+            self.model.parameters(), lr=settings.model_lr, betas=settings.betas, foreach=True
         )
         self.ascent = PolicyAscent(
             self.policy,
@@ -222,7 +223,9 @@ class BilevelSearcher(Searcher):
             # The policy checks labels, which a device would have to be waited for.
             known = self.problem.train.y[index]
             draw = self.policy.draw(x, known, generator=self._stream("draws"))
-            augmented = self.policy.transform(x, draw)
+            is_pathwise = self.ascent.uses_relax or not learns
+            transform = self.policy.transform_pathwise if is_pathwise else self.policy.transform
+            augmented = transform(x, draw)
         assert draw.y is not None  # noqa: S101
         labels = draw.y.to(x.device)
         self._update_weight_average()
@@ -267,7 +270,7 @@ class BilevelSearcher(Searcher):
             loss = cross_entropy(logits, y)
         descend(self.optimizer, loss)
         gradient = {
-            name: torch.zeros_like(value) if value.grad is None else value.grad.clone()
+            name: torch.zeros_like(value) if value.grad is None else value.grad
             for name, value in self.model.named_parameters()
         }
         return loss.detach(), gradient
@@ -276,8 +279,9 @@ class BilevelSearcher(Searcher):
         """Update the running mean of the weights."""
         # Before it has its full length, the running mean is a plain mean.
         length = min(self.step_number, self.settings.smoothing * self.steps_per_epoch)
-        for name, value in weights_of(self.model).items():
-            self.mean_weights[name].lerp_(value, 1 / max(1.0, length))
+        weights = weights_of(self.model)
+        means = [self.mean_weights[name] for name in weights]
+        torch._foreach_lerp_(means, list(weights.values()), 1 / max(1.0, length))
 
     def _rewards(
         self, gradient: Weights, x: Tensor, y: Tensor, augmented: Tensor, labels: Tensor
@@ -289,16 +293,11 @@ class BilevelSearcher(Searcher):
         self.model.train(not self.settings.smoothing)
         self._update_direction(gradient, augmented.detach(), labels.detach())
 
+        way = RewardDirection(self.mean_weights, self.direction, self.settings.hypergradient)
+        noise_seed = self._seed("inner")
+
         def rewards_of(windows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-            return rewards_and_residuals(
-                self.model,
-                self.mean_weights,
-                self.direction,
-                windows,
-                labels,
-                method=self.settings.hypergradient,
-                noise_seed=self._seed("inner"),
-            )
+            return rewards_and_residuals(self.model, way, windows, labels, noise_seed=noise_seed)
 
         rewards, after = rewards_of(augmented, labels)
         if not self.settings.paired:

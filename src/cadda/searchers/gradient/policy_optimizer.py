@@ -108,10 +108,12 @@ class PolicyAscent:
             [part for own, part in parts if own is policy.weight], lr=lr
         )
         self.optimizer = torch.optim.Adam(
-            [part for own, part in parts if own is not policy.weight], lr=lr
+            [part for own, part in parts if own is not policy.weight], lr=lr, foreach=True
         )
         self.control = _make_control(policy, seed)
-        self.control_optimizer = torch.optim.Adam(self.control.parameters(), lr=control_lr)
+        self.control_optimizer = torch.optim.Adam(
+            self.control.parameters(), lr=control_lr, foreach=True
+        )
         device = policy.weight.device
         self.scale = torch.zeros((), dtype=most_accurate(device), device=device)
 

@@ -27,6 +27,7 @@ from cadda._internal.random import seeded
 __all__ = [
     "Confidence",
     "Hypergradient",
+    "RewardDirection",
     "Weights",
     "best_sharpness",
     "loss_gradient",
@@ -212,20 +213,49 @@ def window_rewards(
     Tensor
         Rewards of shape (n_windows,).
     """
-    return rewards_and_residuals(
-        model, weights, direction, x, y, method=method, noise_seed=noise_seed
-    )[0]
+    way = RewardDirection(weights, direction, method)
+    return rewards_and_residuals(model, way, x, y, noise_seed=noise_seed)[0]
+
+
+class RewardDirection:
+    """Where rewards are derivatives: from the weights θ in the direction v.
+
+    For finite differences it has the weights θ ± εv, which are the same for all windows of a step.
+
+    Parameters
+    ----------
+    weights : mapping of str to Tensor
+        θ.
+    direction : mapping of str to Tensor
+        v, the gradient of the validation loss after the unrolled step.
+    method : 'finite-difference' | 'exact'
+        As in `window_rewards`.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, Tensor],
+        direction: Mapping[str, Tensor],
+        method: Hypergradient,
+    ) -> None:
+        self.weights, self.direction, self.is_exact = dict(weights), direction, method == "exact"
+        if self.is_exact:
+            return
+        slopes = [direction[name] for name in weights]
+        length: Tensor = torch.cat([value.flatten() for value in direction.values()]).norm()
+        self.step = RELATIVE_STEP / length.clamp_min(torch.finfo(length.dtype).tiny)
+        ahead, behind = (
+            torch._foreach_add(
+                list(weights.values()), torch._foreach_mul(slopes, sign * self.step)
+            )
+            for sign in (1.0, -1.0)
+        )
+        self.ahead: Weights = dict(zip(weights, ahead, strict=True))
+        self.behind: Weights = dict(zip(weights, behind, strict=True))
 
 
 def rewards_and_residuals(
-    model: nn.Module,
-    weights: Mapping[str, Tensor],
-    direction: Mapping[str, Tensor],
-    x: Tensor,
-    y: Tensor,
-    *,
-    method: Hypergradient,
-    noise_seed: int,
+    model: nn.Module, way: RewardDirection, x: Tensor, y: Tensor, *, noise_seed: int
 ) -> tuple[Tensor, Tensor]:
     """Compute the reward of each window, and how far the model is from its label.
 
@@ -233,16 +263,12 @@ def rewards_and_residuals(
     ----------
     model : nn.Module
         The model, which is left as it is.
-    weights : mapping of str to Tensor
-        θ.
-    direction : mapping of str to Tensor
-        v, the gradient of the validation loss after the unrolled step.
+    way : RewardDirection
+        Weights and the direction in which rewards are derivatives.
     x : Tensor
         Windows as augmented; gradients flow back to them.
     y : Tensor
         Labels, or shares of the classes.
-    method : 'finite-difference' | 'exact'
-        As in `window_rewards`.
     noise_seed : int
         Seed of dropout.
 
@@ -259,21 +285,17 @@ def rewards_and_residuals(
         logits = _logits(model, point, x, noise_seed)
         return cross_entropy(logits, y, reduction="none"), logits.detach().softmax(1)
 
-    if method == "exact":
+    if way.is_exact:
         with warnings.catch_warnings():
             # torch's own rules for forward mode use a part of torch that it calls deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
             # torch's types do not know of the third value.
-            found: Any = jvp(losses, (dict(weights),), (dict(direction),), has_aux=True)
+            tangent = dict(way.direction)
+            found: Any = jvp(losses, (way.weights,), (tangent,), has_aux=True)
         _, rewards, share = found
         return rewards, _residual(share, y)
-    length: Tensor = torch.cat([value.flatten() for value in direction.values()]).norm()
-    step = RELATIVE_STEP / length.clamp_min(torch.finfo(length.dtype).tiny)
-    (ahead, after), (behind, before) = (
-        losses({name: value + sign * step * direction[name] for name, value in weights.items()})
-        for sign in (1.0, -1.0)
-    )
-    return (ahead - behind) / (2 * step), _residual((after + before) / 2, y)
+    (ahead, after), (behind, before) = losses(way.ahead), losses(way.behind)
+    return (ahead - behind) / (2 * way.step), _residual((after + before) / 2, y)
 
 
 def _residual(share: Tensor, y: Tensor) -> Tensor:
