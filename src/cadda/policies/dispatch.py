@@ -143,18 +143,38 @@ def transform_groups(
 
     ``magnitude`` has shape (n_windows,).
     """
-    result = x.clone()
+    if not groups:
+        return x.clone()
+    if groups[0].chosen is not None:
+        return _transform_whole_batch(pool, x, groups, magnitude)
+    # Windows are sorted by operation once, and put back once.
+    order, sizes = torch.cat([group.windows for group in groups]), [len(g.windows) for g in groups]
+    parts = zip(
+        groups,
+        torch.split(x.index_select(0, order), sizes),
+        torch.split(magnitude.index_select(0, order), sizes),
+        strict=True,
+    )
+    changed = [
+        pool[group.operation].apply(windows, strength, group.draw)
+        for group, windows, strength in parts
+    ]
+    result = torch.empty_like(x) if len(order) == len(x) else x.clone()
+    return result.index_copy_(0, order, torch.cat(changed))
+
+
+def _transform_whole_batch(
+    pool: Sequence[Operation] | OperationPool,
+    x: Tensor,
+    groups: tuple[Group, ...],
+    magnitude: Tensor,
+) -> Tensor:
+    """Apply each operation to all windows, and keep it where it was drawn."""
+    result = x
     for group in groups:
-        if group.chosen is not None:
-            changed = pool[group.operation].apply(x, magnitude, group.draw)
-            result = torch.where(per_window(group.chosen, x), changed, result)
-            continue
-        changed = pool[group.operation].apply(
-            x.index_select(0, group.windows),
-            magnitude.index_select(0, group.windows),
-            group.draw,
-        )
-        result.index_copy_(0, group.windows, changed)
+        assert group.chosen is not None  # noqa: S101
+        changed = pool[group.operation].apply(x, magnitude, group.draw)
+        result = torch.where(per_window(group.chosen, x), changed, result)
     return result
 
 

@@ -56,12 +56,41 @@ class ControlVariate(nn.Module):
         Tensor
             Shape (n,).
         """
-        relaxed = (z / self.log_temperature.exp()).softmax(-1).flatten(1)
-        situation = nn.functional.one_hot(context, self.n_contexts).to(z.dtype)
+        return self.value_and_slope(z, context)[0]
+
+    def value_and_slope(self, z: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
+        """Evaluate the control variate and its derivative in z, without a graph of first order.
+
+        With q = softmax(z / T), a = W₁ (2q − 1, context) + b₁ and g = 2 s W₁ᵀ (1 − tanh² a) w₂, it
+        is ∂c/∂z = q (g − ⟨q, g⟩) / T.
+
+        Parameters
+        ----------
+        z, context : Tensor
+            As for `forward`.
+
+        Returns
+        -------
+        value : Tensor
+            Shape (n,).
+        slope : Tensor
+            Of the shape of ``z``; both are differentiable in the parameters.
+        """
+        first, last = self.network[0], self.network[2]
+        assert isinstance(first, nn.Linear)  # noqa: S101
+        assert isinstance(last, nn.Linear)  # noqa: S101
+        temperature = self.log_temperature.exp()
+        relaxed = (z / temperature).softmax(-1)
+        known = torch.arange(self.n_contexts, device=context.device)
+        situation = (context[:, None] == known).to(z.dtype)
         # Centred, so that the hidden units do not start all on one side.
-        inputs = torch.cat([2 * relaxed - 1, situation], dim=1)
-        value: Tensor = self.network(inputs)
-        return self.scale * value.squeeze(1)
+        inputs = torch.cat([2 * relaxed.flatten(1) - 1, situation], dim=1)
+        hidden = torch.tanh(first(inputs))
+        value: Tensor = self.scale * last(hidden).squeeze(1)
+        of_hidden = (1 - hidden.square()) * (2 * self.scale * last.weight)
+        of_relaxed = (of_hidden @ first.weight[:, : z[0].numel()]).view_as(z)
+        centred = of_relaxed - (relaxed * of_relaxed).sum(-1, keepdim=True)
+        return value, relaxed * centred / temperature
 
 
 def reinforce_gradient(weight: Tensor, choice: Tensor, reward: Tensor) -> Tensor:
@@ -127,16 +156,22 @@ def relax_gradient(
     ----------
     Grathwohl et al. (2018), Backpropagation through the void.
     """
-    leaf = weight.detach().requires_grad_()
-    log_probability = leaf.log_softmax(-1)
-    both = [log_probability + gumbel, conditional_gumbel(log_probability, choice, uniform)]
-    values: Tensor = control(torch.cat(both), context.repeat(2))
-    of_z, of_conditional = torch.chunk(values, 2)
-    (difference,) = torch.autograd.grad((of_z - of_conditional).sum(), leaf, create_graph=True)
-    return (reward - of_conditional)[:, None, None] * _score(weight, choice) + difference
+    log_probability = weight.detach().log_softmax(-1)
+    conditional = conditional_gumbel(log_probability, choice, uniform)
+    values, slopes = control.value_and_slope(
+        torch.cat([log_probability + gumbel, conditional]), context.repeat(2)
+    )
+    of_z, of_conditional = torch.chunk(slopes, 2)
+    # The derivative of z̃ in the log-probabilities: 1 − exp(z̃ − z̃_b), 0 for the choice itself.
+    reach = -torch.expm1(conditional - conditional.gather(-1, choice[..., None]))
+    difference = of_z - of_conditional * reach
+    difference = difference - log_probability.exp() * difference.sum(-1, keepdim=True)
+    rest = reward - torch.chunk(values, 2)[1]
+    return rest[:, None, None] * _score(weight, choice) + difference
 
 
 def _score(weight: Tensor, choice: Tensor) -> Tensor:
     """Compute ∇ log P(b) = onehot(b) − softmax(w)."""
-    one_hot = nn.functional.one_hot(choice, weight.shape[-1]).to(weight.dtype)
+    options = torch.arange(weight.shape[-1], device=weight.device)
+    one_hot = (choice[..., None] == options).to(weight.dtype)
     return one_hot - weight.detach().softmax(-1)

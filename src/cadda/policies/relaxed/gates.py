@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -34,8 +36,33 @@ def gate(x: Tensor, changed: Tensor, probability: Tensor, noise: Tensor, tau: fl
         p is concerned.
     """
     hard, soft = relaxed_bernoulli(probability, noise, tau)
-    taken = torch.where(per_window(hard, x).bool(), changed, x)
-    return attach(taken, soft, changed.detach() - x.detach()) if soft.requires_grad else taken
+    # torch has no types for `apply`.
+    taken: Tensor = _Gate.apply(x, changed, hard, soft)  # type: ignore[no-untyped-call]
+    return taken
+
+
+class _Gate(torch.autograd.Function):
+    """Take the changed window where ``hard`` is 1; differentiable in ``soft``, see `gate`."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, changed: Tensor, hard: Tensor, soft: Tensor) -> Tensor:
+        return torch.where(per_window(hard, x).bool(), changed, x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[:3])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        x, changed, hard = ctx.saved_tensors
+        of_changed = gradient * per_window(hard, x)
+        of_x = gradient - of_changed if ctx.needs_input_grad[0] else None
+        of_soft = None
+        if ctx.needs_input_grad[3]:
+            of_soft = (gradient * (changed.detach() - x.detach())).flatten(1).sum(1)
+        return of_x, of_changed if ctx.needs_input_grad[1] else None, None, of_soft
 
 
 def attach(value: Tensor, slope: Tensor, direction: Tensor) -> Tensor:

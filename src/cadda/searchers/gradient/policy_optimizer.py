@@ -203,36 +203,31 @@ class PolicyAscent:
         Tensor
             Of the shape of the weights.
         """
-        choices = self.policy.choices(draw)
-        first, unit = self._units(draw)
-        size, total = reward.new_zeros(2, len(first)).index_add_(
-            1, unit, torch.stack((torch.ones_like(reward), reward))
-        )
-        mean = total / size.clamp_min(1)
-        estimate = relax_gradient(
-            choices.weight[first],
-            choices.chosen[first],
-            choices.gumbel[first],
-            uniform(choices.weight[first].shape, reward, generator),
-            mean,
-            self.control,
-            draw.row[first],
-        )
+        choices, row = self.policy.choices(draw), draw.row
+        weight, chosen, gumbel = choices.weight, choices.chosen, choices.gumbel
+        size = torch.ones_like(reward)
+        if self.policy.granularity == "batch":
+            first, unit = self._units(draw)
+            weight, chosen, gumbel, row = (
+                values[first] for values in (weight, chosen, gumbel, row)
+            )
+            size, total = reward.new_zeros(2, len(first)).index_add_(
+                1, unit, torch.stack((size, reward))
+            )
+            reward = total / size.clamp_min(1)
+        noise = uniform(weight.shape, reward, generator)
+        estimate = relax_gradient(weight, chosen, gumbel, noise, reward, self.control, row)
         self.control_optimizer.zero_grad()
         torch.autograd.backward(estimate.square().mean())
         self.control_optimizer.step()
         share = (size / size.sum())[:, None, None]
-        (gradient,) = torch.autograd.grad(
-            choices.weight[first], self.policy.weight, share * estimate.detach()
-        )
+        (gradient,) = torch.autograd.grad(weight, self.policy.weight, share * estimate.detach())
         return gradient
 
     def _units(self, draw: RelaxedDraw) -> tuple[Tensor, Tensor]:
         """Group windows that share a choice: a member of each group, and the group of each."""
         n_windows, n_units, unit = len(draw.row), self.policy.n_rows, draw.row
         window = torch.arange(n_windows, device=unit.device)
-        if self.policy.granularity == "window":
-            return window, window
         if n_units > 1 and not is_asynchronous(unit.device):
             rows, unit = torch.unique(unit, return_inverse=True)
             n_units = len(rows)
