@@ -19,10 +19,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, jvp
+from torch.func import jvp
 from torch.nn.functional import cross_entropy, one_hot
 
 from cadda._internal.random import seeded
+from cadda.searchers.gradient.substitution import substituted
 
 __all__ = [
     "Confidence",
@@ -53,10 +54,8 @@ def weights_of(model: nn.Module) -> Weights:
 
 
 def _logits(model: nn.Module, weights: Mapping[str, Tensor], x: Tensor, noise_seed: int) -> Tensor:
-    # BatchNorm writes its statistics into buffers, so it gets copies to write into.
-    state = dict(weights) | {name: value.clone() for name, value in model.named_buffers()}
-    with seeded(noise_seed, x.device):
-        logits: Tensor = functional_call(model, state, (x,))
+    with seeded(noise_seed, x.device), substituted(model, weights):
+        logits: Tensor = model(x)
     return logits
 
 
