@@ -25,11 +25,8 @@ lint: $(VENV)/.test
 fuzz: $(VENV)/.test  ## ten thousand damaged files of every format
 	@$(BIN)/python -W ignore tests/hostile/fuzz_harness.py $(or $(FILES),10000)
 
-bench: $(VENV)/.test  ## speed, relative to other libraries
-	@$(BIN)/python -W ignore benchmarks/speed.py
-	@$(BIN)/python -W ignore benchmarks/training.py
-	@$(BIN)/python -W ignore benchmarks/search_cost.py
-	@$(BIN)/python -W ignore benchmarks/stacked.py
+bench: $(VENV)/.test  ## ratios of speed, wanted beside got; `python -m benchmarks` lists all benchmarks
+	@$(BIN)/python -W ignore -m benchmarks summary
 
 docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build
 	@$(BIN)/sphinx-build -n -W --keep-going -q -b html docs docs/_build/html

@@ -1,7 +1,7 @@
 """Balanced accuracy on unseen subjects without augmentation, over five splits by subject.
 
-``python benchmarks/accuracy.py simulated-physionet simulated-mass`` trains on 350 windows of
-simulated sleep; ``python benchmarks/accuracy.py motor-imagery sleep --folder FOLDER`` on real
+``python -m benchmarks accuracy simulated-physionet simulated-mass`` trains on 350 windows of
+simulated sleep; ``python -m benchmarks accuracy motor-imagery sleep --folder FOLDER`` on real
 recordings, ``motor-imagery-epo.fif.gz`` and ``sleep-epo.fif.gz``.
 """
 
@@ -82,7 +82,3 @@ def main() -> None:
             f"{name}: balanced accuracy {mean(scores):.3f} ± {stdev(scores):.3f} "
             f"({min(scores):.3f} to {max(scores):.3f})"
         )
-
-
-if __name__ == "__main__":
-    main()

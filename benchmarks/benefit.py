@@ -1,7 +1,7 @@
 """Whether augmentation found by a search helps on unseen subjects.
 
-``python benchmarks/benefit.py simulated`` trains on 350 windows of simulated sleep,
-``python benchmarks/benefit.py sleep --folder DIR`` on the real windows of ``sleep-epo.fif.gz``:
+``python -m benchmarks benefit simulated`` trains on 350 windows of simulated sleep,
+``python -m benchmarks benefit sleep --folder DIR`` on the real windows of ``sleep-epo.fif.gz``:
 without augmentation, with a uniform random policy, and with the policy of each method, five folds
 each. Augmented windows replace the originals, or are added to them if each class has its own
 policy; the conditions that end with ", kept" always keep the originals. ``--repeat 1`` takes five
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accuracy import N_SPLITS, Split, recorded_splits, simulated_splits
-from records import Records
 from rich.console import Console
 from rich.table import Table
 
 import cadda
+from benchmarks.accuracy import N_SPLITS, Split, recorded_splits, simulated_splits
+from benchmarks.records import Records
 from cadda._internal.statistics import bootstrap
 from cadda.policies.relaxed.policies import StagedPolicy
 
@@ -106,7 +106,3 @@ def main() -> None:
             low, high = interval(array)
             table.add_row(name, f"{array.mean():.3f}", f"{low:.3f} to {high:.3f}", gain)
         console.print(table)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How policies carry over: what is found on one set of the panel is tried on the others.
 
-``python benchmarks/carry_over.py --folder DIR --work DIR`` trains with each policy of the zoo, and
+``python -m benchmarks carry_over --folder DIR --work DIR`` trains with each policy of the zoo, and
 with each policy that `auto` found in the panel, on all sets whose channels and classes it fits.
 In each draw the policy is that of the same draw of its own set, with the largest number of usable
 subjects. Scores are compared with those of the panel without augmentation, so it needs the results
@@ -18,17 +18,17 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from equivariance import Gain
-from panel import add_run_arguments, run_plan
-from panel_jobs import AUTO, NONE, Job
-from panel_plan import Kept, Plan, Steps
-from panel_sets import N_ROTATIONS, SETS, Cell
-from panel_table import cell_score, compare
-from records import Records
 from rich.console import Console
 from rich.table import Table
 
 import cadda
+from benchmarks.equivariance import Gain
+from benchmarks.panel import add_run_arguments, run_plan
+from benchmarks.panel_jobs import AUTO, NONE, Job
+from benchmarks.panel_plan import Kept, Plan, Steps
+from benchmarks.panel_sets import N_ROTATIONS, SETS, Cell
+from benchmarks.panel_table import cell_score, compare
+from benchmarks.records import Records
 from cadda.policies.zoo import ZOO
 
 N_DRAWS = 5
@@ -176,7 +176,3 @@ def main() -> None:
     console.print(table_of(gains(Kept(records.all()), panel)))
     if not is_complete:
         raise SystemExit("Some jobs failed; a rerun tries them again.")
-
-
-if __name__ == "__main__":
-    main()

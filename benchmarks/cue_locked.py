@@ -1,6 +1,6 @@
 """What networks for motor imagery use: scores on windows with sign or time reversed.
 
-``python benchmarks/cue_locked.py --folder FOLDER`` trains without augmentation on 500 windows of
+``python -m benchmarks cue_locked --folder FOLDER`` trains without augmentation on 500 windows of
 ``motor-imagery-epo.fif.gz`` in FOLDER, and tests on windows as they are, with the other sign, and
 backwards. For a network that uses rhythms only, all three would be the same.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from accuracy import recorded_splits
 from rich.console import Console
 from torch import Tensor
 
 import cadda
+from benchmarks.accuracy import recorded_splits
 from cadda.data.splits import stratified_subset
 
 N_TRAINING_WINDOWS = 500
@@ -43,7 +43,3 @@ def main() -> None:
         turned = {"as they are": test.x, "other sign": -test.x, "backwards": test.x.flip(-1)}
         scores = [f"{name} {accuracy(fitted, test, x):.3f}" for name, x in turned.items()]
         console.print(f"split {seed}: {', '.join(scores)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,8 @@
 """How often the demo shows a gain.
 
-``python benchmarks/demo_seeds.py`` runs what ``cadda demo`` computes with seeds 0 to 9 and tests
+``python -m benchmarks demo_seeds`` runs what ``cadda demo`` computes with seeds 0 to 9 and tests
 the difference in balanced accuracy with and without the policy over the 20 test subjects (paired
-t-test). ``python benchmarks/demo_seeds.py sleep`` does the same for ``cadda demo sleep``. Results
+t-test). ``python -m benchmarks demo_seeds sleep`` does the same for ``cadda demo sleep``. Results
 are kept in ``benchmarks/results/demo_seeds.jsonl``, and unfinished searches in the folder
 ``--work``; a rerun computes what is missing.
 """
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from records import Records
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.records import Records
 from cadda.api.demo import DEMOS, N_TEST, N_USABLE
 from cadda.reporting.html.scores import score_predictions
 from cadda.reporting.records import Predictions
@@ -142,7 +142,3 @@ def main() -> None:
         )
         console.print(table_of(made[-1:]))
     console.print(table_of(made))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """What operations that change the class are worth where training data are few.
 
 Left and right exchanged, an imagined left fist is an imagined right one; turned upside down, a 6
-is a 9. ``python benchmarks/equivariance.py motor-imagery executed-fists mnist --folder DIR``
+is a 9. ``python -m benchmarks equivariance motor-imagery executed-fists mnist --folder DIR``
 trains on few subjects (``motor-imagery-epo.fif.gz``, ``executed-fists-epo.fif.gz``) or few images
 (``mnist/``) and tests on all others; ``simulated-fists`` needs no folder. In each draw of
 subjects or images, the same seed trains
@@ -32,11 +32,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from records import Records
 from rich.console import Console
 from rich.table import Table
 
 import cadda
+from benchmarks.records import Records
 from cadda._internal.statistics import PairedTest, corrected_t_test
 from cadda.data.datasets.mnist import read_mnist
 from cadda.data.windows import Windows
@@ -379,7 +379,3 @@ def main() -> None:
                 )
                 console.print(f"{name} {size} {draw} {condition}: {made['balanced_accuracy']:.3f}")
         console.print(summary(records.all(), name))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Bias and variance of the estimators of the gradient of w, where every choice can be enumerated.
 
-``python benchmarks/estimator_variance.py`` takes a model and a batch from the middle of a search
+``python -m benchmarks estimator_variance`` takes a model and a batch from the middle of a search
 on `cadda.testing.planted_windows`, with two stages of three operations that have no randomness of
 their own. All nine outcomes of a window are enumerated for the exact gradient of the mean reward;
 then the estimators draw. A bias is given in units of the length of the exact gradient, a variance
@@ -154,7 +154,3 @@ def main() -> None:
                     f"{variance / length**2:.3g}",
                 )
     Console(highlight=False).print(table)
-
-
-if __name__ == "__main__":
-    main()

@@ -103,7 +103,3 @@ def main() -> None:
             peak, seconds = peak_of([cadda, *COMMANDS[name], *out, str(data)])
             verdict = "" if peak < 1e6 * LIMIT else "  above the limit"
             print(f"{name:12} {peak / 1e6:6.0f} MB  {seconds:5.0f} s{verdict}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,8 @@
 """Whether a search on real motor imagery rejects operations that are wrong there.
 
 Left and right hand differ in the side of the head that is active: channel_symmetry swaps the
-classes, and channel_shuffle at full magnitude ruins the montage. ``python
-benchmarks/motor_imagery.py --folder DIR`` searches on ``motor-imagery-epo.fif.gz`` with 36
+classes, and channel_shuffle at full magnitude ruins the montage. ``python -m
+benchmarks motor_imagery --folder DIR`` searches on ``motor-imagery-epo.fif.gz`` with 36
 training and 12 validation subjects, and prints for each seed how often the two are used. Results
 are kept in ``benchmarks/results/motor_imagery.jsonl``.
 """
@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from records import Records
 from rich.console import Console
 from torch import Tensor
 
 import cadda
+from benchmarks.records import Records
 from cadda.data.splits import split_subjects
 from cadda.operations.base import Draw
 from cadda.operations.space import ChannelShuffle
@@ -125,7 +125,3 @@ def main() -> None:
             f"{method}, {variant}: both rejected in {passed} of {len(arguments.seeds)} seeds "
             f"(start {start:.3f}, {arguments.epochs} epochs)"
         )
-
-
-if __name__ == "__main__":
-    main()

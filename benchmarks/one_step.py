@@ -1,6 +1,6 @@
 """What one training step says about policies, against what full training runs say.
 
-``python benchmarks/one_step.py --race RUN/race.json --folder DIR`` takes a race of a cell of the
+``python -m benchmarks one_step --race RUN/race.json --folder DIR`` takes a race of a cell of the
 panel (``--set``, ``--usable``, ``--draw``) and, in each rotation of its usable subjects, trains a
 model without augmentation. After some epochs it augments the training windows with each candidate
 of the race, a few times, and computes their paired one-step rewards: reward of the augmented
@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from panel_sets import N_ROTATIONS, SETS, Cell
-from records import Records
 from rich.console import Console
 from scipy.stats import spearmanr
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 import cadda
+from benchmarks.panel_sets import N_ROTATIONS, SETS, Cell
+from benchmarks.records import Records
 from cadda._internal.random import Seeds
 from cadda.api.prepare import make_problem
 from cadda.policies.schedule import build_policy
@@ -195,7 +195,3 @@ def main() -> None:
                 f"scrambled {rewards['scrambled blocks']:+.3f}, best "
                 f"{max(rewards, key=lambda name: rewards[name])}"
             )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """The panel: what searches gain on unseen subjects where few subjects can be learned from.
 
-``python benchmarks/panel.py --folder DIR --work DIR`` takes 6, 12 or 18 usable subjects of seven
+``python -m benchmarks panel --folder DIR --work DIR`` takes 6, 12 or 18 usable subjects of seven
 sets of data, five with recordings (``*-epo.fif.gz``) and two simulated, and tests on all others
 (simulated: 60 fresh ones), in five or ten draws. In each draw, a policy is found under every
 condition (no augmentation, every window twice, all operations equally often, `guided`, `auto` and
@@ -21,15 +21,15 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from panel_jobs import Job, run
-from panel_plan import CONDITIONS, Kept, Plan, panel_cells, panel_plan
-from panel_sets import SETS, Cell
-from panel_table import summary_tables
-from parallel import Record, run_jobs
-from records import Records
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.panel_jobs import Job, run
+from benchmarks.panel_plan import CONDITIONS, Kept, Plan, panel_cells, panel_plan
+from benchmarks.panel_sets import SETS, Cell
+from benchmarks.panel_table import summary_tables
+from benchmarks.parallel import Record, run_jobs
+from benchmarks.records import Records
 from cadda.tracking.displays import format_duration
 
 
@@ -149,7 +149,3 @@ def main() -> None:
     console.print(summary_tables(Kept(records.all())))
     if not is_complete:
         raise SystemExit("Some jobs failed; a rerun tries them again.")
-
-
-if __name__ == "__main__":
-    main()

@@ -9,10 +9,10 @@ from time import perf_counter, process_time
 from typing import Literal
 
 import numpy as np
-from panel_sets import Cell
-from parallel import Record
 
 import cadda
+from benchmarks.panel_sets import Cell
+from benchmarks.parallel import Record
 from cadda.reporting.race import CandidateRow, RaceFacts
 from cadda.searchers.trials.protocol import one_thread
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from panel_jobs import AUTO, BUDGETS, CANDIDATE, DUPLICATES, GUIDED, NONE, TRIALS, Job
-from panel_sets import N_ROTATIONS, SETS, Cell
-from parallel import Record
+from benchmarks.panel_jobs import AUTO, BUDGETS, CANDIDATE, DUPLICATES, GUIDED, NONE, TRIALS, Job
+from benchmarks.panel_sets import N_ROTATIONS, SETS, Cell
+from benchmarks.parallel import Record
 
 __all__ = ["CONDITIONS", "Kept", "Plan", "panel_cells", "panel_plan", "search_steps"]
 

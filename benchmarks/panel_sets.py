@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accuracy import read_recorded
 
 import cadda
+from benchmarks.accuracy import read_recorded
 from cadda.data.windows import Windows
 from cadda.training import TrainingSettings
 

@@ -8,13 +8,13 @@ from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
-from equivariance import Gain
-from panel_jobs import AUTO, DUPLICATES, GUIDED, NONE, Job
-from panel_plan import CONDITIONS, Kept, panel_cells
-from panel_sets import N_ROTATIONS, SETS, Cell
 from rich.console import Group
 from rich.table import Table
 
+from benchmarks.equivariance import Gain
+from benchmarks.panel_jobs import AUTO, DUPLICATES, GUIDED, NONE, Job
+from benchmarks.panel_plan import CONDITIONS, Kept, panel_cells
+from benchmarks.panel_sets import N_ROTATIONS, SETS, Cell
 from cadda._internal.statistics import Estimate, PairedTest
 from cadda.tracking.displays import format_duration
 

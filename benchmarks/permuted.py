@@ -1,6 +1,6 @@
 """How often `auto` claims a gain where there is nothing to learn.
 
-``python benchmarks/permuted.py --folder DIR --work DIR`` permutes the labels within each of six
+``python -m benchmarks permuted --folder DIR --work DIR`` permutes the labels within each of six
 usable subjects, of ``motor-imagery-epo.fif.gz`` and of simulated sleep, and counts the searches
 out of 40 that recommend augmentation. Results are kept in ``benchmarks/results/permuted.jsonl``; a
 rerun computes what is missing.
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 
-from panel import add_run_arguments, run_plan
-from panel_jobs import AUTO
-from panel_plan import Kept, Plan, search_steps
-from panel_sets import Cell
-from records import Records
 from rich.console import Console
+
+from benchmarks.panel import add_run_arguments, run_plan
+from benchmarks.panel_jobs import AUTO
+from benchmarks.panel_plan import Kept, Plan, search_steps
+from benchmarks.panel_sets import Cell
+from benchmarks.records import Records
 
 SETS = ("motor-imagery", "simulated-sleep")
 N_USABLE = 6
@@ -63,7 +64,3 @@ def main() -> None:
     console.print(describe_claims(claims(Kept(records.all()), cells)))
     if not is_complete:
         raise SystemExit("Some jobs failed; a rerun tries them again.")
-
-
-if __name__ == "__main__":
-    main()

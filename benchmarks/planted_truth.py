@@ -1,6 +1,6 @@
 """How often a search finds what was planted, over seeds and settings.
 
-``python benchmarks/planted_truth.py`` searches on `cadda.testing.planted_windows`, in which
+``python -m benchmarks planted_truth`` searches on `cadda.testing.planted_windows`, in which
 sign_flip helps one class and destroys two others, and time_reverse helps one class and destroys
 three. It prints the rates of success by method and setting, by which the defaults were chosen.
 Results are kept in ``benchmarks/results/planted_truth.jsonl``; a rerun computes what is missing.
@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from records import Records
 from rich.console import Console
 from rich.table import Table
 
 import cadda
+from benchmarks.records import Records
 from cadda.testing.planted import CLASS_NAMES, DESTROYS, HELPS, planted_network, planted_windows
 
 OPERATIONS = (
@@ -131,7 +131,3 @@ def main() -> None:
             table.add_row(method, variant, *rates, seconds)
             console.print(f"{method} {variant}: {rates}")
     console.print(table)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,7 +2,7 @@
 
 Left and right exchanged, an imagined or executed left fist is a right one; nothing of the kind is
 true of fists and feet, of mental arithmetic or of sleep. Turned upside down, a 6 is a 9, and an 8
-remains an 8, which flips keep, too. ``python benchmarks/probe.py --folder DIR`` probes draws of 12
+remains an 8, which flips keep, too. ``python -m benchmarks probe --folder DIR`` probes draws of 12
 subjects of ``motor-imagery-epo.fif.gz``, ``executed-fists-epo.fif.gz``, ``fists-feet-epo.fif.gz``
 and ``arithmetic-epo.fif.gz``, all subjects of ``sleep-epo.fif.gz``, 12 simulated sleepers, and 100
 images of each digit (``mnist/``), and counts the draws with exactly the right maps. Results are
@@ -22,10 +22,10 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from records import Records
 from rich.console import Console
 
 import cadda
+from benchmarks.records import Records
 from cadda.data.datasets.mnist import read_mnist
 from cadda.data.windows import Windows
 from cadda.operations.label_maps import describe_mapping
@@ -143,7 +143,3 @@ def main() -> None:
                 f"{made['processor_seconds']:.0f} s of processor time"
             )
         console.print(f"{name}: exactly the right maps in {right} of {len(arguments.draws)} draws")
-
-
-if __name__ == "__main__":
-    main()

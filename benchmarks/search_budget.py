@@ -1,6 +1,6 @@
 """How many trials or seconds each method needs to find a planted truth.
 
-``python benchmarks/search_budget.py`` searches on the windows of ``planted_truth.py`` with every
+``python -m benchmarks search_budget`` searches on the windows of ``planted_truth.py`` with every
 method, class-agnostic and class-wise, and prints how many seeds have found what was planted after
 1, 2, 4, … epochs or trials, and how long that took. Policies are as small as they can be, one
 subpolicy of one stage (the grid of RandAugment has one or two), because chance finds nothing in
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from planted_truth import N_WINDOWS, OPERATIONS, success
-from records import Records
 from rich.console import Console
 from rich.table import Table
 
 import cadda
+from benchmarks.planted_truth import N_WINDOWS, OPERATIONS, success
+from benchmarks.records import Records
 from cadda.searchers.events import Retrained, TrialEnd
 from cadda.searchers.registry import METHODS
 from cadda.testing.planted import planted_network, planted_windows
@@ -132,7 +132,3 @@ def curves(records: list[dict[str, Any]], operations: tuple[str, ...]) -> dict[s
             count = sum(verdict[what] for verdict in verdicts)
             lines.setdefault(what, []).append(f"{budget}: {count} ({seconds:.0f} s)")
     return {what: "  ".join(words) for what, words in lines.items()}
-
-
-if __name__ == "__main__":
-    main()

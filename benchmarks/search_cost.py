@@ -1,23 +1,24 @@
 """The cost of a search step by method, in plain training steps of the same model and batch.
 
-Run it with ``make bench``.
+``python -m benchmarks search_cost`` prints tables; ``make bench`` includes the ratios.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
-from timing import milliseconds
 from torch.nn.functional import cross_entropy
 
 import cadda
+from benchmarks.timing import Ratio, milliseconds
 from cadda._internal.random import Seeds
 from cadda.api.prepare import make_problem
 from cadda.searchers.gradient.bilevel import BilevelSearcher
@@ -36,6 +37,8 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "adda as a mixture": ("adda", {"sampling": "mixture"}),
     "faster_autoaugment": ("faster_autoaugment", {}),
 }
+MIXTURE = "adda as a mixture"
+SHAPES = {"2 × 3000": (2, 3000, 100.0), "6 × 3840": (6, 3840, 128.0)}
 LIMITS = {"adda": 5.0, "adda, fresh gradient": 6.0, "cadda": 6.0}
 
 
@@ -85,15 +88,29 @@ def plain_step(problem: Problem, batch_size: int) -> Callable[[], None]:
     return step
 
 
-def ratios(
-    problem: Problem, names: list[str], batch_size: int = 16, **settings: Any
+def plain_steps(
+    problem: Problem,
+    names: list[str],
+    batch_size: int = 16,
+    seconds: float = 3.0,
+    **settings: Any,
 ) -> dict[str, float]:
-    """Time steps of some methods and of plain training, in turn."""
+    """Time steps of some methods and of plain training, in turn; return their ratios."""
     steps: dict[str, Callable[[], object]] = {"plain": plain_step(problem, batch_size)}
     for name in names:
         steps[name] = searcher(problem, name, batch_size=batch_size, **settings).step
-    times = milliseconds(steps, seconds=3.0)
+    times = milliseconds(steps, seconds=seconds)
     return {name: times[name] / times["plain"] for name in names}
+
+
+def ratios(seconds: float) -> Iterator[Ratio]:
+    """Compare search steps with plain training steps, and methods with each other."""
+    for words, shape in SHAPES.items():
+        cost = plain_steps(make(shape=shape), [*LIMITS, MIXTURE], seconds=seconds)
+        for name, limit in LIMITS.items():
+            yield Ratio(f"step of {name}, {words}: plain steps", cost[name], limit, is_cost=True)
+        yield Ratio(f"cadda / adda, {words}", cost["cadda"] / cost["adda"], 1.15, is_cost=True)
+        yield Ratio(f"{MIXTURE} / adda, {words}", cost[MIXTURE] / cost["adda"], 3.0)
 
 
 def augmenting(problem: Problem, name: str) -> Callable[[], None]:
@@ -129,13 +146,21 @@ def _kibibytes(name: str) -> int:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--memory", choices=["plain", *METHODS], help="measure only this, in MiB")
+    arguments = parser.parse_args()
+    if arguments.memory is not None:
+        print(peak_memory(arguments.memory))
+    else:
+        print_tables()
+
+
+def print_tables() -> None:
     console = Console(highlight=False)
     table = Table(title="one search step, in plain training steps (batch 16)")
     for name in ("method", "2 × 3000", "6 × 3840", "wanted"):
         table.add_column(name, justify="right")
-    small, large = (
-        ratios(make(shape=shape), list(METHODS)) for shape in ((2, 3000, 100.0), (6, 3840, 128.0))
-    )
+    small, large = (plain_steps(make(shape=shape), list(METHODS)) for shape in SHAPES.values())
     for name in METHODS:
         limit = f"≤ {LIMITS[name]:.0f}" if name in LIMITS else ""
         table.add_row(name, f"{small[name]:.1f}", f"{large[name]:.1f}", limit)
@@ -173,27 +198,30 @@ def print_growth(console: Console) -> None:
         (
             "classes, cadda",
             "2, 5, 20",
-            [ratios(make(n_classes=n, shape=shape), ["cadda"])["cadda"] for n in (2, 5, 20)],
+            [plain_steps(make(n_classes=n, shape=shape), ["cadda"])["cadda"] for n in (2, 5, 20)],
         ),
         (
             "operations, adda",
             "2, 5, 9",
-            [ratios(make(n_operations=n, shape=shape), ["adda"])["adda"] for n in (2, 5, 9)],
+            [plain_steps(make(n_operations=n, shape=shape), ["adda"])["adda"] for n in (2, 5, 9)],
         ),
         (
             "subpolicies L, adda",
             "1, 5, 25",
-            [ratios(make(shape=shape), ["adda"], n_subpolicies=n)["adda"] for n in (1, 5, 25)],
+            [
+                plain_steps(make(shape=shape), ["adda"], n_subpolicies=n)["adda"]
+                for n in (1, 5, 25)
+            ],
         ),
         (
             "stages K, adda",
             "1, 2, 4",
-            [ratios(make(shape=shape), ["adda"], n_stages=n)["adda"] for n in (1, 2, 4)],
+            [plain_steps(make(shape=shape), ["adda"], n_stages=n)["adda"] for n in (1, 2, 4)],
         ),
         (
             "batch size, adda",
             "8, 16, 64",
-            [ratios(make(shape=shape), ["adda"], batch_size=n)["adda"] for n in (8, 16, 64)],
+            [plain_steps(make(shape=shape), ["adda"], batch_size=n)["adda"] for n in (8, 16, 64)],
         ),
     ]
     for what, values, costs in rows:
@@ -205,17 +233,16 @@ def print_memory(console: Console) -> None:
     """Compare peak memory, each measured in a process of its own."""
     grown = {}
     for kind in ("plain", "adda", "cadda", "adda as a mixture"):
-        command = [sys.executable, "-W", "ignore", __file__, "--memory", kind]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks", "search_cost"]
+        done = subprocess.run(  # noqa: S603
+            [*command, "--memory", kind],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).parent.parent,
+        )
         grown[kind] = float(done.stdout)
     words = ", ".join(
         f"{kind} {value:.0f} MiB ({value / grown['plain']:.1f}×)" for kind, value in grown.items()
     )
     console.print(f"Memory of twenty steps beyond data and model: {words} (wanted adda ≤ 2.5×)")
-
-
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--memory"]:
-        print(peak_memory(sys.argv[2]))
-    else:
-        main()

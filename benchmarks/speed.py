@@ -1,12 +1,12 @@
 """How fast operations and policies are: ratios to braindecode, to a copy and to a training step.
 
-Run it with ``make bench``.
+``python -m benchmarks speed`` prints tables; ``make bench`` includes the ratios.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from typing import Literal, TypeAlias
@@ -16,10 +16,10 @@ from braindecode import augmentation
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from timing import milliseconds
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from benchmarks.timing import SECONDS, Ratio, milliseconds
 from cadda import OperationPool, Policy, StagedPolicy, operation_pool
 from cadda._internal.random import Seeds
 from cadda.models.networks import Chambon2018
@@ -81,16 +81,15 @@ def peers(ch_names: list[str], sfreq: float) -> dict[str, MakeTransform]:
     return found
 
 
-def operations_table(title: str, ch_names: list[str], sfreq: float, n_times: int) -> Table:
+def operation_times(
+    title: str, seconds: float = SECONDS
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield each operation with the milliseconds of a copy, its own, and those of its peer."""
+    ch_names, sfreq, n_times = MONTAGES[title]
     pool = operation_pool(sfreq=sfreq, ch_names=ch_names, operations=["all"])
     x = torch.randn(N_WINDOWS, len(ch_names), n_times, generator=Seeds(0).stream("windows"))
     y = torch.zeros(N_WINDOWS, dtype=torch.long)
     generator = Seeds(0).stream("draws")
-    table = Table(
-        title=f"{N_WINDOWS} windows of {title}, float32; peer: braindecode", title_justify="left"
-    )
-    for heading in ("operation", "ms", "× copy", "peer ms", "faster", "wanted"):
-        table.add_column(heading, justify=justify(heading), no_wrap=heading == "operation")
     makers = peers(ch_names, sfreq)
     for operation in track(list(pool), description=title, transient=True):
         magnitude = MAGNITUDES.get(operation.name, 1.0)
@@ -100,13 +99,18 @@ def operations_table(title: str, ch_names: list[str], sfreq: float, n_times: int
         }
         if operation.name in makers:
             alternatives["peer"] = partial(makers[operation.name](), x, y)
-        time = milliseconds(alternatives)
-        table.add_row(
-            operation.name,
-            f"{time['cadda']:.2f}",
-            f"{time['cadda'] / time['copy']:.1f}",
-            *comparison(operation.name, time),
-        )
+        yield operation.name, milliseconds(alternatives, seconds=seconds)
+
+
+def operations_table(title: str) -> Table:
+    table = Table(
+        title=f"{N_WINDOWS} windows of {title}, float32; peer: braindecode", title_justify="left"
+    )
+    for heading in ("operation", "ms", "× copy", "peer ms", "faster", "wanted"):
+        table.add_column(heading, justify=justify(heading), no_wrap=heading == "operation")
+    for name, time in operation_times(title):
+        copies = f"{time['cadda'] / time['copy']:.1f}"
+        table.add_row(name, f"{time['cadda']:.2f}", copies, *comparison(name, time))
     return table
 
 
@@ -119,7 +123,10 @@ def comparison(name: str, time: dict[str, float]) -> tuple[str, str, str]:
     return f"{time['peer']:.2f}", f"{ratio:.1f}×", f"≥ {wanted}× {met}"
 
 
-def policy_row(title: str, pool: OperationPool, x: Tensor, probability: float) -> list[str]:
+def policy_times(
+    pool: OperationPool, x: Tensor, probability: float, seconds: float
+) -> dict[str, float]:
+    """Time a copy, a policy of 5 × 2 stages, and a training step of the sleep CNN."""
     relaxed = StagedPolicy(pool)
     with torch.no_grad():
         relaxed.probability_logit.copy_(torch.logit(torch.tensor(probability), 1e-6))
@@ -134,14 +141,18 @@ def policy_row(title: str, pool: OperationPool, x: Tensor, probability: float) -
         cross_entropy(model(x), y).backward()
         optimizer.step()
 
-    time = milliseconds(
+    return milliseconds(
         {
             "copy": x.clone,
             "policy": lambda: policy(x, generator=generator),
             "step": training_step,
         },
-        seconds=2.0,
+        seconds=seconds,
     )
+
+
+def policy_row(title: str, pool: OperationPool, x: Tensor, probability: float) -> list[str]:
+    time = policy_times(pool, x, probability, seconds=2.0)
     share = time["policy"] / time["step"]
     return [
         title,
@@ -159,12 +170,31 @@ def policy_table() -> Table:
     table = Table(title=title, title_justify="left")
     for heading in ("windows", "p", "ms", "× copy", "step ms", "share", "wanted"):
         table.add_column(heading, justify=justify(heading), no_wrap=heading == "windows")
-    for name, (ch_names, sfreq, n_times) in MONTAGES.items():
-        pool = operation_pool(sfreq=sfreq, ch_names=ch_names)
-        x = torch.randn(N_WINDOWS, len(ch_names), n_times, generator=Seeds(0).stream("windows"))
+    for name in MONTAGES:
         for probability in (0.5, 1.0):
-            table.add_row(*policy_row(name, pool, x, probability))
+            table.add_row(*policy_row(name, *policy_input(name), probability))
     return table
+
+
+def policy_input(title: str) -> tuple[OperationPool, Tensor]:
+    ch_names, sfreq, n_times = MONTAGES[title]
+    x = torch.randn(N_WINDOWS, len(ch_names), n_times, generator=Seeds(0).stream("windows"))
+    return operation_pool(sfreq=sfreq, ch_names=ch_names), x
+
+
+def ratios(seconds: float) -> Iterator[Ratio]:
+    """Compare operations with braindecode, and policies with a training step."""
+    for title in MONTAGES:
+        for name, time in operation_times(title, seconds):
+            if "peer" in time:
+                wanted = WANTED.get(name, 1)
+                yield Ratio(
+                    f"{name}, {title}: × braindecode", time["peer"] / time["cadda"], wanted
+                )
+    for title in MONTAGES:
+        time = policy_times(*policy_input(title), 1.0, 2 * seconds)
+        share = time["policy"] / time["step"]
+        yield Ratio(f"policy at p = 1, {title}: share of a step", share, 0.25, is_cost=True)
 
 
 def main() -> None:
@@ -173,10 +203,6 @@ def main() -> None:
         f"torch {torch.__version__}, {torch.get_num_threads()} threads, braindecode "
         f"{version('braindecode')}, {platform.machine()}; one run, alternatives timed in turn."
     )
-    for name, (ch_names, sfreq, n_times) in MONTAGES.items():
-        console.print(operations_table(name, ch_names, sfreq, n_times))
+    for name in MONTAGES:
+        console.print(operations_table(name))
     console.print(policy_table())
-
-
-if __name__ == "__main__":
-    main()

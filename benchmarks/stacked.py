@@ -1,6 +1,6 @@
 """Models trained per second: small networks stacked and stepped together, or one by one.
 
-``python benchmarks/stacked.py`` trains LeNet-1 on 4 classes of 1,000 images of 28 × 28 pixels for
+``python -m benchmarks stacked`` trains LeNet-1 on 4 classes of 1,000 images of 28 × 28 pixels for
 an epoch, M times, with and without a policy. Images are noise with a pattern per class: speed does
 not depend on what they show. Both ways are timed in turn, by the time of one processor.
 """
@@ -8,7 +8,7 @@ not depend on what they show. Both ways are timed in turn, by the time of one pr
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import process_time
 
 import torch
@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 import cadda
+from benchmarks.timing import Ratio
 from cadda.api.prepare import make_problem
 from cadda.training import TrainingSettings, train
 from cadda.training.batched import train_stacked
@@ -73,6 +74,17 @@ def compare(
     return 1 / min(first for first, _ in times), n_models / min(second for _, second in times)
 
 
+def ratios() -> Iterator[Ratio]:
+    """Compare stacked models with models that are trained one by one, on one thread."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        alone, stacked = compare(16, 100, BATCHES[0], None)
+    finally:
+        torch.set_num_threads(n_threads)
+    yield Ratio(f"LeNet-1, batch {BATCHES[0]}: stacked / one by one", stacked / alone, 2.0)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=16)
@@ -88,7 +100,3 @@ def main() -> None:
             ratio = f"{stacked / alone:.1f}"
             table.add_row(str(batch_size), words, f"{alone:.2f}", f"{stacked:.2f}", ratio)
     Console(highlight=False).print(table)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
-__all__ = ["milliseconds"]
+__all__ = ["Ratio", "milliseconds"]
 
 SECONDS = 1.0
 MAX_REPEATS = 200
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as long something takes, or how many times as fast it is."""
+
+    what: str
+    got: float
+    wanted: float
+    is_cost: bool = False  # whether less is better
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the ratio is as wanted."""
+        return self.got <= self.wanted if self.is_cost else self.got >= self.wanted
+
+    def row(self) -> tuple[str, str, str, str]:
+        """Return what, got, wanted, and whether it was met, as text."""
+        sign = "≤" if self.is_cost else "≥"
+        met = "met" if self.is_met else "MISSED"
+        return self.what, f"{self.got:.2f}", f"{sign} {self.wanted:g}", met
 
 
 def milliseconds(

@@ -1,20 +1,20 @@
 """How long a training step of the sleep CNN takes: fused, plain, and braindecode's of one size.
 
-Run it with ``make bench``.
+``python -m benchmarks training`` prints tables; ``make bench`` includes the ratios.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from braindecode.models import SleepStagerChambon2018
 from rich.console import Console
 from rich.table import Table
-from timing import milliseconds
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from benchmarks.timing import Ratio, milliseconds
 from cadda._internal.random import Seeds
 from cadda.models.networks import Chambon2018
 
@@ -56,18 +56,41 @@ def peer(n_channels: int, n_times: int, sfreq: float) -> nn.Module:
     )
 
 
-def row(n_windows: int, n_channels: int, n_times: int, sfreq: float) -> list[str]:
+def times(
+    n_windows: int, n_channels: int, n_times: int, sfreq: float, seconds: float
+) -> dict[str, float]:
+    """Time a training step in its fused and plain form, and that of the peer."""
     shape = (n_windows, n_channels, n_times)
     x = torch.randn(shape, generator=Seeds(0).stream("windows"))
-    time = milliseconds(
+    return milliseconds(
         {
             "fused": training_step(Chambon2018(n_channels, n_times, N_CLASSES), x),
             "plain": training_step(plain_form(n_channels, n_times), x),
             "peer": training_step(peer(n_channels, n_times, sfreq), x),
         },
-        seconds=3.0,
+        seconds=seconds,
     )
-    wanted = 5 if (n_windows, n_channels) == (16, 6) else 2
+
+
+def wanted_ratio(n_windows: int, n_channels: int) -> int:
+    return 5 if (n_windows, n_channels) == (16, 6) else 2
+
+
+def ratios(seconds: float) -> Iterator[Ratio]:
+    """Compare a training step with that of braindecode's network of the same size."""
+    for (n_channels, n_times), sfreq in SHAPES.items():
+        for n_windows in BATCHES:
+            time = times(n_windows, n_channels, n_times, sfreq, seconds)
+            yield Ratio(
+                f"training step, {n_windows} × {n_channels} × {n_times}: × braindecode",
+                time["peer"] / time["fused"],
+                wanted_ratio(n_windows, n_channels),
+            )
+
+
+def row(n_windows: int, n_channels: int, n_times: int, sfreq: float) -> list[str]:
+    time = times(n_windows, n_channels, n_times, sfreq, seconds=3.0)
+    wanted = wanted_ratio(n_windows, n_channels)
     ratios = [time[other] / time["fused"] for other in ("plain", "peer")]
     met = "met" if min(ratios) >= wanted else "MISSED"
     return [
@@ -89,7 +112,3 @@ def main() -> None:
         for n_windows in BATCHES:
             table.add_row(*row(n_windows, n_channels, n_times, sfreq))
     Console().print(table)
-
-
-if __name__ == "__main__":
-    main()

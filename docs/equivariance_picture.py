@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 
 DOCS = Path(__file__).parent
-sys.path += [str(DOCS), str(DOCS.parent / "benchmarks")]
+sys.path += [str(DOCS), str(DOCS.parent)]
 
-from equivariance import (  # noqa: E402
+from benchmarks.equivariance import (  # noqa: E402
     BEST_KEPT,
     SEARCH_ALL_PROBED,
     STUDIES,
@@ -23,8 +23,8 @@ from equivariance import (  # noqa: E402
     mean_by_size,
     scores,
 )
+from benchmarks.records import Records  # noqa: E402
 from pictures import IMAGES, save  # noqa: E402
-from records import Records  # noqa: E402
 
 STYLES = {
     "none": ("0.5", "o"),

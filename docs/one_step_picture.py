@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 DOCS = Path(__file__).parent
-sys.path += [str(DOCS), str(DOCS.parent / "benchmarks")]
+sys.path += [str(DOCS), str(DOCS.parent)]
 
+from benchmarks.records import Records  # noqa: E402
 from pictures import IMAGES, save  # noqa: E402
-from records import Records  # noqa: E402
 
 CONTROLS = {"white noise": "C3", "scrambled blocks": "C1"}
 NAMED = "found by CADDA"

@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 DOCS = Path(__file__).parent
-sys.path += [str(DOCS), str(DOCS.parent / "benchmarks")]
+sys.path += [str(DOCS), str(DOCS.parent)]
 
-from panel_plan import Kept  # noqa: E402
-from panel_table import TITLES, Row, compare, panel_rows  # noqa: E402
+from benchmarks.panel_plan import Kept  # noqa: E402
+from benchmarks.panel_table import TITLES, Row, compare, panel_rows  # noqa: E402
+from benchmarks.records import Records  # noqa: E402
 from pictures import IMAGES, save  # noqa: E402
-from records import Records  # noqa: E402
 
 COLOURS = {
     "duplicates": "0.6",

@@ -3,20 +3,20 @@
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-import carry_over
-from equivariance import Gain
-from panel_jobs import AUTO, NONE
-from panel_plan import CONDITIONS, Kept
-from panel_sets import SETS
-from panel_table import TITLES, Row, answers, compare, panel_rows, promises
-from permuted import claims, permuted_cells
-from records import Records
+from benchmarks import carry_over
+from benchmarks.equivariance import Gain
+from benchmarks.panel_jobs import AUTO, NONE
+from benchmarks.panel_plan import CONDITIONS, Kept
+from benchmarks.panel_sets import SETS
+from benchmarks.panel_table import TITLES, Row, answers, compare, panel_rows, promises
+from benchmarks.permuted import claims, permuted_cells
+from benchmarks.records import Records
 from table_cells import describe_mean, describe_paired, markdown_table, rate
 
 from cadda._internal.statistics import holm
 
 OTHERS = tuple(condition for condition in CONDITIONS if condition != NONE)
-NO_RESULTS = "`python benchmarks/panel.py` has not been run yet."
+NO_RESULTS = "`python -m benchmarks panel` has not been run yet."
 
 Describe = Callable[[Gain, float], str]
 
@@ -77,17 +77,17 @@ def coverage() -> str:
             "90 % intervals that hold the gain on test subjects, from blocks that had no part in "
             "the choice",
             rate(promise.is_kept for promise in held_out),
-            "`python benchmarks/panel.py --folder FOLDER`",
+            "`python -m benchmarks panel --folder FOLDER`",
         ),
         (
             "the same, with those of draws where no candidate was chosen",
             rate(promise.is_kept for promise in made),
-            "`python benchmarks/panel.py --folder FOLDER`",
+            "`python -m benchmarks panel --folder FOLDER`",
         ),
         (
             "claimed gains where labels were permuted within subjects",
             rate(claimed),
-            "`python benchmarks/permuted.py --folder FOLDER`",
+            "`python -m benchmarks permuted --folder FOLDER`",
         ),
     )
     known = [line for line in lines if line[1] != rate([])]
@@ -99,7 +99,7 @@ def carried_over() -> str:
     kept, panel = (Kept(Records(name).all()) for name in ("carry_over", "panel"))
     made = carry_over.gains(kept, panel)
     if not made:
-        return "`python benchmarks/carry_over.py` has not been run yet."
+        return "`python -m benchmarks carry_over` has not been run yet."
     lines = (
         [carry_over.title(source), *(cell(row.get(name), describe_mean) for name in SETS)]
         for source, row in made.items()

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-sys.path += [str(ROOT / "docs"), str(ROOT / "benchmarks")]
+sys.path += [str(ROOT / "docs"), str(ROOT)]
 
-from benefit import CONDITIONS, interval  # noqa: E402
-from equivariance import (  # noqa: E402
+from benchmarks.benefit import CONDITIONS, interval  # noqa: E402
+from benchmarks.equivariance import (  # noqa: E402
     BEST_KEPT,
     NOT_MAPPED,
     SEARCH,
@@ -28,7 +28,11 @@ from equivariance import (  # noqa: E402
     mean_by_size,
     scores,
 )
-from motor_imagery import AMONG_LOWEST, rejects_both  # noqa: E402
+from benchmarks.motor_imagery import AMONG_LOWEST, rejects_both  # noqa: E402
+from benchmarks.planted_truth import success  # noqa: E402
+from benchmarks.probe import TASKS  # noqa: E402
+from benchmarks.records import Records  # noqa: E402
+from benchmarks.search_budget import MARGIN  # noqa: E402
 from panel_results import (  # noqa: E402
     auto_gains,
     carried_over,
@@ -36,10 +40,6 @@ from panel_results import (  # noqa: E402
     gains_over_none,
     panel_overview,
 )
-from planted_truth import success  # noqa: E402
-from probe import TASKS  # noqa: E402
-from records import Records  # noqa: E402
-from search_budget import MARGIN  # noqa: E402
 from table_cells import describe_paired, markdown_table, rate  # noqa: E402
 
 from cadda._internal.statistics import holm  # noqa: E402
@@ -48,11 +48,11 @@ from cadda.searchers.registry import METHODS  # noqa: E402
 DATA = {
     "sleep": (
         "DREAM sleep recordings, 4 stages, about 190 windows",
-        "python benchmarks/benefit.py sleep --folder FOLDER [--repeat 1]",
+        "python -m benchmarks benefit sleep --folder FOLDER [--repeat 1]",
     ),
     "simulated": (
         "simulated sleep, 5 stages, 350 windows",
-        "python benchmarks/benefit.py simulated [--repeat 1]",
+        "python -m benchmarks benefit simulated [--repeat 1]",
     ),
 }
 NAMES = {
@@ -111,18 +111,18 @@ def headline_table() -> str:
             "operations planted for single classes: found by CADDA, and those that destroy one "
             "rejected",
             f"{planted['found']} and {planted['rejected']} seeds",
-            "`python benchmarks/planted_truth.py`",
+            "`python -m benchmarks planted_truth`",
         ),
         (
             "the same: search until all seeds have found them",
             races,
-            "`python benchmarks/search_budget.py`",
+            "`python -m benchmarks search_budget`",
         ),
         (
             "motor imagery: ADDA has both operations that destroy the classes among the "
             f"{AMONG_LOWEST} least used of {n_operations}",
             f"{rate(map(rejects_both, motor))} seeds",
-            "`python benchmarks/motor_imagery.py --folder FOLDER`",
+            "`python -m benchmarks motor_imagery --folder FOLDER`",
         ),
         mirrored_fists(),
         ("speed of the operations, relative to braindecode 0.8.1", SPEED, "`make bench`"),
@@ -142,7 +142,7 @@ def mirrored_fists() -> tuple[str, str, str]:
         f"labels exchanged, with {', '.join(map(str, sizes))} training subjects"
     )
     result = ", ".join(f"{plain[size]:.3f} → {mapped[size]:.3f}" for size in sizes)
-    return title, result, "`python benchmarks/equivariance.py motor-imagery --folder FOLDER`"
+    return title, result, "`python -m benchmarks equivariance motor-imagery --folder FOLDER`"
 
 
 def benefit_table() -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-sys.path += [str(ROOT / "docs"), str(ROOT / "benchmarks")]
+sys.path += [str(ROOT / "docs"), str(ROOT)]
 
 from table_cells import markdown_table  # noqa: E402
 

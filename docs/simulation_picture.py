@@ -2,7 +2,7 @@
 
 ``python docs/simulation_picture.py --folder FOLDER`` reads ``motor-imagery-epo.fif.gz`` in FOLDER,
 draws docs/images/simulated_motor_imagery.png and prints the table of docs/simulated-data.md.
-Accuracies of networks are those that ``benchmarks/equivariance.py`` kept.
+Accuracies of networks are those that ``python -m benchmarks equivariance`` kept.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from sklearn.preprocessing import StandardScaler
 import cadda
 
 DOCS = Path(__file__).parent
-sys.path += [str(DOCS), str(DOCS.parent / "benchmarks")]
+sys.path += [str(DOCS), str(DOCS.parent)]
 
-from equivariance import compare, mean_by_size, read_epochs, scores, simulate_fists  # noqa: E402
+from benchmarks.equivariance import compare, mean_by_size, read_epochs, scores, simulate_fists  # noqa: E402
+from benchmarks.records import Records  # noqa: E402
 from pictures import IMAGES, save  # noqa: E402
-from records import Records  # noqa: E402
 
 Array = NDArray[np.float64]
 

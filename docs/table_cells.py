@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from equivariance import Gain
+from benchmarks.equivariance import Gain
 
 SIGNIFICANT = 0.05
 

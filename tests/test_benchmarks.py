@@ -14,14 +14,14 @@ from rich.console import Console
 import cadda
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+NAMES = sorted(f"benchmarks.{path.stem}" for path in FOLDER.glob("[!_]*.py"))
 
 
 @pytest.fixture(autouse=True)
 def import_path(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.syspath_prepend(FOLDER.parent)
     yield
-    for name in NAMES:
+    for name in ("benchmarks", *NAMES):
         sys.modules.pop(name, None)
 
 
@@ -31,7 +31,9 @@ def test_a_benchmark_can_be_imported(name):
 
 
 def test_benchmarks_do_not_need_pytest():
-    script = f"import sys; sys.modules['pytest'] = None; sys.path.insert(0, {str(FOLDER)!r})\n"
+    script = (
+        f"import sys; sys.modules['pytest'] = None; sys.path.insert(0, {str(FOLDER.parent)!r})\n"
+    )
     script += "\n".join(f"import {name}" for name in NAMES)
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
@@ -39,9 +41,58 @@ def test_benchmarks_do_not_need_pytest():
     assert done.returncode == 0, done.stderr
 
 
+def run_command(*arguments):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "benchmarks", *arguments],
+        cwd=FOLDER.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_all_benchmarks_are_listed_with_a_line_each():
+    done = run_command()
+    assert done.returncode == 0, done.stderr
+    listed = dict(line.split(maxsplit=1) for line in done.stdout.splitlines()[2:])
+    with_main = [name for name in NAMES if hasattr(importlib.import_module(name), "main")]
+    assert [f"benchmarks.{name}" for name in listed] == with_main
+    for name, line in listed.items():
+        assert importlib.import_module(f"benchmarks.{name}").__doc__.splitlines()[0] == line
+
+
+def test_a_benchmark_is_run_by_its_name():
+    done = run_command("stacked", "--help")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: python -m benchmarks stacked")
+    done = run_command("staked")
+    assert done.returncode == 2
+    assert "there is no benchmark 'staked' (did you mean `stacked`?)" in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore")  # braindecode and MNE warn of what they will change
+def test_ratios_are_compared_with_what_is_wanted(monkeypatch):
+    """Every ratio of `make bench`, all alternatives taking equally long."""
+    for name in ("speed", "training", "search_cost"):
+        module = importlib.import_module(f"benchmarks.{name}")
+        monkeypatch.setattr(module, "milliseconds", lambda calls, seconds: dict.fromkeys(calls, 2))
+    stacked = importlib.import_module("benchmarks.stacked")
+    monkeypatch.setattr(stacked, "compare", lambda *sizes: (1.0, 3.0))
+    summary = importlib.import_module("benchmarks.summary")
+    console = Console(file=StringIO(), width=200)
+    made = list(summary.measure(0.1, console))
+    got = {ratio.what: ratio.row() for ratio in made}
+    assert len(got) == len(made) > 30
+    assert got["step of adda, 2 × 3000: plain steps"][1:] == ("1.00", "≤ 5", "met")
+    assert got["bandstop, 2 × 3000 at 100 Hz: × braindecode"][1:] == ("1.00", "≥ 50", "MISSED")
+    assert got["LeNet-1, batch 16: stacked / one by one"][1:] == ("3.00", "≥ 2", "met")
+    n_missed = sum(not ratio.is_met for ratio in made)
+    assert summary.table_of(made).caption == f"{n_missed} of {len(made)} missed"
+
+
 @pytest.mark.parametrize("method", ["adda", "cadda", "dada", "faster_autoaugment"])
 def test_a_step_of_each_method_is_timed(method, monkeypatch):
-    search_cost = importlib.import_module("search_cost")
+    search_cost = importlib.import_module("benchmarks.search_cost")
     called = []
 
     def milliseconds(steps, seconds):
@@ -52,12 +103,12 @@ def test_a_step_of_each_method_is_timed(method, monkeypatch):
 
     monkeypatch.setattr(search_cost, "milliseconds", milliseconds)
     task = search_cost.make(n_windows=16, shape=(2, 300, 100.0))
-    assert search_cost.ratios(task, [method], batch_size=8) == {method: 1.0}
+    assert search_cost.plain_steps(task, [method], batch_size=8) == {method: 1.0}
     assert called == ["plain", method]
 
 
 def test_planted_truth_is_searched():
-    planted_truth = importlib.import_module("planted_truth")
+    planted_truth = importlib.import_module("benchmarks.planted_truth")
     made = planted_truth.run("cadda", seed=0, n_epochs=1, changes={})
     # Nothing has moved during the warm-up, so nothing is found or rejected yet.
     assert planted_truth.success(np.array(made["applied"]) + 1e-3) == {
@@ -68,7 +119,7 @@ def test_planted_truth_is_searched():
 
 @pytest.mark.parametrize("method", ["adda", "fast_autoaugment", "population"])
 def test_points_of_a_budget_are_kept(method, monkeypatch):
-    search_budget = importlib.import_module("search_budget")
+    search_budget = importlib.import_module("benchmarks.search_budget")
     monkeypatch.setattr(search_budget, "TRAINING", cadda.training.TrainingSettings(max_epochs=1))
     operations = search_budget.OPERATIONS[:3]
     made = search_budget.run(method, classwise=True, seed=0, budget=8, operations=operations)
@@ -78,7 +129,7 @@ def test_points_of_a_budget_are_kept(method, monkeypatch):
 
 
 def test_estimators_are_compared(monkeypatch):
-    estimator_variance = importlib.import_module("estimator_variance")
+    estimator_variance = importlib.import_module("benchmarks.estimator_variance")
     for name, number in (("N_TRAINING_STEPS", 2), ("N_CONTROL_DRAWS", 2), ("N_DRAWS", 3)):
         monkeypatch.setattr(estimator_variance, name, number)
     situation = estimator_variance.Situation()
@@ -87,7 +138,7 @@ def test_estimators_are_compared(monkeypatch):
 
 
 def test_the_benefit_of_a_uniform_policy_is_measured():
-    benefit = importlib.import_module("benefit")
+    benefit = importlib.import_module("benchmarks.benefit")
     windows = cadda.simulate_sleep(n_subjects=4, n_windows=10, seed=0)
     split = windows.split(valid=0.25, test=0.25, seed=0)
     policy, seconds = benefit.policy_of("uniform", split, fold=0, n_epochs=1)
@@ -125,7 +176,7 @@ def digits():
 
 
 def test_few_subjects_are_trained_on_and_all_others_tested():
-    equivariance = importlib.import_module("equivariance")
+    equivariance = importlib.import_module("benchmarks.equivariance")
     windows = fists()
     splits = [equivariance.subject_split(windows, size, draw=3) for size in (2, 8)]
     for size, parts in zip((2, 8), splits, strict=True):
@@ -139,7 +190,7 @@ def test_few_subjects_are_trained_on_and_all_others_tested():
 
 
 def test_few_images_are_trained_on_and_all_test_images_tested():
-    equivariance = importlib.import_module("equivariance")
+    equivariance = importlib.import_module("benchmarks.equivariance")
     windows = digits()
     (small, valid, test), (large, _, _) = (
         equivariance.image_split(windows, size, draw=0) for size in (5, 20)
@@ -155,7 +206,7 @@ def test_few_images_are_trained_on_and_all_test_images_tested():
 
 @pytest.mark.parametrize("name", ["motor-imagery", "mnist"])
 def test_every_policy_that_changes_the_class_is_trained(name):
-    equivariance = importlib.import_module("equivariance")
+    equivariance = importlib.import_module("benchmarks.equivariance")
     study = equivariance.STUDIES[name]
     study = replace(study, training={**study.training, "max_epochs": 1})
     split = study.split(digits() if name == "mnist" else fists(), 4, 0)
@@ -180,7 +231,7 @@ def trained(condition, size, draw, accuracy, loss=1.0):
 
 
 def test_the_best_operation_is_chosen_by_validation_loss():
-    equivariance = importlib.import_module("equivariance")
+    equivariance = importlib.import_module("benchmarks.equivariance")
     kept = equivariance.STUDIES["motor-imagery"].kept
     records = [trained(name, 4, 0, 0.9, loss=2 + i) for i, name in enumerate(kept[1:])]
     records += [trained(kept[0], 4, 0, 0.6, loss=1), trained(kept[0], 4, 1, 0.7)]
@@ -189,7 +240,7 @@ def test_the_best_operation_is_chosen_by_validation_loss():
 
 
 def test_gains_are_paired_by_draw():
-    equivariance = importlib.import_module("equivariance")
+    equivariance = importlib.import_module("benchmarks.equivariance")
     plain = {(4, 0): 0.5, (4, 1): 0.6, (4, 2): 0.7, (8, 0): 0.1}
     gain = equivariance.compare({(4, 2): 0.6, (4, 0): 0.8, (4, 3): 1.0}, plain, 4)
     assert gain.test.difference.value == pytest.approx((0.3 - 0.1) / 2)
@@ -199,13 +250,13 @@ def test_gains_are_paired_by_draw():
 
 
 def test_half_of_the_draws_are_done_at_all_sizes_first():
-    equivariance = importlib.import_module("equivariance")
+    equivariance = importlib.import_module("benchmarks.equivariance")
     order = list(equivariance.plan((4, 8), range(3)))
     assert order == [(4, 0), (4, 1), (8, 0), (8, 1), (4, 2), (8, 2)]
 
 
 def test_results_survive_a_kill_while_writing(tmp_path, monkeypatch):
-    records = importlib.import_module("records")
+    records = importlib.import_module("benchmarks.records")
     monkeypatch.setattr(records, "RESULTS", tmp_path)
     kept = records.Records("some")
     kept.get(lambda: {"value": 1}, key="a")
@@ -217,7 +268,7 @@ def test_results_survive_a_kill_while_writing(tmp_path, monkeypatch):
 
 
 def test_a_draw_is_probed(tmp_path):
-    probe = importlib.import_module("probe")
+    probe = importlib.import_module("benchmarks.probe")
     y = np.arange(24) % 2
     windows = cadda.Windows(
         np.random.default_rng(0).standard_normal((24, 2, 100)),
@@ -247,9 +298,9 @@ def two_channels(seed):
 @pytest.fixture
 def tiny(import_path, tmp_path, monkeypatch):
     """A panel of one small set, in which every condition takes seconds."""
-    panel_sets = importlib.import_module("panel_sets")
-    records = importlib.import_module("records")
-    panel_plan = importlib.import_module("panel_plan")
+    panel_sets = importlib.import_module("benchmarks.panel_sets")
+    records = importlib.import_module("benchmarks.records")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     data = panel_sets.PanelSet(
         number=9,
@@ -268,8 +319,11 @@ def tiny(import_path, tmp_path, monkeypatch):
 
 def run_tiny(cells, conditions, tmp_path):
     """Run a part of the panel in this process, and return its records and what was printed."""
-    panel, records = importlib.import_module("panel"), importlib.import_module("records")
-    panel_plan = importlib.import_module("panel_plan")
+    panel, records = (
+        importlib.import_module("benchmarks.panel"),
+        importlib.import_module("benchmarks.records"),
+    )
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
     output = StringIO()
     assert panel.run_plan(
         panel_plan.panel_plan(cells, conditions),
@@ -298,7 +352,7 @@ def test_usable_subjects_take_turns_and_all_others_are_tested(tiny, tmp_path):
 def test_small_draws_are_part_of_large_ones_and_fresh_subjects_are_the_same(
     tiny, tmp_path, monkeypatch
 ):
-    panel_sets = importlib.import_module("panel_sets")
+    panel_sets = importlib.import_module("benchmarks.panel_sets")
     data = replace(tiny[0].data, number=8, sizes=(3, 6), n_fresh=2)
     monkeypatch.setitem(panel_sets.SETS, "nested", data)
     small, large = (panel_sets.Cell("nested", size, 0).parts(tmp_path, 0) for size in data.sizes)
@@ -321,8 +375,8 @@ def test_labels_are_permuted_within_subjects(tiny, tmp_path):
 
 
 def test_the_panel_is_computed_once(tiny, tmp_path):
-    panel_table = importlib.import_module("panel_table")
-    panel_plan = importlib.import_module("panel_plan")
+    panel_table = importlib.import_module("benchmarks.panel_table")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
     made, output = run_tiny(tiny, ["none", "guided"], tmp_path)
     kinds = [record["job"] for record in made]
     # Training with a guided policy that is none would repeat training without augmentation.
@@ -340,8 +394,8 @@ def test_the_panel_is_computed_once(tiny, tmp_path):
 
 
 def test_auto_is_compared_with_its_promise(tiny, tmp_path):
-    panel_table = importlib.import_module("panel_table")
-    panel_plan = importlib.import_module("panel_plan")
+    panel_table = importlib.import_module("benchmarks.panel_table")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
     made, _ = run_tiny(tiny, ["none", "duplicates", "auto"], tmp_path)
     kept = panel_plan.Kept(made)
     searches = [record for record in made if "race" in record]
@@ -367,8 +421,8 @@ def trained_in(cell, condition, *accuracies):
 
 
 def test_trials_get_as_many_runs_as_auto(tiny, monkeypatch):
-    panel_sets = importlib.import_module("panel_sets")
-    panel_plan = importlib.import_module("panel_plan")
+    panel_sets = importlib.import_module("benchmarks.panel_sets")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
     cell, plan = tiny[0], panel_plan.panel_plan(tiny[:1], ["random"])
     assert plan.all_jobs(panel_plan.Kept([])) == []
     monkeypatch.setitem(panel_sets.SETS, "tiny", replace(cell.data, has_trials=True))
@@ -381,7 +435,7 @@ def test_trials_get_as_many_runs_as_auto(tiny, monkeypatch):
 
 
 def test_cheap_conditions_come_first_in_all_draws(tiny):
-    panel_plan = importlib.import_module("panel_plan")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
     plan = panel_plan.panel_plan(tiny[::-1], ["adda", "auto", "none", "uniform"])
     ready = plan.ready(panel_plan.Kept([]))
     order = list(dict.fromkeys((job.condition, job.cell.draw) for job in ready))
@@ -390,8 +444,8 @@ def test_cheap_conditions_come_first_in_all_draws(tiny):
 
 
 def test_an_answer_of_none_is_not_trained_but_its_candidate_is(tiny):
-    panel_plan = importlib.import_module("panel_plan")
-    panel_table = importlib.import_module("panel_table")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
+    panel_table = importlib.import_module("benchmarks.panel_table")
     cell = tiny[0]
     race = {"true_condition": "auto, candidate", "candidate_policy": "sign_flip p=0.5"}
     raced = searched(cell, "auto", is_none=True, race=race | {"low": 0.05, "high": 0.15})
@@ -413,9 +467,9 @@ def test_an_answer_of_none_is_not_trained_but_its_candidate_is(tiny):
 
 
 def test_policies_of_other_sets_are_tried_where_they_fit(tiny, tmp_path, monkeypatch):
-    panel_sets = importlib.import_module("panel_sets")
-    panel_plan = importlib.import_module("panel_plan")
-    carry_over = importlib.import_module("carry_over")
+    panel_sets = importlib.import_module("benchmarks.panel_sets")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
+    carry_over = importlib.import_module("benchmarks.carry_over")
     cell, data = tiny[0], tiny[0].data
     for name in [name for name in panel_sets.SETS if name != "tiny"]:
         monkeypatch.delitem(panel_sets.SETS, name)
@@ -448,8 +502,8 @@ def test_policies_of_other_sets_are_tried_where_they_fit(tiny, tmp_path, monkeyp
 
 
 def test_scores_of_a_draw_need_all_rotations(tiny):
-    panel_plan = importlib.import_module("panel_plan")
-    panel_table = importlib.import_module("panel_table")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
+    panel_table = importlib.import_module("benchmarks.panel_table")
     records = trained_in(tiny[0], "none", 0.5, 0.6, 0.7) + trained_in(tiny[1], "none", 0.5, 0.6)
     (row,) = panel_table.panel_rows(panel_plan.Kept(records))
     assert row.scores["none"] == {0: pytest.approx(0.6)}
@@ -458,7 +512,7 @@ def test_scores_of_a_draw_need_all_rotations(tiny):
 def test_differences_of_draws_are_tested_as_by_scipy():
     from scipy.stats import ttest_rel
 
-    panel_table = importlib.import_module("panel_table")
+    panel_table = importlib.import_module("benchmarks.panel_table")
     rng = np.random.default_rng(0)
     made, plain = rng.random((2, 6))
     gain = panel_table.compare(dict(enumerate(made)), dict(enumerate(plain)) | {9: 0.5})
@@ -473,7 +527,7 @@ def test_differences_of_draws_are_tested_as_by_scipy():
 
 
 def test_a_job_that_fails_is_not_repeated_and_does_not_stop_the_others():
-    parallel = importlib.import_module("parallel")
+    parallel = importlib.import_module("benchmarks.parallel")
     finished = {}
 
     def run(job):
@@ -493,8 +547,8 @@ def test_a_job_that_fails_is_not_repeated_and_does_not_stop_the_others():
 
 
 def test_claims_on_permuted_labels_are_counted():
-    permuted = importlib.import_module("permuted")
-    panel_plan = importlib.import_module("panel_plan")
+    permuted = importlib.import_module("benchmarks.permuted")
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
     cells = permuted.permuted_cells()
     assert len(cells) == 40
     assert all(cell.permuted for cell in cells)
@@ -505,7 +559,10 @@ def test_claims_on_permuted_labels_are_counted():
 
 
 def test_time_is_estimated_from_similar_jobs(tiny):
-    panel, panel_plan = importlib.import_module("panel"), importlib.import_module("panel_plan")
+    panel, panel_plan = (
+        importlib.import_module("benchmarks.panel"),
+        importlib.import_module("benchmarks.panel_plan"),
+    )
     records = [*trained_in(tiny[0], "none", 0.5, 0.5, 0.5), searched(tiny[0], "uniform")]
     records[1]["seconds"] = 40.0
     kept = panel_plan.Kept(records)
@@ -517,7 +574,7 @@ def test_time_is_estimated_from_similar_jobs(tiny):
 
 
 def test_the_gain_of_the_demo_is_that_of_a_paired_t_test():
-    demo_seeds = importlib.import_module("demo_seeds")
+    demo_seeds = importlib.import_module("benchmarks.demo_seeds")
     without = np.array([0.5, 0.6, 0.7, 0.6])
     gains = np.array([0.1, 0.2, 0.1, 0.2])
     made = demo_seeds.paired_gain(without + gains, without)
@@ -531,7 +588,7 @@ def test_the_gain_of_the_demo_is_that_of_a_paired_t_test():
 
 @pytest.mark.slow
 def test_a_seed_of_the_demo(tmp_path, monkeypatch):
-    demo_seeds = importlib.import_module("demo_seeds")
+    demo_seeds = importlib.import_module("benchmarks.demo_seeds")
     training = cadda.TrainingSettings(batch_size=64, max_epochs=1)
     small = replace(demo_seeds.DEMOS["motor-imagery"], n_windows=2, training=training, budget=18)
     monkeypatch.setitem(demo_seeds.DEMOS, "motor-imagery", small)
@@ -543,3 +600,31 @@ def test_a_seed_of_the_demo(tmp_path, monkeypatch):
     console = Console(file=StringIO(), width=200)
     console.print(demo_seeds.table_of([made]))
     assert f"{made['gain']:+.3f}" in console.file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["shallow-360", "lenet1-400"])
+def test_training_runs_of_a_race_are_counted(name, monkeypatch):
+    race_throughput = importlib.import_module("benchmarks.race_throughput")
+    monkeypatch.setattr(race_throughput, "ENGINE", "serial")
+    setting = replace(race_throughput.SETTINGS[name], n_windows=48, least_share=0.5)
+    made = race_throughput.measure(setting, n_runs=2, n_epochs=1, rate=1e9)
+    assert min(made.serial, made.parallel, made.floor) > 0
+    assert (made.stacked is None) == (name == "shallow-360")
+    assert len(list(made.ratios())) == 2 + (made.stacked is not None)
+    assert len(made.row()) == 5
+
+
+def test_the_floor_of_a_race_is_the_arithmetic_of_its_network():
+    """LeNet-1 by hand: of 48 images, 30 are trained on for three epochs, and 18 validate."""
+    race_throughput = importlib.import_module("benchmarks.race_throughput")
+    setting = replace(race_throughput.SETTINGS["lenet1-400"], n_windows=48)
+    training = cadda.TrainingSettings(max_epochs=3, batch_size=12)
+    race = race_throughput.Race(setting, setting.problem(), training, 1)
+    first = 24**2 * 4 * 25
+    others = 8**2 * 12 * 4 * 25 + 192 * 4
+    # Backward, each product costs twice as much; the images themselves need no gradient.
+    trained = 2 * (3 * (first + others) - first)
+    # Losses and hits of the 18 are summed over three subjects, and the hits by class.
+    scored = 18 * 2 * (first + others + 3 + 3 * 4)
+    n_operations = 3 * (30 * trained + scored)
+    assert race.floor(1e9) == pytest.approx(60 * 1e9 / n_operations)

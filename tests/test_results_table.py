@@ -12,13 +12,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = [path.stem for path in (ROOT / "docs").glob("*.py")]
-BENCHMARKS = [path.stem for path in (ROOT / "benchmarks").glob("*.py")]
+BENCHMARKS = [f"benchmarks.{path.stem}" for path in (ROOT / "benchmarks").glob("*.py")]
 
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    monkeypatch.syspath_prepend(ROOT)
     yield importlib.import_module("results_table")
     for name in (*DOCS, *BENCHMARKS):
         sys.modules.pop(name, None)
@@ -26,7 +26,7 @@ def table(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def results(table: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(sys.modules["records"], "RESULTS", tmp_path)
+    monkeypatch.setattr(sys.modules["benchmarks.records"], "RESULTS", tmp_path)
     return tmp_path
 
 

@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "settings.md"
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    monkeypatch.syspath_prepend(ROOT)
     before = set(sys.modules)
     yield importlib.import_module("settings_table")
     for name in set(sys.modules) - before:

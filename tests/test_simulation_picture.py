@@ -13,13 +13,13 @@ import pytest
 from cadda import simulate_motor_imagery
 
 ROOT = Path(__file__).parents[1]
-BENCHMARKS = [path.stem for path in (ROOT / "benchmarks").glob("*.py")]
+BENCHMARKS = [f"benchmarks.{path.stem}" for path in (ROOT / "benchmarks").glob("*.py")]
 
 
 @pytest.fixture
 def picture(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    monkeypatch.syspath_prepend(ROOT)
     yield importlib.import_module("simulation_picture")
     for name in ("simulation_picture", "pictures", *BENCHMARKS):
         sys.modules.pop(name, None)

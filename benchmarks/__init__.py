@@ -1,0 +1,1 @@
+"""Measurements of speed, accuracy and searches; ``python -m benchmarks`` lists them."""
