@@ -12,7 +12,7 @@ __all__ = ["substituted"]
 
 @contextmanager
 def substituted(model: nn.Module, weights: Mapping[str, Tensor]) -> Iterator[None]:
-    """Give a model other weights for a while, and copies of its buffers to write into.
+    """Replace the weights of a model for a while, and its buffers by copies to write into.
 
     It does what `torch.func.functional_call` does, which takes as long as a small network.
 
