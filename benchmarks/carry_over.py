@@ -26,7 +26,7 @@ from benchmarks.equivariance import Gain
 from benchmarks.panel import add_run_arguments, run_plan
 from benchmarks.panel_jobs import AUTO, NONE, Job
 from benchmarks.panel_plan import Kept, Plan, Steps
-from benchmarks.panel_sets import N_ROTATIONS, SETS, Cell
+from benchmarks.panel_sets import N_RUNS, SETS, Cell
 from benchmarks.panel_table import cell_score, compare
 from benchmarks.records import Records
 from cadda.policies.zoo import ZOO
@@ -93,8 +93,7 @@ def carry_over_plan(panel: Kept, folder: Path) -> Plan:
                 continue
             for source, text in policies(cell, panel, folder).items():
                 jobs = [
-                    Job("training", cell, source, number, policy=text)
-                    for number in range(N_ROTATIONS)
+                    Job("training", cell, source, number, policy=text) for number in range(N_RUNS)
                 ]
                 yield iter([jobs])
 

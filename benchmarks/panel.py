@@ -5,8 +5,8 @@ sets of data, five with recordings (``*-epo.fif.gz``) and two simulated, and tes
 (simulated: 60 fresh ones), in five or ten draws. In each draw, a policy is found under every
 condition (no augmentation, every window twice, all operations equally often, `guided`, `auto` and
 other searches); the first third of the usable subjects validates where a method needs that. Models
-are then trained with it three times, and each third of the usable subjects validates once. The
-score is the mean balanced accuracy of the three models on the test subjects.
+are then trained with it six times, and each third of the usable subjects validates twice. The
+score is the mean balanced accuracy of the six models on the test subjects.
 
 Results are kept in ``benchmarks/results/panel.jsonl``, and unfinished searches in the folder
 ``--work``; a rerun computes what is missing. ``--status`` prints what that is and how long it may

@@ -37,7 +37,7 @@ class Job:
     kind: Literal["search", "training"]
     cell: Cell
     condition: str
-    rotation: int = 0
+    rotation: int = 0  # number of the training run; parts of the subjects take turns
     budget: int | None = None  # of a search
     policy: str | None = None  # text, where it is not that of the search
 

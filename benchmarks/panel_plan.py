@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from benchmarks.panel_jobs import AUTO, BUDGETS, CANDIDATE, DUPLICATES, GUIDED, NONE, TRIALS, Job
-from benchmarks.panel_sets import N_ROTATIONS, SETS, Cell
+from benchmarks.panel_sets import N_RUNS, SETS, Cell
 from benchmarks.parallel import Record
 
 __all__ = ["CONDITIONS", "Kept", "Plan", "panel_cells", "panel_plan", "search_steps"]
@@ -121,7 +121,7 @@ def condition_steps(cell: Cell, condition: str, kept: Kept) -> Steps:
     """Yield the jobs of a condition."""
     yield from search_steps(cell, condition, kept)
     found, budget = kept.search(cell, condition), budget_of(cell, condition, kept)
-    rotations = range(N_ROTATIONS)
+    rotations = range(N_RUNS)
     # Training with a policy that does nothing is training without one.
     if found is None or not found["is_none"]:
         yield [Job("training", cell, condition, number, budget) for number in rotations]

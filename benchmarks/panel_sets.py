@@ -15,10 +15,12 @@ from benchmarks.accuracy import read_recorded
 from cadda.data.windows import Windows
 from cadda.training import TrainingSettings
 
-__all__ = ["N_ROTATIONS", "SETS", "Cell", "PanelSet", "Parts"]
+__all__ = ["N_ROTATIONS", "N_RUNS", "SETS", "Cell", "PanelSet", "Parts"]
 
 N_ROTATIONS = 3
-"""Parts of the usable subjects; each of them validates once."""
+"""Parts of the usable subjects; each of them validates in turn."""
+N_RUNS = 6
+"""Training runs with a policy: accuracies of two runs can differ by 0.1 and more."""
 FIRST_DRAW = 20
 """Earlier draws were looked at while methods were chosen."""
 N_FRESH = 60
@@ -82,8 +84,9 @@ class Cell:
         permuted = "-permuted" if self.permuted else ""
         return f"{self.set}-{self.n_usable}-{self.draw}{permuted}"
 
-    def parts(self, folder: Path, rotation: int) -> Parts:
-        """Split the subjects: one part of the usable ones validates, the others train."""
+    def parts(self, folder: Path, number: int) -> Parts:
+        """Split the subjects for a training run: some usable ones validate, the others train."""
+        rotation = number % N_ROTATIONS
         windows = draw_windows(self.set, folder, self.draw)
         if self.permuted:
             windows = permute_labels(windows, [self.draw, self.data.number, 1])

@@ -14,7 +14,7 @@ from rich.table import Table
 from benchmarks.equivariance import Gain
 from benchmarks.panel_jobs import AUTO, DUPLICATES, GUIDED, NONE, Job
 from benchmarks.panel_plan import CONDITIONS, Kept, panel_cells
-from benchmarks.panel_sets import N_ROTATIONS, SETS, Cell
+from benchmarks.panel_sets import N_RUNS, SETS, Cell
 from cadda._internal.statistics import Estimate, PairedTest
 from cadda.tracking.displays import format_duration
 
@@ -44,7 +44,7 @@ TITLES = {
 """What tables and figures call the conditions."""
 
 Scores = Mapping[int, float]
-"""Balanced accuracy on test subjects, mean over rotations, by draw."""
+"""Balanced accuracy on test subjects, mean over training runs, by draw."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,12 @@ def scores(kept: Kept, name: str, size: int, condition: str) -> Scores:
 
 
 def cell_score(kept: Kept, cell: Cell, condition: str) -> float | None:
-    """Return the mean over rotations; None if one of them is not finished."""
+    """Return the mean over training runs; None if one of them is not finished."""
     found = kept.search(cell, condition)
     trained = NONE if found is not None and found["is_none"] else condition
-    runs = [kept.find(Job("training", cell, trained, number)) for number in range(N_ROTATIONS)]
+    runs = [kept.find(Job("training", cell, trained, number)) for number in range(N_RUNS)]
     values = [run["balanced_accuracy"] for run in runs if run is not None]
-    return fmean(values) if len(values) == N_ROTATIONS else None
+    return fmean(values) if len(values) == N_RUNS else None
 
 
 def compare(made: Scores, reference: Scores) -> Gain | None:
