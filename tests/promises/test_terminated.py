@@ -27,7 +27,7 @@ def test_terminated(name: str, data: Path, root: Path) -> None:
         assert process.poll() is None
     process.terminate()
     _, said = process.communicate(timeout=120)
-    assert process.returncode == 143
+    assert process.returncode == 143, said
     assert "resume with" in said.lower()
     assert "Traceback" not in said
     assert not list(command.out.glob(".*"))

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from cadda._internal.archives import load_arrays
 from cadda._internal.limits import open_regular, parse_json, read_bytes
 from cadda._internal.locks import is_abandoned, try_lock
+from cadda._internal.signals import signals_deferred
 from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError
 
@@ -84,8 +85,8 @@ def replace_atomically(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def write_bytes_atomically(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
-    """Write a file atomically."""
-    with replace_atomically(path) as file:
+    """Write a file atomically; Ctrl-C and SIGTERM wait until it is written."""
+    with signals_deferred(), replace_atomically(path) as file:
         file.write(content)
 
 

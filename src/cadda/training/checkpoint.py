@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from cadda._internal.files import write_bytes_atomically
 from cadda._internal.limits import check_memory, check_regular, open_regular
+from cadda._internal.signals import signals_deferred
 from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError, TrainingError
 from cadda.policies.policy import Policy
@@ -58,8 +59,9 @@ def save_checkpoint(path: Path, state: State, fingerprint: Fingerprint) -> None:
     """Write a checkpoint in one step."""
     # In memory first: torch reports a full disk as an internal error.
     content = io.BytesIO()
-    torch.save({"state": state, "fingerprint": dict(fingerprint)}, content)
-    write_bytes_atomically(path, HEAD + _digest(content.getbuffer()) + content.getbuffer())
+    with signals_deferred():
+        torch.save({"state": state, "fingerprint": dict(fingerprint)}, content)
+        write_bytes_atomically(path, HEAD + _digest(content.getbuffer()) + content.getbuffer())
 
 
 def load_checkpoint(path: Path, fingerprint: Fingerprint) -> State:
