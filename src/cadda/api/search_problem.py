@@ -8,21 +8,20 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from cadda.api.result import SearchResult, result_of, write_policy, write_result
 from cadda.api.search_request import SearchRequest
 from cadda.compute import Engine, open_engine
 from cadda.exceptions import RunError
 from cadda.probing.probe_result import ProbeResult
-from cadda.reporting.records import Reading
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import RunFolder
 from cadda.searchers.retraining import AnyPolicy
 from cadda.searchers.runner import SearchContext
 from cadda.tracking import LogTo, open_trackers, tee
 from cadda.tracking.trackers import find_trackers
-from cadda.training import Problem, TrainingSettings
+from cadda.training import Problem
 
 __all__ = ["ProbeSource", "search_problem"]
 
@@ -34,52 +33,16 @@ def search_problem(
     problem: Problem,
     *,
     probe: ProbeSource = None,
-    method: str = "auto",
-    classwise: bool | None = None,
-    budget: int | None = None,
-    max_seconds: float | None = None,
-    retrain_every: int | None = None,
-    retrain: bool = True,
-    baseline: bool = True,
-    training: TrainingSettings | None = None,
-    trial_epochs: int | None = None,
-    preset: Literal["paper"] | None = None,
-    seed: int = 0,
-    engine: str = "auto",
     run_dir: str | os.PathLike[str] | None = None,
     resume: bool | None = None,
-    data: str | None = None,
-    reading: Reading | None = None,
-    test_subjects: tuple[str, ...] = (),
     on_event: Callable[[RunEvent], None] | None = None,
     log_to: LogTo = None,
     held: ExitStack | None = None,
-    **settings: Any,
+    **arguments: Any,  # of `SearchRequest.make`
 ) -> SearchResult:
-    """Run `search` on an existing problem; `test_subjects` are only written to the run folder.
-
-    The run folder stays locked as long as `held`.
-    """
+    """Run `search` on an existing problem; the run folder stays locked as long as `held`."""
     find_trackers(log_to)
-    request = SearchRequest.make(
-        problem,
-        settings,
-        method=method,
-        classwise=classwise,
-        budget=budget,
-        max_seconds=max_seconds,
-        retrain_every=retrain_every,
-        retrain=retrain,
-        baseline=baseline,
-        training=training,
-        trial_epochs=trial_epochs,
-        preset=preset,
-        seed=seed,
-        engine=engine,
-        data=data,
-        reading=reading,
-        test_subjects=test_subjects,
-    )
+    request = SearchRequest.make(problem, **arguments)
     folder = None if run_dir is None else RunFolder(Path(run_dir))
     continues = _continues(folder, resume)
     # The engine first: one that cannot be reached must not leave a folder, nor a database.

@@ -52,25 +52,28 @@ class SearchRequest:
     def make(
         cls,
         problem: Problem,
-        settings: dict[str, Any],
         *,
-        method: str,
-        classwise: bool | None,
-        budget: int | None,
-        max_seconds: float | None,
-        retrain_every: int | None,
-        retrain: bool,
-        baseline: bool,
-        training: TrainingSettings | None,
-        trial_epochs: int | None,
-        preset: Literal["paper"] | None,
-        seed: int,
-        engine: str,
-        data: str | None,
-        reading: Reading | None,
-        test_subjects: tuple[str, ...],
+        method: str = "auto",
+        classwise: bool | None = None,
+        budget: int | None = None,
+        max_seconds: float | None = None,
+        retrain_every: int | None = None,
+        retrain: bool = True,
+        baseline: bool = True,
+        training: TrainingSettings | None = None,
+        trial_epochs: int | None = None,
+        preset: Literal["paper"] | None = None,
+        seed: int = 0,
+        engine: str = "auto",
+        data: str | None = None,
+        reading: Reading | None = None,
+        test_subjects: tuple[str, ...] = (),
+        **settings: Any,
     ) -> SearchRequest:
-        """Check the arguments of `cadda.search`, so that none can spoil its result later."""
+        """Check the arguments of `cadda.search`, so that none can spoil its result later.
+
+        Test subjects are for the record only.
+        """
         chosen = find_method(method)
         budget = chosen.default_budget if budget is None else check_whole("budget", budget, 1)
         own = chosen.resolve_settings(settings, preset=preset, seed=seed)
