@@ -25,9 +25,6 @@ N_VALID = 4
 N_TEST = 20
 """Subjects to test on."""
 
-N_DECISIVE = 6
-"""Blocks that measure the gain; each subject validates in two of them."""
-
 
 @dataclass(frozen=True)
 class Demo:
@@ -67,7 +64,6 @@ class Demo:
             model=self.model,
             budget=self.budget,
             training=replace(self.training, seed=seed),
-            n_decisive=N_DECISIVE,
             # Searches by gradients would take longer than what they propose is worth here.
             search_epochs=0,
             data=self.data,
