@@ -1,4 +1,4 @@
-"""Tensors on a device that computes while Python goes on, such as a GPU."""
+"""Tensors on a device that works asynchronously, such as a GPU."""
 
 from __future__ import annotations
 
