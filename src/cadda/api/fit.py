@@ -26,6 +26,7 @@ from cadda.training import (
     predict_logits,
     score_subjects,
 )
+from cadda.training.acceleration import Precision
 from cadda.training.diagnosis import with_warnings
 from cadda.training.optimizers import OptimizerFactory
 from cadda.training.trainer import Trainer
@@ -50,6 +51,8 @@ def fit(
     class_weights: bool = False,
     copies: int | None = None,
     monitor: Literal["loss", "balanced_accuracy"] = "loss",
+    precision: Precision = "float32",
+    compile: bool = False,
     seed: int = 0,
     device: Device = "auto",
     progress: bool = True,
@@ -99,6 +102,11 @@ def fit(
         only one class gets tells the class, unless windows as they are can be learned from too.
     monitor : 'loss' | 'balanced_accuracy'
         Validation score for early stopping and for the best weights.
+    precision : 'float32' | 'bfloat16'
+        Precision of the forward pass of training: ``"bfloat16"`` mixes both, as `torch.autocast`
+        does.
+    compile : bool
+        Whether `torch.compile` compiles the model for training.
     seed : int
         Decides initial weights, order, augmentation and dropout: same seed, same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
@@ -133,6 +141,8 @@ def fit(
         class_weights=class_weights,
         copies=copies,
         monitor=monitor,
+        precision=precision,
+        compile=compile,
         seed=seed,
     )
     trainer = prepare_training(

@@ -312,6 +312,13 @@ class TrainingOptions:
         Literal["loss", "balanced_accuracy"],
         TrainingOption(help="Validation metric for early stopping and for the best weights."),
     ] = "loss"
+    precision: Annotated[
+        Literal["float32", "bfloat16"],
+        TrainingOption(help="Precision of the forward pass of training; bfloat16 mixes both."),
+    ] = "float32"
+    compile: Annotated[
+        bool, TrainingOption("--compile", help="Compile the model for training by torch.compile.")
+    ] = False
 
     def settings(self, seed: int) -> TrainingSettings:
         """Return the settings of training runs."""

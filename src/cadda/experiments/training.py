@@ -17,6 +17,7 @@ from cadda.experiments.study import Added, JobResult, PlanOnly, StudyConfig, Stu
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import Fitted, TrainingSettings
+from cadda.training.acceleration import Precision
 
 __all__ = [
     "Fold",
@@ -71,6 +72,10 @@ class TrainingConfig(StudyConfig):
     """Augmented copies added to each window, 0 replaces it; none: 1 for class-wise policies."""
     monitor: Added[Literal["loss", "balanced_accuracy"]] = "loss"
     """Validation score for early stopping and for the best weights."""
+    precision: Added[Precision] = "float32"
+    """Precision of the forward pass of training; bfloat16 mixes both."""
+    compile: Added[bool] = False
+    """Whether torch.compile compiles the model for training."""
 
 
 class TrainingScores(JobResult):
@@ -130,6 +135,8 @@ def training_settings(config: TrainingConfig, fold: Fold) -> TrainingSettings:
         class_weights=config.class_weights,
         copies=config.copies,
         monitor=config.monitor,
+        precision=config.precision,
+        compile=config.compile,
         seed=fold.seed,
     )
 

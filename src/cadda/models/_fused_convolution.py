@@ -33,7 +33,8 @@ class PooledConvolution(nn.Conv1d):
 
     def forward(self, x: Tensor) -> Tensor:
         """Filter and pool signals."""
-        return self.fused(x) if x.device.type == "cpu" else self.plain(x)
+        is_mixed = torch.is_autocast_enabled("cpu")
+        return self.fused(x) if x.device.type == "cpu" and not is_mixed else self.plain(x)
 
     def plain(self, x: Tensor) -> Tensor:
         """Filter and pool one after the other; see `forward`."""

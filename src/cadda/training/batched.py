@@ -207,6 +207,10 @@ def _check(members: list[_Member]) -> None:
             raise ValueError(
                 "`optimizer` must be a name where models are stacked, as a function may mix them."
             )
+        if member.settings.precision != "float32" or member.settings.compile:
+            raise ValueError(
+                "`precision` must be float32 and `compile` False where models are stacked."
+            )
         if replace(member.settings, seed=0) != replace(members[0].settings, seed=0):
             raise ValueError("`settings` must be the same for all models, but for the seed.")
     if len({member.augment.copies for member in members}) > 1:

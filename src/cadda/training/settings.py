@@ -14,6 +14,7 @@ from cadda._internal.validation import (
     Seed,
     validated_dataclass,
 )
+from cadda.training.acceleration import Precision
 from cadda.training.optimizers import OptimizerSource, default_weight_decay
 
 __all__ = ["TrainingSettings"]
@@ -52,6 +53,12 @@ class TrainingSettings:
         ``"adam"``, ``"adamw"``, ``"nadam"``, ``"radam"``, ``"sgd"`` (with a momentum of 0.9), or a
         function that gets the parameters and returns a torch optimizer; then learning rate,
         `betas` and weight decay are those of the function.
+    precision : 'float32' | 'bfloat16'
+        Precision of the forward pass: ``"bfloat16"`` mixes both, as `torch.autocast` does.
+        Weights, losses and predictions have 32 bits in any case.
+    compile : bool
+        Whether `torch.compile` compiles the model for training: steps may take less time, but the
+        first ones take up to a minute.
     """
 
     max_epochs: Count = 300
@@ -65,6 +72,8 @@ class TrainingSettings:
     monitor: Literal["loss", "balanced_accuracy"] = "loss"
     seed: Seed = 0
     optimizer: OptimizerSource = "adam"
+    precision: Precision = "float32"
+    compile: bool = False
 
     def __post_init__(self) -> None:
         if self.weight_decay is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -75,11 +76,19 @@ def check_finite(logits: Tensor, what: str = "windows") -> Tensor:
 
 
 def compute_logits(
-    model: nn.Module, x: Tensor, n_classes: int, *, differentiable: bool = False
+    model: nn.Module,
+    x: Tensor,
+    n_classes: int,
+    *,
+    differentiable: bool = False,
+    forward: Callable[[Tensor], Any] | None = None,
 ) -> Tensor:
-    """Run a model of any origin; raise `ModelError` if it fails, or its output is not logits."""
+    """Run a model of any origin; raise `ModelError` if it fails, or its output is not logits.
+
+    ``forward`` is another way to call it.
+    """
     try:
-        output = model(x)
+        output = (model if forward is None else forward)(x)
     except CaddaError:
         raise
     # The code of others raises anything.

@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from cadda._internal.devices import to_host
 from cadda._internal.random import Seeds, Streams, seeded
+from cadda.training.acceleration import accelerated
 from cadda.training.augmenter import Augmentation, Augmenter
 from cadda.training.checkpoint import (
     Fingerprint,
@@ -68,6 +69,9 @@ class Trainer:
         self.seeds = Seeds(settings.seed)
         self.augment = Augmenter(policy, settings.copies)
         self.policy = self.augment.source
+        self.forward = accelerated(
+            self.model, precision=settings.precision, compiled=settings.compile
+        )
         self.optimizer = make_optimizer(self.model.parameters(), settings)
         self.class_weight = class_weights(
             problem.train.y, problem.n_classes, settings, self.device
@@ -167,7 +171,9 @@ class Trainer:
         return least_windows(self.model, self.problem.train.x[:1].to(self.device))
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        logits = compute_logits(self.model, x, self.problem.n_classes, differentiable=True)
+        logits = compute_logits(
+            self.model, x, self.problem.n_classes, differentiable=True, forward=self.forward
+        )
         return cross_entropy(logits, y, weight=self.class_weight)
 
     @cached_property
