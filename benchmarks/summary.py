@@ -40,7 +40,7 @@ def table_of(ratios: Iterable[Ratio]) -> Table:
     """Make the table; its caption counts what was missed."""
     made = list(ratios)
     table = Table(title="Ratios of speed", title_justify="left")
-    table.add_column("what", no_wrap=True)
+    table.add_column("what")
     for heading in ("got", "wanted", ""):
         table.add_column(heading, justify="right", no_wrap=True)
     for ratio in made:
