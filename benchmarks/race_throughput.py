@@ -3,9 +3,10 @@
 ``python -m benchmarks race_throughput`` trains candidates as a race does, on windows of noise:
 ``chambon2018`` on 100 and 400 windows of 2 × 3000, ``shallow`` on 360 of 8 × 400, LeNet-1 on 400
 images of 28 × 28. Each run has one thread and the same number of epochs. The floor is the time of
-the matrix products and convolutions alone, from their number of operations and the measured rate
-of a matrix product; Fourier transforms and sums of rows are not counted, so that no run can be
-faster. Times are those of the clock: run it on a machine that has nothing else to do.
+the matrix products and convolutions that the network is defined by, forward and backward, from
+their number of operations and the measured rate of a matrix product: layers that do with fewer
+operations can be faster. Times are those of the clock: run it on a machine that has nothing else
+to do.
 """
 
 from __future__ import annotations
@@ -141,19 +142,18 @@ class Race:
             return 60 * self.n_runs / (perf_counter() - start)
 
     def floor(self, rate: float) -> float:
-        """Return the runs per minute if nothing but matrix products took time.
+        """Return the runs per minute if nothing but the network's own arithmetic took time.
 
         ``rate`` is the number of floating-point operations per second.
         """
         subjects = tuple(sorted(set(self.problem.train.subject)))
-        counter = FlopCounterMode(display=False)
-        with counter:
-            run_candidate(
-                self.problem,
-                make_block(subjects, 0, 0),
-                self.candidate,
-                replace(self.training, max_epochs=1),
-            )
+        problem = block_problem(self.problem, make_block(subjects, 0, 0))
+        # Without memory, layers have no faster ways than those of torch.
+        model = problem.new_model(0).to("meta")
+        with FlopCounterMode(display=False) as counter:
+            model(torch.empty(problem.train.x.shape, device="meta")).sum().backward()
+            with torch.no_grad():
+                model(torch.empty(problem.valid.x.shape, device="meta"))
         n_operations: int = counter.get_total_flops() * self.training.max_epochs
         return 60 * rate / n_operations
 
