@@ -13,6 +13,7 @@ from cadda.exceptions import one_line
 
 __all__ = [
     "HIDDEN",
+    "MAX_NAME",
     "describe_error",
     "did_you_mean",
     "has_hidden",
@@ -28,6 +29,9 @@ HIDDEN = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 
 _HIDDEN = re.compile(f"[{HIDDEN}]")
 
+MAX_NAME = 200
+"""Letters of a name that others are compared with."""
+
 MAX_QUOTED = 60
 MAX_REASON = 300
 """Characters of the text of another library."""
@@ -38,6 +42,9 @@ def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
 
     A suggestion is at least as similar as `cutoff`, from 0 to 1 for the same letters.
     """
+    # The time to compare grows with the square of the length.
+    if len(name) > MAX_NAME:
+        return ""
     spelling = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name.lower(), spelling, n=1, cutoff=cutoff)
     return f" (did you mean `{spelling[near[0]]}`?)" if near else ""

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.text import MAX_NAME, quote
 from cadda.data.checks import check_names, check_positions
 from cadda.exceptions import DataError
 
@@ -95,12 +96,15 @@ def _find_channel(name: str, available: Sequence[str], where: str, given_as: str
                 f"{', '.join(map(repr, matches))}."
             )
     spelling = {_plain(other): other for other in available}
-    near = [spelling[n] for n in difflib.get_close_matches(_plain(name), spelling, cutoff=0.5)]
+    plain = _plain(name[:MAX_NAME])  # comparing takes the square of the length
+    near = [spelling[n] for n in difflib.get_close_matches(plain, spelling, cutoff=0.5)]
     if near:
         hint = f"did you mean {' or '.join(map(repr, near))}?"
     else:
         hint = f"it has {', '.join(map(repr, available[:20])) or 'none'}."
-    raise DataError(f"{given_as} must be in the recording, but {where} has no {name!r}; {hint}")
+    raise DataError(
+        f"{given_as} must be in the recording, but {where} has no {quote(name)}; {hint}"
+    )
 
 
 def _is_spelt_alike(name: str, other: str) -> bool:
@@ -171,6 +175,8 @@ def electrodes(ch_name: str) -> tuple[str, ...]:
     One electrode, two for a derivation such as ``Fpz-Cz``, or none if the first is not in the
     10-20, 10-10 or 10-5 system.
     """
+    if len(ch_name) > MAX_NAME:
+        return ()
     spelling = _spelling()
     bare = re.sub(r"^\s*EEG[\s:_-]*", "", ch_name, flags=re.IGNORECASE).strip(" .").upper()
     if bare in spelling:

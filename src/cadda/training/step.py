@@ -187,22 +187,33 @@ def descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
 
 
 def restore_part(part: Stateful, state: State) -> None:
-    """Restore a state; raise `ValueError` if that of an optimizer is of other parameters."""
+    """Restore a state; raise `ValueError` if that of an optimizer is not one of its own."""
+    if not isinstance(part, torch.optim.Optimizer):
+        part.load_state_dict(state)
+        return
+    expected = _kinds_after_step(part)
     part.load_state_dict(state)
-    states = part.state if isinstance(part, torch.optim.Optimizer) else {}
-    for parameter, values in states.items():
+    for number, values in part.state_dict()["state"].items():
         for name, value in values.items():
-            if isinstance(value, Tensor) and not _fits(value, parameter):
-                raise ValueError(f"{name} has another shape than its parameter")
+            if _kind(value) != expected.get(number, {}).get(name):
+                raise ValueError(f"{name} is not what the optimizer keeps")
 
 
-def _fits(value: Tensor, parameter: Tensor) -> bool:
-    """Check whether a value is for each number of a parameter, or for groups of them."""
-    try:
-        value.expand_as(parameter)
-    except RuntimeError:
-        return False
-    return True
+def _kinds_after_step(optimizer: torch.optim.Optimizer) -> dict[Any, dict[str, object]]:
+    """Return type and shape of all that an optimizer keeps, from a step of a copy of it."""
+    twin = copy.deepcopy(optimizer)
+    for group in twin.param_groups:
+        for parameter in group["params"]:
+            parameter.grad = torch.zeros_like(parameter)
+    twin.step()
+    states = twin.state_dict()["state"].items()
+    return {
+        number: {name: _kind(value) for name, value in values.items()} for number, values in states
+    }
+
+
+def _kind(value: object) -> object:
+    return (value.shape, value.dtype) if isinstance(value, Tensor) else type(value)
 
 
 def class_weights(

@@ -80,7 +80,8 @@ def participant_values(table: Path, column: str) -> dict[str, str]:
         rows = list(csv.DictReader(lines, delimiter="\t"))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"cannot read {table}: {short_reason(error)}.") from error
-    columns = list(rows[0]) if rows else []
+    # Values without a heading are under None.
+    columns = [name for name in rows[0] if name is not None] if rows else []
     for name in (_ID, column):
         if name not in columns:
             raise DataError(f"{table} has no column {name!r}{did_you_mean(name, columns)}.")

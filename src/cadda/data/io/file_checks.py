@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cadda._internal.limits import (
     MAX_CHANNELS,
+    MAX_RECORD,
     MAX_TEXT,
     LimitError,
     check_gzip,
@@ -23,6 +24,9 @@ __all__ = ["check_count", "check_recording"]
 
 MAX_TAGS = 1_000_000
 MAX_FILES = 100_000
+
+_TEXTS = (".vmrk", ".amrk", ".lay", ".tsv", ".json")
+"""Files of text beside a recording, by the end of the name; they are read as a whole."""
 
 _TAG = struct.Struct(">iIii")  # kind, type, size of the content, place of the next tag
 _POINTER = 101  # kind of the tag with the place of the directory
@@ -62,6 +66,8 @@ def _check_content(path: Path, size: int) -> None:
             _check_tags(gzip.GzipFile(fileobj=plain) if is_packed else plain, path, total)
     elif name.endswith(".set"):
         check_matlab(path)
+    elif name.endswith(_TEXTS):
+        check_regular(path, MAX_RECORD)
 
 
 def check_count(path: Path, n_channels: int) -> None:

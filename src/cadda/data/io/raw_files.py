@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cadda._internal.limits import check_memory
+from cadda._internal.limits import LimitError, check_memory
 from cadda._internal.text import short_reason
 from cadda.data.channels import measured_positions
 from cadda.data.io.bids import bids_recordings, bids_root, bids_sidecars, open_bids
@@ -83,6 +83,9 @@ def reading(path: Path, what: str = "") -> Iterator[None]:
             yield
         except CaddaError:
             raise
+        except LimitError as error:
+            # It may be one of the files beside the recording.
+            raise DataError(f"cannot read {error.filename}{what}: {error.strerror}.") from error
         # MNE raises whatever the first surprise in the file leads to.
         except Exception as error:
             raise DataError(f"cannot read {path}{what}: {short_reason(error)}.") from error
