@@ -266,6 +266,9 @@ def _open(storage: Path | str | None) -> BaseStorage:
 
 def _remove_stale_lock(path: Path) -> None:
     """Remove the lock of a process that was killed while it wrote; a living one is quick."""
+    # Optuna renames a lock before it removes it.
+    for released in path.parent.glob(f"{path.name}*.rename"):
+        released.unlink(missing_ok=True)
     end = monotonic() + LONGEST_LOCK
     while path.is_symlink():
         if monotonic() > end:
