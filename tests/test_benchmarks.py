@@ -462,7 +462,29 @@ def test_an_answer_of_none_is_not_trained_but_its_candidate_is(tiny):
     assert row.scores["auto"] == row.scores["none"] == {0: pytest.approx(0.6)}
     (promise,) = panel_table.promises(kept)
     assert promise.gain == pytest.approx(0.11)
+    spreads = np.std([[0.5, 0.6, 0.7] * 2, [0.6, 0.7, 0.83] * 2], axis=1, ddof=1)
+    assert promise.error == pytest.approx(np.sqrt((spreads**2).sum() / 6))
     assert promise.is_kept
+
+
+def test_the_error_of_a_gain_is_taken_into_account():
+    panel_table = importlib.import_module("benchmarks.panel_table")
+    rng = np.random.default_rng(0)
+    true, half = 0.1, 0.02 * 1.645
+    stated, measured = true + 0.02 * rng.normal(size=(2, 20_000))
+    made = [
+        panel_table.Promise(middle - half, middle + half, gain, 0.02, True)
+        for middle, gain in zip(stated, measured, strict=True)
+    ]
+    assert np.mean([promise.is_kept for promise in made]) == pytest.approx(0.755, abs=0.01)
+    assert np.mean([promise.is_plausible for promise in made]) == pytest.approx(0.9, abs=0.01)
+
+
+def test_no_answer_is_told(tiny):
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
+    panel_table = importlib.import_module("benchmarks.panel_table")
+    cell = tiny[0]
+    kept = panel_plan.Kept([searched(cell, "auto", is_none=True)])
     assert panel_table.answers(kept, "tiny", 6) == [False]
 
 
