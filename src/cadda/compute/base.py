@@ -22,7 +22,12 @@ class Engine(Executor):
     """An executor of ``concurrent.futures``; leaving its context cancels unfinished tasks."""
 
     def __init__(self, n_workers: int) -> None:
-        self.n_workers = n_workers
+        self._n_workers = n_workers
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers, which may change on a cluster."""
+        return self._n_workers
 
     @abstractmethod
     def share(self, value: object) -> Any:

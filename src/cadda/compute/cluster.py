@@ -44,8 +44,14 @@ def open_dask(where: str) -> DaskEngine:
             f"`engine` 'dask:{where}' cannot be reached ({type(error).__name__}); is a scheduler "
             "running at that address?"
         ) from error
+    # This is what distributed raises for an address with TLS but no certificate.
+    except TypeError as error:
+        raise CaddaError(
+            f"`engine` 'dask:{where}' needs certificates; set those of `distributed.comm.tls` in "
+            "the configuration of Dask."
+        ) from error
     try:
-        client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
+        _await_worker(client)
     except TimeoutError as error:
         client.close()
         raise CaddaError(
@@ -53,6 +59,11 @@ def open_dask(where: str) -> DaskEngine:
             "they are there."
         ) from error
     return DaskEngine(client)
+
+
+def _await_worker(client: Any) -> None:
+    """Wait until there is a worker; a task makes an adaptive cluster start one."""
+    client.submit(int, pure=False).result(timeout=SECONDS_TO_CONNECT)
 
 
 class _Scattered:
@@ -70,8 +81,12 @@ class DaskEngine(Engine):
     """
 
     def __init__(self, client: Any, cluster: Any = None) -> None:
-        super().__init__(max(1, len(client.scheduler_info(n_workers=-1)["workers"])))
+        super().__init__(1)
         self._client, self._cluster = client, cluster
+
+    @property
+    def n_workers(self) -> int:
+        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
 
     def share(self, value: object) -> Any:
         shared = _Scattered(value)
@@ -90,27 +105,38 @@ class DaskEngine(Engine):
             self._cluster.close()
 
     def _scatter(self, shared: _Scattered) -> None:
+        _await_worker(self._client)
         shared.future = self._client.scatter(shared.value, broadcast=True, hash=False)
 
     def _begin(self, answer: Future[Any], task: _Task, n_left: int) -> None:
-        values = [arg.future if isinstance(arg, _Scattered) else arg for arg in task.args]
-        begun = self._client.submit(run_alone, task.function, *values, pure=False, **task.kwargs)
-        begun.add_done_callback(lambda done: self._end(done, answer, task, n_left - 1))
+        sent = [arg.future if isinstance(arg, _Scattered) else arg for arg in task.args]
+        begun = self._client.submit(run_alone, task.function, *sent, pure=False, **task.kwargs)
+        begun.add_done_callback(lambda done: self._end(done, answer, task, sent, n_left - 1))
 
-    def _end(self, done: Any, answer: Future[Any], task: _Task, n_left: int) -> None:
+    def _end(
+        self, done: Any, answer: Future[Any], task: _Task, sent: list[Any], n_left: int
+    ) -> None:
         """Pass a result on, or start again if shared values were lost with their workers."""
         try:
             answer.set_result(done.result())
         except CancelledError:
-            if not n_left:
-                answer.set_exception(
-                    WorkerError(f"workers died {ATTEMPTS} times while running a task.")
-                )
-                return
-            for arg in task.args:
-                if isinstance(arg, _Scattered):
-                    self._scatter(arg)
-            self._begin(answer, task, n_left)
+            self._begin_again(answer, task, sent, n_left)
         except Exception as error:
             killed = type(error).__name__ == "KilledWorker"
             answer.set_exception(WorkerError(f"{error}") if killed else error)
+
+    def _begin_again(self, answer: Future[Any], task: _Task, sent: list[Any], n_left: int) -> None:
+        if not n_left:
+            answer.set_exception(
+                WorkerError(f"workers died {ATTEMPTS} times while running a task.")
+            )
+            return
+        try:
+            for arg, future in zip(task.args, sent, strict=True):
+                # Another task that lost it may have sent it again already.
+                if isinstance(arg, _Scattered) and arg.future is future:
+                    self._scatter(arg)
+            self._begin(answer, task, n_left)
+        # Without an answer, the search would wait for ever.
+        except Exception as error:
+            answer.set_exception(WorkerError(f"no worker is left for a task ({error})."))

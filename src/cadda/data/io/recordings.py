@@ -168,7 +168,8 @@ def _prepare_all(plan: ReadPlan, keys: _Keys | None, workers: Engine) -> Iterato
     for i, recording in enumerate(plan.recordings):
         task = ahead.popleft()
         prepared = task if isinstance(task, _Prepared) else task.result()
-        ahead.extend(islice(waiting, 1))
+        # Workers may have come or gone.
+        ahead.extend(islice(waiting, max(0, workers.n_workers + 1 - len(ahead))))
         if writing is not None and not isinstance(task, _Prepared):
             try:
                 _write(recording, prepared, writing.files[i], writing.recordings[i])
