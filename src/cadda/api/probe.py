@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from itertools import chain
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from torch import Tensor
 from cadda._internal.files import make_folder
 from cadda._version import __version__
 from cadda.api.prepare import Device, Operations, make_problem
+from cadda.compute import Engine, SerialEngine, open_engine
+from cadda.compute.automatic import automatic_engine
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.base import Settings
@@ -25,6 +28,7 @@ from cadda.operations.pool import OperationPool
 from cadda.probing.probe import ProbeProgress, ProbeSettings, conditions_of, probe_fold
 from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probe_tables import make_result
+from cadda.searchers.trials.protocol import one_thread
 from cadda.tracking import ProbeDisplay, shown_progress
 from cadda.training import Problem
 from cadda.training.checkpoint import (
@@ -46,6 +50,7 @@ def probe(
     operation_settings: Mapping[str, Settings] | None = None,
     seed: int = 0,
     device: Device = "auto",
+    engine: str | Engine = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = True,
     on_event: Callable[[ProbeProgress], None] | None = None,
@@ -74,6 +79,10 @@ def probe(
         Seed of everything random: same seed, same bytes.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Where to compute.
+    engine : str
+        Where models are trained: ``"serial"``, ``"processes:N"``, ``"dask:ADDRESS"`` or
+        ``"dask:local:N"``, with the same result. ``"auto"`` uses all cores if the probe is long
+        enough.
     checkpoint : path-like | None
         File to write after every fold, and to continue from if it exists; its folder is created.
         It must be of the same windows, model, operations and settings.
@@ -81,7 +90,7 @@ def probe(
         Whether to show the progress of a probe that takes longer than a few seconds: a bar in a
         terminal, a few lines elsewhere.
     on_event : callable | None
-        Called after every epoch.
+        Called after every epoch, or after every fold if models are trained elsewhere.
     **settings : object
         Further settings, such as ``n_folds=10`` or ``n_epochs=100``: see
         `cadda.probing.probe.ProbeSettings`.
@@ -92,28 +101,28 @@ def probe(
         Shares of predictions, verdicts and label maps.
     """
     chosen = ProbeSettings(seed=seed, **settings)
-    folds = _make_folds(windows, chosen)
-    problems = (
-        make_problem(
-            windows.of_subjects([name for name in windows.subjects if name not in probed]),
-            windows.of_subjects(probed),
-            model=model,
-            operations=operations,
-            operation_settings=operation_settings,
-            device=device,
-        )
-        for probed in folds
+    folds = _Folds(
+        windows,
+        _make_folds(windows, chosen),
+        {
+            "model": model,
+            "operations": operations,
+            "operation_settings": operation_settings,
+            "device": device,
+        },
     )
-    first = next(problems)
+    first = folds.problem(0)
     pool = first.pool.select(
         [item.name for item in first.pool if not isinstance(item, MappedOperation)]
     )
-    with shown_progress(ProbeDisplay, on_event, progress=progress) as report:
-        run = _ProbeRun(pool, chosen, len(folds), report)
+    with (
+        _opened(engine, first, len(folds.probed)) as workers,
+        shown_progress(ProbeDisplay, on_event, progress=progress) as report,
+    ):
+        run = _ProbeRun(pool, chosen, folds, report)
         if checkpoint is not None:
             run.resume(Path(checkpoint), first)
-        every = enumerate(chain([first], problems))
-        counts = [run.fold(number, problem) for number, problem in every]
+        counts = run.run(workers)
     return make_result(
         np.concatenate(counts, axis=1),
         conditions_of(pool, chosen.magnitudes),
@@ -127,17 +136,63 @@ def probe(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """Windows, and which subjects each model predicts."""
+
+    windows: Windows
+    probed: Sequence[Sequence[str]]
+    arguments: Mapping[str, Any]  # of `make_problem`
+
+    def problem(self, number: int) -> Problem:
+        """Make the problem of a fold, with the subjects to predict in its validation part."""
+        windows, probed = self.windows, self.probed[number]
+        others = [name for name in windows.subjects if name not in probed]
+        parts = windows.of_subjects(others), windows.of_subjects(probed)
+        return make_problem(*parts, **self.arguments)
+
+
+def _opened(
+    engine: str | Engine, problem: Problem, n_folds: int
+) -> AbstractContextManager[Engine]:
+    """Open an engine, unless it is open already."""
+    if isinstance(engine, Engine):
+        return nullcontext(engine)
+    if engine == "auto":
+        n_samples = problem.train.x.numel() * n_folds
+        engine = automatic_engine(n_folds, n_samples, problem.device.type)
+    return open_engine(engine)
+
+
+def _run_fold(
+    folds: _Folds,
+    number: int,
+    pool: OperationPool,
+    settings: ProbeSettings,
+    on_epoch: Callable[[int], None] | None,
+) -> NDArray[np.int64]:
+    """Return the counts of a fold; with one thread, they are the same on every engine."""
+    with one_thread():
+        return probe_fold(
+            folds.problem(number),
+            pool,
+            settings,
+            fold=number,
+            on_epoch=on_epoch or (lambda epoch: None),
+        )
+
+
 class _ProbeRun:
-    """Runs one fold after the other, and skips those of a checkpoint."""
+    """Runs the folds on an engine, and skips those of a checkpoint."""
 
     def __init__(
         self,
         pool: OperationPool,
         settings: ProbeSettings,
-        n_folds: int,
+        folds: _Folds,
         on_event: Callable[[ProbeProgress], None],
     ) -> None:
-        self.pool, self.settings, self.n_folds, self.on_event = pool, settings, n_folds, on_event
+        self.pool, self.settings, self.folds, self.on_event = pool, settings, folds, on_event
         self.checkpoint: Path | None = None
         self.fingerprint: Fingerprint = {}
         self.done: list[Tensor] = []
@@ -160,24 +215,34 @@ class _ProbeRun:
             with restoring(checkpoint):
                 self.done = [_check_counts(counts) for counts in saved["counts"]]
 
-    def fold(self, number: int, problem: Problem) -> NDArray[np.int64]:
-        """Return the counts of a fold."""
-        if number < len(self.done):
-            return self.done[number].numpy()
-        counts = probe_fold(
-            problem,
-            self.pool,
-            self.settings,
-            fold=number,
-            on_epoch=lambda epoch: self.on_event(
-                ProbeProgress(number + 1, self.n_folds, epoch, self.settings.n_epochs)
-            ),
-        )
-        if self.checkpoint is not None:
+    def run(self, workers: Engine) -> list[NDArray[np.int64]]:
+        """Return the counts of all folds; a checkpoint has those that are finished."""
+        is_here = isinstance(workers, SerialEngine)
+        shared: Any = workers.share(self.folds)
+        tasks = [
+            workers.submit(
+                _run_fold,
+                shared,
+                number,
+                self.pool,
+                self.settings,
+                partial(self._report, number) if is_here else None,
+            )
+            for number in range(len(self.done), len(self.folds.probed))
+        ]
+        for task in tasks:
+            counts = task.result()
+            if not is_here:
+                self._report(len(self.done), self.settings.n_epochs)
             self.done.append(torch.from_numpy(counts))
-            make_folder(self.checkpoint.parent)
-            save_checkpoint(self.checkpoint, {"counts": self.done}, self.fingerprint)
-        return counts
+            if self.checkpoint is not None:
+                make_folder(self.checkpoint.parent)
+                save_checkpoint(self.checkpoint, {"counts": self.done}, self.fingerprint)
+        return [counts.numpy() for counts in self.done]
+
+    def _report(self, fold: int, epoch: int) -> None:
+        n_folds, n_epochs = len(self.folds.probed), self.settings.n_epochs
+        self.on_event(ProbeProgress(fold + 1, n_folds, epoch, n_epochs))
 
 
 def _check_counts(counts: Tensor) -> Tensor:

@@ -114,9 +114,10 @@ def search(
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Where to compute.
     engine : str
-        Where trials and training runs run: ``"serial"``, ``"processes:N"``, ``"dask:ADDRESS"`` or
-        ``"dask:local:N"``, with the same result. ``"auto"`` uses all cores if the search is long
-        enough. Methods by gradients are sequential and need ``"serial"`` or ``"auto"``.
+        Where probe, trials and training runs run: ``"serial"``, ``"processes:N"``,
+        ``"dask:ADDRESS"`` or ``"dask:local:N"``, with the same result. ``"auto"`` uses all cores
+        if the search is long enough. Methods by gradients are sequential and need ``"serial"`` or
+        ``"auto"``.
     run_dir : path-like | None
         Folder for configuration, policy, events, checkpoints and figures. A search that it already
         has is continued, if its arguments are the same.
@@ -223,7 +224,7 @@ def probe_source(
     if not probe and not needed:
         return None
     if probe is None or isinstance(probe, bool):
-        return lambda checkpoint: run_probe(
+        return lambda checkpoint, workers: run_probe(
             # Where subjects take turns, all of them may be probed.
             join_windows(train, valid) if chosen.takes_turns else train,
             model=model,
@@ -231,6 +232,7 @@ def probe_source(
             operation_settings=operation_settings,
             seed=int(seed),
             device=device,
+            engine=workers,
             checkpoint=checkpoint,
             progress=False,
             on_event=on_event,

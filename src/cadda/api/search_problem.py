@@ -25,8 +25,8 @@ from cadda.training import Problem
 
 __all__ = ["ProbeSource", "search_problem"]
 
-ProbeSource: TypeAlias = ProbeResult | Callable[[Path | None], ProbeResult] | None
-"""A probe, or what runs it and keeps its finished folds in a file."""
+ProbeSource: TypeAlias = ProbeResult | Callable[[Path | None, Engine], ProbeResult] | None
+"""A probe, or what runs it on an engine and keeps its finished folds in a file."""
 
 
 def search_problem(
@@ -73,7 +73,7 @@ def _run(
 ) -> SearchResult:
     """Probe and search, in a folder that is locked, or without one."""
     start = perf_counter()
-    found = _find_probe(probe, folder)
+    found = _find_probe(probe, folder, workers)
     probe_seconds = perf_counter() - start
     request = request.with_probe(found)
     provenance, pool = request.provenance, request.problem.pool
@@ -102,15 +102,17 @@ def _run(
     return result_of(runner, provenance)
 
 
-def _find_probe(probe: ProbeSource, folder: RunFolder | None) -> ProbeResult | None:
+def _find_probe(
+    probe: ProbeSource, folder: RunFolder | None, workers: Engine
+) -> ProbeResult | None:
     """Run the probe of a search, or the rest of it if an earlier process was interrupted."""
     if probe is None or isinstance(probe, ProbeResult):
         return probe
     if folder is None:
-        return probe(None)
+        return probe(None, workers)
     if folder.probe.exists():
         return ProbeResult.load(folder.probe)
-    return probe(folder.probing)
+    return probe(folder.probing, workers)
 
 
 def _continues(folder: RunFolder | None, resume: bool | None) -> bool:  # noqa: FBT001

@@ -9,7 +9,7 @@ from cadda._internal.jsonlines import JsonObject
 from cadda._internal.validation import check_positive, check_seed, check_whole
 from cadda._version import __version__
 from cadda.compute import check_engine
-from cadda.compute.processes import n_cores
+from cadda.compute.automatic import automatic_engine
 from cadda.data.splits import Split
 from cadda.policies.spec.model import Provenance
 from cadda.probing.probe_result import ProbeResult
@@ -25,9 +25,6 @@ from cadda.searchers.warnings import check_pool, check_problem
 from cadda.training import Problem, TrainingSettings
 
 __all__ = ["SearchRequest"]
-
-MIN_SAMPLES = 10_000_000
-"""Samples of all training windows of all training runs above which processes pay."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,12 +213,8 @@ def _pick_engine(
                 "methods by trials, such as autoaugment, can use other engines."
             )
         return engine
-    n_workers = min(n_cores(), max_parallel_trials or 1)
-    # A GPU is busy with one training run; processes take seconds to start.
-    is_long = problem.train.x.numel() * budget > MIN_SAMPLES
-    if n_workers == 1 or problem.device.type != "cpu" or not is_long:
-        return "serial"
-    return f"processes:{n_workers}"
+    n_samples = problem.train.x.numel() * budget
+    return automatic_engine(max_parallel_trials or 1, n_samples, problem.device.type)
 
 
 def _retrain_at(

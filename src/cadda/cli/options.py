@@ -39,6 +39,7 @@ __all__ = [
     "OperationSettings",
     "Operations",
     "ReadingOptions",
+    "SearchEngine",
     "Seed",
     "SelectionOptions",
     "SplitOptions",
@@ -85,6 +86,13 @@ Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], Option(help="Device to
 Engine = Annotated[
     str,
     Option(help="Where to run jobs: serial, processes:N, dask:ADDRESS or dask:local:N."),
+]
+SearchEngine = Annotated[
+    str,
+    Option(
+        help="Where to train: auto (all cores if it takes long), serial, processes:N, "
+        "dask:ADDRESS or dask:local:N."
+    ),
 ]
 LogTo = Annotated[
     list[str] | None,

@@ -46,6 +46,7 @@ def probe(
     lr: options.LearningRate = 3e-3,
     seed: options.Seed = 0,
     device: options.Device = "auto",
+    engine: options.SearchEngine = "auto",
     as_json: options.AsJson = False,
 ) -> None:
     """Find out which operations keep a class, turn it into another, or destroy it.
@@ -77,6 +78,7 @@ def probe(
                 operation_settings=options.parse_operation_settings(operation_settings),
                 seed=seed,
                 device=device,
+                engine=engine,
                 checkpoint=out / CHECKPOINT,
                 progress=False,
                 on_event=display,

@@ -97,13 +97,7 @@ def search(
         ),
     ] = None,
     device: options.Device = "auto",
-    engine: Annotated[
-        str,
-        Option(
-            help="Where to train: auto (all cores if the search is long), serial, processes:N, "
-            "dask:ADDRESS or dask:local:N."
-        ),
-    ] = "auto",
+    engine: options.SearchEngine = "auto",
     resume: Annotated[
         bool,
         Option(

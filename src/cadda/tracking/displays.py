@@ -138,7 +138,7 @@ class ProbeDisplay(Display):
         """Show an event."""
         if self._n_before is None:
             # Folds of a checkpoint took no time.
-            self._n_before = event.done - 1
+            self._n_before = (event.fold - 1) * event.n_epochs
         text = f"fold {event.fold} of {event.n_folds}, epoch {event.epoch}"
         if self.console.is_terminal:
             self._progress.update(

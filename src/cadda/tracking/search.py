@@ -72,6 +72,7 @@ class SearchDisplay(Display):
         self._trials: list[TrialEnd] = []
         self._race: RaceView | None = None
         self._is_proposed = False
+        self._fold = 0
         self._shown: set[str] = set()
 
     def __call__(self, event: ProbeProgress | SearchEvent | TrainingEvent) -> None:
@@ -121,7 +122,8 @@ class SearchDisplay(Display):
         self._advance("probing", done, total)
         if done == total:
             self._remove_bar("probing")
-        if not self.console.is_terminal and event.epoch == 1:
+        if not self.console.is_terminal and event.fold > self._fold:
+            self._fold = event.fold
             self._print(f"probing the operations, model {event.fold} of {event.n_folds}")
 
     def _show_progress(self, event: RaceProgress) -> None:
