@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dask_processes import dask_processes, wait_for
 
 from cadda.compute import Engine, check_engine, open_engine
 from cadda.compute.processes import ProcessEngine, threads_per_worker
@@ -26,13 +24,6 @@ ENGINES = ["serial", "processes:2", "dask:local:2"]
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     with open_engine(request.param) as opened:
         yield opened
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        time.sleep(0.02)
-        assert time.monotonic() < end
 
 
 def test_results_come_back(engine: Engine) -> None:
@@ -203,43 +194,27 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         open_engine("dask:tcp://127.0.0.1:9")
 
 
-def start_dask(*arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-W", "ignore", "-m", "distributed.cli.dask_" + arguments[0]]
-    return subprocess.Popen(
-        [*command, *arguments[1:]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-
-
 @pytest.mark.slow
 def test_a_scheduler_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on a cluster: scheduler and workers are started apart; a worker has two threads."""
-    file = tmp_path / "scheduler.json"
-    options = ["--scheduler-file", str(file)]
-    started = [start_dask("scheduler", "--port", "0", "--dashboard-address", ":0", *options)]
-    try:
-        wait_for(file.exists)
-        address = json.loads(file.read_text())["address"]
+
+    def overlapping(log: Path) -> bool:
+        """Return whether another task runs in this process at the same time."""
+        inside = log / f"{os.getpid()} {time.monotonic_ns()}"
+        inside.touch()
+        time.sleep(0.2)
+        others = len(list(log.iterdir())) > 1
+        inside.unlink()
+        return others
+
+    log = tmp_path / "log"
+    log.mkdir()
+    with dask_processes(tmp_path) as cluster:
         monkeypatch.setattr("cadda.compute.cluster.SECONDS_TO_CONNECT", 3)
         with pytest.raises(CaddaError, match="the scheduler has no workers; start some"):
-            open_engine(f"dask:{address}")
+            open_engine(f"dask:{cluster.address}")
         monkeypatch.setattr("cadda.compute.cluster.SECONDS_TO_CONNECT", 60)
-        started.append(start_dask("worker", "--nthreads", "2", "--no-dashboard", *options))
-
-        def overlapping(log: Path) -> bool:
-            """Return whether another task runs in this process at the same time."""
-            inside = log / f"{os.getpid()} {time.monotonic_ns()}"
-            inside.touch()
-            time.sleep(0.2)
-            others = len(list(log.iterdir())) > 1
-            inside.unlink()
-            return others
-
-        log = tmp_path / "log"
-        log.mkdir()
-        with open_engine(f"dask:{address}") as engine:
+        cluster.add_worker("--nthreads", "2")
+        with open_engine(f"dask:{cluster.address}") as engine:
             futures = [engine.submit(overlapping, log) for _ in range(4)]
             assert [future.result(timeout=60) for future in futures] == [False] * 4
-    finally:
-        for process in reversed(started):
-            process.kill()
-            process.wait()

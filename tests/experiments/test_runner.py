@@ -128,7 +128,9 @@ def powers(progress: AnyProgress) -> list[int]:
     return [record.result.power for record in progress.records]
 
 
-@pytest.mark.parametrize("engine", ["serial", "processes:2"])
+@pytest.mark.parametrize(
+    "engine", ["serial", "processes:2", pytest.param("dask:local:2", marks=pytest.mark.slow)]
+)
 def test_each_job_is_done_once(engine: str, run: Any) -> None:
     progress, events, done = run(engine)
     assert powers(progress) == [0, 1, 4, 9]
