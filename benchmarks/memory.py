@@ -7,6 +7,7 @@ runs; pages of the mapped file are not counted, as the system takes them back wh
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -71,10 +72,15 @@ def anonymous_memory(process: int) -> int:
     return largest
 
 
-def peak_of(arguments: list[str]) -> tuple[int, float]:
-    """Run a command; return the peak of its anonymous memory in bytes, and its seconds."""
+def peak_of(arguments: list[str], **variables: str) -> tuple[int, float]:
+    """Run a command; return the peak of its anonymous memory in bytes, and its seconds.
+
+    ``variables`` are added to the environment.
+    """
     start, peak = time.perf_counter(), 0
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)  # noqa: S603
+    process = subprocess.Popen(  # noqa: S603
+        arguments, stdout=subprocess.DEVNULL, env=os.environ | variables
+    )
     while process.poll() is None:
         peak = max(peak, anonymous_memory(process.pid))
         time.sleep(0.05)
