@@ -13,7 +13,7 @@ from typing import Any
 import dask
 import pytest
 from dask_processes import dask_processes, wait_for
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 from cadda.compute import Engine, open_engine
 from cadda.exceptions import CaddaError
@@ -50,15 +50,25 @@ def receivers(log: Path) -> list[int]:
     return sorted(int(line) for line in log.read_text().split() if line != here)
 
 
-def test_workers_that_come_later_get_the_data_once_and_take_part(tmp_path: Path) -> None:
+def test_workers_that_come_later_get_the_data_once_and_take_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It would remove copies from workers that have nothing to do for a moment.
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ACTIVE_MEMORY_MANAGER__INTERVAL", "100ms")
     with dask_processes(tmp_path) as cluster:
         cluster.add_worker()
         with open_engine(f"dask:{cluster.address}") as engine:
             assert engine.n_workers == 1
-            futures = submit(engine, engine.share(make_shared(tmp_path / "log")), 24, 0.5)
+            shared = engine.share(make_shared(tmp_path / "log"))
+            futures = submit(engine, shared, 16, 0.4)
             cluster.add_worker()
             wait_for(lambda: engine.n_workers == 2)
             done = {future.result(timeout=60) for future in futures}
+            time.sleep(1)
+            again = submit(engine, shared, 4, 0.3)
+            assert {future.result(timeout=60) for future in again} == done
+        with Client(cluster.address) as client:
+            assert client.amm.running()
     assert len(done) == 2
     assert receivers(tmp_path / "log") == sorted(done)
 

@@ -7,9 +7,11 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 from dask_processes import dask_processes, wait_for
 
@@ -188,14 +190,20 @@ def test_other_names_are_refused(text: str) -> None:
         check_engine(text)
 
 
-def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cadda.compute.cluster.SECONDS_TO_CONNECT", 0.2)
-    with pytest.raises(CaddaError, match=r"cannot be reached .*; is a scheduler running"):
+def waiting_at_most(time: str) -> AbstractContextManager[object]:
+    return dask.config.set({"distributed.comm.timeouts.connect": time})
+
+
+def test_a_scheduler_that_is_not_there() -> None:
+    with (
+        waiting_at_most("200ms"),
+        pytest.raises(CaddaError, match=r"cannot be reached .*; is a scheduler running"),
+    ):
         open_engine("dask:tcp://127.0.0.1:9")
 
 
 @pytest.mark.slow
-def test_a_scheduler_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_scheduler_of_its_own(tmp_path: Path) -> None:
     """As on a cluster: scheduler and workers are started apart; a worker has two threads."""
 
     def overlapping(log: Path) -> bool:
@@ -210,11 +218,12 @@ def test_a_scheduler_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     log = tmp_path / "log"
     log.mkdir()
     with dask_processes(tmp_path) as cluster:
-        monkeypatch.setattr("cadda.compute.cluster.SECONDS_TO_CONNECT", 3)
-        with pytest.raises(CaddaError, match="the scheduler has no workers; start some"):
+        with (
+            waiting_at_most("3s"),
+            pytest.raises(CaddaError, match="the scheduler has no workers; start some, or wait"),
+        ):
             open_engine(f"dask:{cluster.address}")
-        monkeypatch.setattr("cadda.compute.cluster.SECONDS_TO_CONNECT", 60)
         cluster.add_worker("--nthreads", "2")
-        with open_engine(f"dask:{cluster.address}") as engine:
+        with waiting_at_most("60s"), open_engine(f"dask:{cluster.address}") as engine:
             futures = [engine.submit(overlapping, log) for _ in range(4)]
             assert [future.result(timeout=60) for future in futures] == [False] * 4

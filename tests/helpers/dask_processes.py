@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# What tests set in the configuration of Dask before this is imported would remove its defaults.
+import distributed as distributed
+
 
 def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     """Wait until a condition holds; fail if it does not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cadda._internal.optional import import_optional
@@ -13,8 +14,6 @@ from cadda.compute.processes import ATTEMPTS, run_alone
 from cadda.exceptions import CaddaError, WorkerError
 
 __all__ = ["DaskEngine", "open_dask"]
-
-SECONDS_TO_CONNECT = 30
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,7 +37,7 @@ def open_dask(where: str) -> DaskEngine:
         )
         return DaskEngine(distributed.Client(cluster), cluster)
     try:
-        client = distributed.Client(where, timeout=SECONDS_TO_CONNECT)
+        client = distributed.Client(where, timeout=_seconds_to_wait())
     except (OSError, ValueError) as error:
         raise CaddaError(
             f"`engine` 'dask:{where}' cannot be reached ({type(error).__name__}); is a scheduler "
@@ -55,15 +54,23 @@ def open_dask(where: str) -> DaskEngine:
     except TimeoutError as error:
         client.close()
         raise CaddaError(
-            f"`engine` 'dask:{where}': the scheduler has no workers; start some, and wait until "
-            "they are there."
+            f"`engine` 'dask:{where}': the scheduler has no workers; start some, or wait longer "
+            "with `distributed.comm.timeouts.connect` of Dask."
         ) from error
     return DaskEngine(client)
 
 
 def _await_worker(client: Any) -> None:
     """Wait until there is a worker; a task makes an adaptive cluster start one."""
-    client.submit(int, pure=False).result(timeout=SECONDS_TO_CONNECT)
+    client.submit(int, pure=False).result(timeout=_seconds_to_wait())
+
+
+def _seconds_to_wait() -> float:
+    """Return the setting of Dask, which users raise where workers wait in a queue."""
+    from dask import config
+    from dask.utils import parse_timedelta
+
+    return float(parse_timedelta(config.get("distributed.comm.timeouts.connect")))
 
 
 class _Scattered:
@@ -77,12 +84,17 @@ class _Scattered:
 class DaskEngine(Engine):
     """Runs tasks on the workers of a Dask cluster, which may come and go.
 
-    A ``cluster`` is closed with the engine.
+    A ``cluster`` is closed with the engine. Dask's active memory manager is stopped until then.
     """
 
     def __init__(self, client: Any, cluster: Any = None) -> None:
         super().__init__(1)
         self._client, self._cluster = client, cluster
+        # It removes copies of shared values from workers that have nothing to do for two seconds,
+        # such as at the end of each block of a race, and they would have to be sent again.
+        self._has_stopped_manager = bool(client.amm.running())
+        if self._has_stopped_manager:
+            client.amm.stop()
 
     @property
     def n_workers(self) -> int:
@@ -100,6 +112,10 @@ class DaskEngine(Engine):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
         """Disconnect from the cluster; close it if it was started here."""
+        if self._has_stopped_manager and self._cluster is None:
+            # The scheduler may have gone.
+            with suppress(Exception):
+                self._client.amm.start()
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
