@@ -6,14 +6,18 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from threading import Lock
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cadda._internal.optional import import_optional
+from cadda.compute.allocation import keep_freed_memory
 from cadda.compute.base import Engine
-from cadda.compute.processes import ATTEMPTS, run_alone
+from cadda.compute.processes import ATTEMPTS
 from cadda.exceptions import CaddaError, WorkerError
 
 __all__ = ["DaskEngine", "open_dask"]
+
+_turn = Lock()
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -156,3 +160,14 @@ class DaskEngine(Engine):
         # Without an answer, the search would wait for ever.
         except Exception as error:
             answer.set_exception(WorkerError(f"no worker is left for a task ({error})."))
+
+
+def run_alone(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function while no other task runs in this process.
+
+    Dropout draws from a generator that the whole process shares: two models trained in two threads
+    would take random numbers from each other.
+    """
+    keep_freed_memory()
+    with _turn:
+        return function(*args, **kwargs)

@@ -24,7 +24,7 @@ from cadda._internal.text import short_reason
 from cadda.compute.base import Engine
 from cadda.exceptions import WorkerError
 
-__all__ = ["ATTEMPTS", "ProcessEngine", "main", "n_cores", "run_alone", "threads_per_worker"]
+__all__ = ["ATTEMPTS", "ProcessEngine", "main", "n_cores", "threads_per_worker"]
 
 ATTEMPTS = 3
 """Attempts at a task whose workers die."""
@@ -32,8 +32,6 @@ ATTEMPTS = 3
 LENGTH = struct.Struct("<Q")
 N_KEPT = 4
 """Shared values that a worker keeps in memory."""
-
-_turn = Lock()
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -207,16 +205,6 @@ def _write_frame(stream: IO[bytes], message: bytes) -> None:
     stream.write(LENGTH.pack(len(message)))
     stream.write(message)
     stream.flush()
-
-
-def run_alone(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function while no other task runs in this process.
-
-    Dropout draws from a generator that the whole process shares: two models trained in two threads
-    would take random numbers from each other.
-    """
-    with _turn:
-        return function(*args, **kwargs)
 
 
 def main() -> None:
