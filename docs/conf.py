@@ -96,13 +96,15 @@ def _visit_math(writer: HTML5Translator, node: nodes.math) -> None:
     raise nodes.SkipNode
 
 
-def _read_navigation(app: Sphinx, page: str, source: list[str]) -> None:
-    """Turn a comment into the directive that it names: a code host would show the directive."""
+def _read_directives(app: Sphinx, page: str, source: list[str]) -> None:
+    """Turn comments into the directives that they name: a code host would show a directive."""
     pattern = r"<!-- toctree\n(.*?)-->"
     source[0] = re.sub(pattern, r"```{toctree}\n:hidden:\n\n\1```", source[0], flags=re.S)
+    pattern = r"<!-- literalinclude (\S+) (\w+) -->"
+    source[0] = re.sub(pattern, r"```{literalinclude} \1\n:language: \2\n```", source[0])
 
 
 def setup(app: Sphinx) -> None:
-    """Register how the navigation is read and how formulas are written."""
-    app.connect("source-read", _read_navigation)
+    """Register how comments are read and how formulas are written."""
+    app.connect("source-read", _read_directives)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
