@@ -42,6 +42,7 @@ readme: $(VENV)/.core  ## results in README.md and docs/results.md from the file
 	@$(BIN)/python docs/equivariance_picture.py
 	@$(BIN)/python docs/panel_picture.py
 	@$(BIN)/python docs/one_step_picture.py
+	@$(BIN)/python docs/scaling_picture.py
 
 clean:
 	rm -rf $(VENV) demo docs/_build docs/api docs/gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -650,3 +650,76 @@ def test_the_floor_of_a_race_is_the_arithmetic_of_its_network():
     scored = 18 * 2 * (first + others + 3 + 3 * 4)
     n_operations = 3 * (30 * trained + scored)
     assert race.floor(1e9) == pytest.approx(60 * 1e9 / n_operations)
+
+
+@pytest.fixture
+def nights(import_path, tmp_path, monkeypatch):
+    """Seven short nights, the last two of which are variations of others."""
+    monkeypatch.setenv("CADDA_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "nights"
+    folder.mkdir()
+    night_files = importlib.import_module("benchmarks.night_files")
+    night_files.write_nights(7, folder, n_windows=40)
+    return folder
+
+
+def test_nights_have_the_names_of_sleep_physionet_and_differ(nights):
+    windows = cadda.read_windows(nights)
+    assert len(windows) == 7 * 40
+    assert windows.subjects == ["SC400", "SC401", "SC402", "SC403"]
+    assert sorted(path.name for path in nights.glob("SC400*-PSG.edf")) == [
+        "SC4001E0-PSG.edf",
+        "SC4002E0-PSG.edf",
+    ]
+    assert len({x.numpy().tobytes() for x in windows.x}) == len(windows)
+
+
+def test_every_step_with_whole_data_sets_is_measured(nights, monkeypatch):
+    night_steps = importlib.import_module("benchmarks.night_steps")
+    monkeypatch.setattr(night_steps, "ENGINE", "serial")
+    monkeypatch.setattr(night_steps, "N_SEARCH_STEPS", 1)
+    made = {name: step(nights) | {"megabytes": 1} for name, step in night_steps.STEPS.items()}
+    assert made["read"]["n_windows"] == made["cached"]["n_windows"] == 7 * 40
+    assert made["train"]["n_windows"] < 7 * 40
+    benchmark = importlib.import_module("benchmarks.nights")
+    record = {"nights": 7, "load_before": 0.0, "steps": made}
+    assert len(benchmark.row_of(record)) == len(benchmark.COLUMNS)
+    assert [ratio.wanted for ratio in benchmark.ratios(record)] == [1.0, 2.0]
+
+
+@pytest.mark.slow
+def test_nights_are_measured_in_processes_and_removed(import_path, tmp_path):
+    benchmark = importlib.import_module("benchmarks.nights")
+    record = benchmark.measure(5, tmp_path, n_windows=40)
+    assert all(step["megabytes"] > 50 for step in record["steps"].values())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_measurement_leaves_no_files(import_path, tmp_path, monkeypatch):
+    benchmark = importlib.import_module("benchmarks.nights")
+
+    def fail(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(benchmark, "write_nights", fail)
+    with pytest.raises(KeyboardInterrupt):
+        benchmark.measure(5, tmp_path)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(SystemExit, match=r"10000000 nights need .* choose another place"):
+        benchmark.measure(10_000_000, tmp_path)
+
+
+def test_jobs_on_workers_are_compared_with_the_ideal(import_path):
+    cluster = importlib.import_module("benchmarks.cluster")
+    serial = {"jobs_per_minute": 10.0}
+    made = {"workers": 4, "cores": 2, "jobs_per_minute": 18.0}
+    assert cluster.share_of_ideal({"kind": "waiting", **made}, serial) == pytest.approx(0.45)
+    assert cluster.share_of_ideal({"kind": "training", **made}, serial) == pytest.approx(0.9)
+    assert cluster.jobs_per_minute_waiting("serial", n_jobs=1) <= 60 / cluster.SECONDS
+
+
+@pytest.mark.slow
+def test_a_cluster_is_started_and_ended(import_path):
+    cluster = importlib.import_module("benchmarks.cluster")
+    with cluster.running_cluster(2) as address:
+        assert cluster.jobs_per_minute_waiting(f"dask:{address}", n_jobs=4) > 0
