@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from cadda.training.checkpoint import (
     save_checkpoint,
 )
 
-__all__ = ["probe"]
+__all__ = ["probe", "run_probe"]
 
 
 def probe(
@@ -50,7 +50,7 @@ def probe(
     operation_settings: Mapping[str, Settings] | None = None,
     seed: int = 0,
     device: Device = "auto",
-    engine: str | Engine = "auto",
+    engine: str = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = True,
     on_event: Callable[[ProbeProgress], None] | None = None,
@@ -100,7 +100,36 @@ def probe(
     ProbeResult
         Shares of predictions, verdicts and label maps.
     """
-    chosen = ProbeSettings(seed=seed, **settings)
+    return run_probe(
+        partial(_open, engine),
+        windows,
+        model=model,
+        operations=operations,
+        operation_settings=operation_settings,
+        device=device,
+        checkpoint=checkpoint,
+        progress=progress,
+        on_event=on_event,
+        seed=seed,
+        **settings,
+    )
+
+
+def run_probe(
+    open_workers: Callable[[Problem, int], AbstractContextManager[Engine]],
+    windows: Windows,
+    *,
+    checkpoint: str | os.PathLike[str] | None,
+    progress: bool,
+    on_event: Callable[[ProbeProgress], None] | None,
+    model: ModelSource,
+    operations: Operations,
+    operation_settings: Mapping[str, Settings] | None,
+    device: Device,
+    **settings: Any,
+) -> ProbeResult:
+    """Run `probe` on the engine that is opened for the first problem and the number of folds."""
+    chosen = ProbeSettings(**settings)
     folds = _Folds(
         windows,
         _make_folds(windows, chosen),
@@ -116,7 +145,7 @@ def probe(
         [item.name for item in first.pool if not isinstance(item, MappedOperation)]
     )
     with (
-        _opened(engine, first, len(folds.probed)) as workers,
+        open_workers(first, len(folds.probed)) as workers,
         shown_progress(ProbeDisplay, on_event, progress=progress) as report,
     ):
         run = _ProbeRun(pool, chosen, folds, report)
@@ -152,12 +181,8 @@ class _Folds:
         return make_problem(*parts, **self.arguments)
 
 
-def _opened(
-    engine: str | Engine, problem: Problem, n_folds: int
-) -> AbstractContextManager[Engine]:
-    """Open an engine, unless it is open already."""
-    if isinstance(engine, Engine):
-        return nullcontext(engine)
+def _open(engine: str, problem: Problem, n_folds: int) -> Engine:
+    """Open an engine; ``"auto"`` uses processes where they pay."""
     if engine == "auto":
         n_samples = problem.train.x.numel() * n_folds
         engine = automatic_engine(n_folds, n_samples, problem.device.type)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from inspect import signature
 from typing import Any, Literal, TypeAlias
 
 from cadda.api.prepare import Device, Operations, join_windows, make_problem
-from cadda.api.probe import probe as run_probe
+from cadda.api.probe import run_probe
 from cadda.api.result import SearchResult
 from cadda.api.search_problem import ProbeSource, search_problem
 from cadda.data.windows import Windows
@@ -225,6 +226,7 @@ def probe_source(
         return None
     if probe is None or isinstance(probe, bool):
         return lambda checkpoint, workers: run_probe(
+            lambda _problem, _n_folds: nullcontext(workers),
             # Where subjects take turns, all of them may be probed.
             join_windows(train, valid) if chosen.takes_turns else train,
             model=model,
@@ -232,7 +234,6 @@ def probe_source(
             operation_settings=operation_settings,
             seed=int(seed),
             device=device,
-            engine=workers,
             checkpoint=checkpoint,
             progress=False,
             on_event=on_event,
