@@ -473,7 +473,7 @@ def test_the_error_of_a_gain_is_taken_into_account():
     true, half = 0.1, 0.02 * 1.645
     stated, measured = true + 0.02 * rng.normal(size=(2, 20_000))
     made = [
-        panel_table.Promise(middle - half, middle + half, gain, 0.02, True)
+        panel_table.Promise(middle - half, middle + half, gain, 0.02, is_held_out=True)
         for middle, gain in zip(stated, measured, strict=True)
     ]
     assert np.mean([promise.is_kept for promise in made]) == pytest.approx(0.755, abs=0.01)
@@ -646,9 +646,7 @@ def test_the_floor_of_a_race_is_the_arithmetic_of_its_network():
     others = 8**2 * 12 * 4 * 25 + 192 * 4
     # Backward, each product costs twice as much; the images themselves need no gradient.
     trained = 2 * (3 * (first + others) - first)
-    # Losses and hits of the 18 are summed over three subjects, and the hits by class.
-    scored = 18 * 2 * (first + others + 3 + 3 * 4)
-    n_operations = 3 * (30 * trained + scored)
+    n_operations = 3 * (30 * trained + 18 * 2 * (first + others))
     assert race.floor(1e9) == pytest.approx(60 * 1e9 / n_operations)
 
 
