@@ -2,8 +2,8 @@
 From your recordings to a verdict
 =================================
 
-From files on disk to the answer: which augmentation to use, what it gains on subjects that nobody
-has seen, or to use none. Put the folder of your recordings in place of the simulated one.
+From files on disk to the answer: which augmentation to use, what it gains on unseen subjects, or
+to use none. Put the folder of your recordings in place of the simulated one.
 """
 
 # %%
@@ -54,7 +54,7 @@ print(len(list(folder.iterdir())), "recordings")
 #
 # Annotations name the classes, and file names the subjects. A high-pass removes slow activity,
 # such as that of the eyes, which may tell classes without the brain. The split is by subject:
-# nobody is in two groups.
+# no subject is in two groups.
 
 windows = cadda.read_windows(folder, subject="(sub-[0-9]+)", highpass=4.0, cache=False)
 train, valid, test = windows.split(valid=0.2, test=0.4, seed=0)
