@@ -15,7 +15,7 @@ from rich.table import Table
 from benchmarks.equivariance import Gain
 from benchmarks.panel_jobs import AUTO, DUPLICATES, GUIDED, NONE, Job
 from benchmarks.panel_plan import CONDITIONS, Kept, panel_cells
-from benchmarks.panel_sets import N_RUNS, SETS, Cell
+from benchmarks.panel_sets import N_RUNS, SETS, Cell, PanelSet, find_set
 from cadda._internal.statistics import Estimate, PairedTest
 from cadda.reporting.race import COVERAGE
 from cadda.tracking.displays import format_duration
@@ -59,7 +59,7 @@ class Row:
 
     @property
     def title(self) -> str:
-        return f"{SETS[self.set].title}, {self.n_usable} subjects"
+        return f"{find_set(self.set).title}, {self.n_usable} subjects"
 
 
 class Promise(NamedTuple):
@@ -89,7 +89,7 @@ class Promise(NamedTuple):
         return abs(self.gain - middle) <= math.hypot(half, own)
 
 
-def panel_rows(kept: Kept) -> list[Row]:
+def panel_rows(kept: Kept, sets: Mapping[str, PanelSet] = SETS) -> list[Row]:
     """Return all rows with results."""
     rows = [
         Row(
@@ -97,7 +97,7 @@ def panel_rows(kept: Kept) -> list[Row]:
             size,
             {condition: scores(kept, name, size, condition) for condition in CONDITIONS},
         )
-        for name, data in SETS.items()
+        for name, data in sets.items()
         for size in data.sizes
     ]
     return [row for row in rows if row.scores[NONE]]
@@ -106,7 +106,7 @@ def panel_rows(kept: Kept) -> list[Row]:
 def scores(kept: Kept, name: str, size: int, condition: str) -> Scores:
     """Collect the scores of the draws that are finished."""
     draws = {
-        draw: cell_score(kept, Cell(name, size, draw), condition) for draw in SETS[name].draws
+        draw: cell_score(kept, Cell(name, size, draw), condition) for draw in find_set(name).draws
     }
     return {draw: score for draw, score in draws.items() if score is not None}
 
@@ -165,13 +165,13 @@ def promises(kept: Kept) -> list[Promise]:
 
 def answers(kept: Kept, name: str, size: int) -> list[bool]:
     """Return for each draw whether `auto` found an augmentation."""
-    found = (kept.search(Cell(name, size, draw), AUTO) for draw in SETS[name].draws)
+    found = (kept.search(Cell(name, size, draw), AUTO) for draw in find_set(name).draws)
     return [not record["is_none"] for record in found if record is not None]
 
 
-def summary_tables(kept: Kept) -> Group:
+def summary_tables(kept: Kept, sets: Mapping[str, PanelSet] = SETS) -> Group:
     """Return all results for the terminal."""
-    tables = [row_table(row, kept) for row in panel_rows(kept)]
+    tables = [row_table(row, kept) for row in panel_rows(kept, sets)]
     return Group(*tables, *describe_promises(promises(kept)))
 
 

@@ -104,7 +104,14 @@ def _read_directives(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(pattern, r"```{literalinclude} \1\n:language: \2\n```", source[0])
 
 
+def _link_examples(app: Sphinx, page: str, source: list[str]) -> None:
+    """Link to the executed page of an example, where the code host has its source only."""
+    source[0] = re.sub(r"\((?:\.\./)*examples/(plot_\w+)\.py\)", r"(/gallery/\1.rst)", source[0])
+    source[0] = re.sub(r"\((?:\.\./)*examples\)", "(/gallery/index.rst)", source[0])
+
+
 def setup(app: Sphinx) -> None:
-    """Register how comments are read and how formulas are written."""
+    """Register how comments and links are read and how formulas are written."""
     app.connect("source-read", _read_directives)
+    app.connect("source-read", _link_examples)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))

@@ -7,7 +7,7 @@ from benchmarks import carry_over
 from benchmarks.equivariance import Gain
 from benchmarks.panel_jobs import AUTO, NONE
 from benchmarks.panel_plan import CONDITIONS, Kept
-from benchmarks.panel_sets import SETS
+from benchmarks.panel_sets import FILTERED, SETS
 from benchmarks.panel_table import TITLES, Row, answers, compare, panel_rows, promises
 from benchmarks.permuted import claims, permuted_cells
 from benchmarks.records import Records
@@ -41,9 +41,19 @@ def panel_overview() -> str:
 
 def gains_over_none() -> str:
     """Return mean scores without augmentation, and the gains of all conditions."""
-    rows = read_rows()
+    return gain_table(read_rows()) or NO_RESULTS
+
+
+def highpassed_gains() -> str:
+    """Return the same of fists without slow activity."""
+    rows = panel_rows(Kept(Records("highpassed").all()), FILTERED)
+    return gain_table(rows) or "`python -m benchmarks highpassed` has not been run yet."
+
+
+def gain_table(rows: Sequence[Row]) -> str:
+    """Return a table of gains over no augmentation; no text if there are no rows."""
     if not rows:
-        return NO_RESULTS
+        return ""
     shown = with_results(rows, OTHERS)
     lines = (
         [row.title, mean_score(row), *gain_cells(row, shown, describe_paired)] for row in rows

@@ -38,6 +38,7 @@ from panel_results import (  # noqa: E402
     carried_over,
     coverage,
     gains_over_none,
+    highpassed_gains,
     panel_overview,
 )
 from table_cells import describe_paired, markdown_table, rate  # noqa: E402
@@ -296,6 +297,7 @@ BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
     },
     ROOT / "docs" / "results.md": {
         "panel gains": gains_over_none,
+        "highpassed gains": highpassed_gains,
         "panel auto": auto_gains,
         "panel coverage": coverage,
         "carry over": carried_over,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import mne
 import numpy as np
 import pytest
 from rich.console import Console
@@ -529,6 +530,55 @@ def test_scores_of_a_draw_need_all_training_runs(tiny):
     records = trained_in(tiny[0], "none", 0.5, 0.6, 0.7) + trained_in(tiny[1], "none", 0.5, 0.6)
     (row,) = panel_table.panel_rows(panel_plan.Kept(records))
     assert row.scores["none"] == {0: pytest.approx(0.6)}
+
+
+def slow_epochs(path):
+    """Write epochs of eight subjects: an oscillation of 10 Hz on a slow drift that differs."""
+    rng = np.random.default_rng(0)
+    time = np.arange(400) / 100
+    drift = 5e-5 * rng.standard_normal((32, 2, 1)) * (time - 2)
+    x = 1e-5 * np.sin(2 * np.pi * 10 * time) + drift
+    metadata = [{"subject": f"s{number // 4}"} for number in range(32)]
+    events = np.column_stack([np.arange(32), np.zeros(32, int), np.arange(32) % 2])
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    epochs = mne.EpochsArray(
+        x, info, events, event_id={"left_fist": 0, "right_fist": 1}, verbose="error"
+    )
+    epochs.metadata = pytest.importorskip("pandas").DataFrame(metadata)
+    epochs.save(path, verbose="error")
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # MNE with pandas 3.1
+def test_fists_above_4_hz_have_no_drift_left_at_their_ends(import_path, tmp_path):
+    panel_sets = importlib.import_module("benchmarks.panel_sets")
+    slow_epochs(tmp_path / "motor-imagery-epo.fif.gz")
+    plain, filtered = (
+        data.read(tmp_path, 20)
+        for data in (
+            panel_sets.SETS["motor-imagery"],
+            panel_sets.FILTERED["motor-imagery-4hz"],
+        )
+    )
+    assert filtered.x.shape == (32, 2, 240)
+    assert filtered.subject.tolist() == plain.subject.tolist()
+    power = np.abs(np.fft.rfft(filtered.x.numpy())) ** 2
+    at_10_hz = round(10 * filtered.x.shape[-1] / 100)
+    # The oscillation alone is left.
+    assert (power[..., at_10_hz] / power.sum(-1)).min() > 0.99
+
+
+def test_draws_above_4_hz_are_those_of_the_panel(import_path):
+    panel_sets = importlib.import_module("benchmarks.panel_sets")
+    highpassed = importlib.import_module("benchmarks.highpassed")
+    cells = highpassed.highpassed_cells()
+    assert {(cell.n_usable, cell.draw) for cell in cells} == {(12, draw) for draw in range(20, 25)}
+    for cell in cells:
+        usual = panel_sets.SETS[cell.set.removesuffix("-4hz")]
+        assert cell.data.number == usual.number
+        assert cell.data.training == usual.training
+    assert highpassed.CONDITIONS == ("none", "duplicates", "uniform", "guided")
+    # They are no part of the panel, nor of what is made from all of its sets.
+    assert not set(panel_sets.FILTERED) & set(panel_sets.SETS)
 
 
 def test_differences_of_draws_are_tested_as_by_scipy():

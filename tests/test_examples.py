@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
-SLOW = {"plot_search"}
+SLOW = {"plot_own_recordings", "plot_search"}
 SCRIPTS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
     for path in sorted(EXAMPLES.glob("*.py"))
@@ -21,6 +21,7 @@ SCRIPTS = [
 PRINTED = {
     "plot_epochs_to_model": "240 epochs of 3 channels",
     "plot_operations": "channel_symmetry: no channel has a partner",
+    "plot_own_recordings": "18 recordings",
     "plot_race": "balanced accuracy",
     "plot_search": "decay: mostly sign_flip",
     "plot_training_loop": "with the policy",

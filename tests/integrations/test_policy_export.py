@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
+import numpy as np
 import pytest
 import torch
 
@@ -10,6 +13,8 @@ from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.export import TRANSFORMS, to_braindecode
 
 CHANNELS = ["F3", "F4", "C3", "C4", "O1", "O2"]
+ALWAYS_FULL = ("re_reference", "segment_recombination")
+"""Operations whose transform has no magnitude."""
 
 
 def run_code(code: str) -> object:
@@ -28,22 +33,38 @@ def strength(transform, operation: str) -> float:
         "gaussian_noise": ("std", 1),
         "channel_dropout": ("p_drop", 100),
         "channel_shuffle": ("p_shuffle", 100),
+        "mask_encoding": ("mask_ratio", 100),
     }.get(operation, ("max_degrees", 1))
+    if operation == "amplitude_scale":
+        low, high = transform.scale
+        assert low == pytest.approx(1 / high, rel=1e-3)
+        return float(20 * np.log10(high))
     return float(getattr(transform, attribute)) * factor
+
+
+def installed_version() -> tuple[int, ...]:
+    return tuple(int(part) for part in version("braindecode").split(".")[:3])
+
+
+def skip_if_too_old(operation: str) -> None:
+    needed = TRANSFORMS[operation].since
+    if installed_version() < needed:
+        pytest.skip(f"needs braindecode {'.'.join(map(str, needed))}")
 
 
 @pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")
 @pytest.mark.parametrize("operation", TRANSFORMS)
 def test_kind_probability_and_magnitude_agree(augmentation, operation: str) -> None:
+    skip_if_too_old(operation)
     magnitude = 0.4 if CATALOGUE[operation].has_magnitude else None
     text = f"{operation} p=0.7" + ("" if magnitude is None else f" m={magnitude}")
     code = to_braindecode(PolicySpec.from_text(text), sfreq=100.0, ch_names=CHANNELS)
     (transform,) = run_code(code)
     assert type(transform) is getattr(augmentation, TRANSFORMS[operation].name)
     assert transform.probability == 0.7
-    if magnitude is not None:
+    if magnitude is not None and operation not in ALWAYS_FULL:
         assert strength(transform, operation) == pytest.approx(
-            magnitude * CATALOGUE[operation].full
+            magnitude * CATALOGUE[operation].full, rel=1e-3
         )
     x = torch.randn(4, 6, 2000)
     augmented, _ = transform(x, torch.zeros(4, dtype=torch.long))
@@ -132,3 +153,96 @@ def test_sampling_rate_and_channels_are_asked_for() -> None:
         to_braindecode(PolicySpec.from_text("bandstop p=1 m=1"))
     with pytest.raises(ValueError, match=r"`ch_names` must be given"):
         to_braindecode(PolicySpec.from_text("channel_symmetry p=1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "needed"),
+    [
+        ("sign_flip p=0.5", "SignFlip(0.5),", ""),
+        ("amplitude_scale p=0.5 m=0.5", "AmplitudeScale(0.5, interval=(0.7079, 1.413)),", "1.5.1"),
+        ("re_reference p=0.3 m=1", "ChannelsReref(0.3),", "1.3"),
+        (
+            "mask_encoding p=0.5 m=0.5",
+            "MaskEncoding(0.5, max_mask_ratio=0.15, n_segments=3),",
+            "1.0",
+        ),
+        (
+            "segment_recombination p=0.5 m=1",
+            "SegmentationReconstruction(0.5, n_segments=8),",
+            "1.0",
+        ),
+        ("re_reference p=1 m=1 > mask_encoding p=1 m=1", "ChannelsReref(1),", "1.3"),
+    ],
+)
+def test_needed_version_is_said(text: str, line: str, needed: str) -> None:
+    code = to_braindecode(PolicySpec.from_text(text), sfreq=100.0)
+    assert f"    {line}" in code
+    first = code.partition("\n")[0]
+    assert first.endswith(f"braindecode {needed} or newer." if needed else "of braindecode.")
+
+
+def test_number_of_segments_is_a_setting() -> None:
+    spec = PolicySpec.from_text("mask_encoding p=0.5 m=1")
+    spec = spec.model_copy(update={"operations": {"mask_encoding": {"n_segments": 5}}})
+    assert "max_mask_ratio=0.3, n_segments=5" in to_braindecode(spec, sfreq=100.0)
+
+
+@pytest.fixture
+def windows(generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.randn(400, 6, 200, generator=generator), torch.arange(400) % 2
+
+
+def exported(operation: str, magnitude: float):
+    """Return the transform that an operation is exported as, applied to all windows."""
+    skip_if_too_old(operation)
+    text = f"{operation} p=1 m={magnitude}"
+    (transform,) = run_code(to_braindecode(PolicySpec.from_text(text), sfreq=100.0))
+    return transform
+
+
+def test_exported_re_reference_is_the_same_but_for_the_reference(augmentation, windows) -> None:
+    x, y = windows
+    theirs, _ = exported("re_reference", 1.0)(x, y)
+    chosen = (theirs + x).abs().amax(-1).argmin(-1)
+    ours = CATALOGUE["re_reference"].operation().transform(x, 1.0, {"channel": chosen})
+    rows = torch.arange(len(x))
+    torch.testing.assert_close(theirs[rows, chosen], -x[rows, chosen])
+    others = torch.ones(x.shape[:2], dtype=torch.bool)
+    others[rows, chosen] = False
+    torch.testing.assert_close(theirs[others], ours[others])
+    counts = chosen.bincount(minlength=6) / len(x)
+    assert (counts - 1 / 6).abs().max() < 0.08
+
+
+def test_exported_gains_have_the_same_range(augmentation, windows) -> None:
+    x, y = windows
+    theirs = (exported("amplitude_scale", 0.5)(x, y)[0] / x)[..., 0]
+    ours = (CATALOGUE["amplitude_scale"].operation()(x, 0.5) / x)[..., 0]
+    for gains in (theirs, ours):
+        decibels = 20 * gains.log10()
+        assert decibels.min() == pytest.approx(-3, abs=0.05)
+        assert decibels.max() == pytest.approx(3, abs=0.05)
+        # One gain for each channel of each window.
+        assert len(gains.unique()) > 2000
+
+
+def test_exported_masks_zero_as_much_if_they_do_not_overlap(augmentation, windows) -> None:
+    x, y = windows
+    theirs, _ = exported("mask_encoding", 0.5)(x, y)
+    ours = CATALOGUE["mask_encoding"].operation(100.0)(x, 0.5)
+    zeroed = (theirs == 0).all(1).float().mean(-1)
+    assert zeroed.max() == pytest.approx(0.15, abs=0.001)
+    assert 0.13 < zeroed.mean() < 0.15
+    power = ours.square().mean() / x.square().mean()
+    assert 1 - float(power) == pytest.approx(0.15, abs=0.01)
+
+
+def test_exported_segments_are_of_windows_of_the_class(augmentation, windows) -> None:
+    x, y = windows
+    theirs, labels = exported("segment_recombination", 1.0)(x, y)
+    for start in range(0, 200, 25):
+        part, parts = theirs[:, 0, start : start + 25], x[:, 0, start : start + 25]
+        source = torch.cdist(part, parts).argmin(1)
+        torch.testing.assert_close(part, parts[source])
+        assert torch.equal(y[source], labels)
+    assert torch.equal(labels.bincount(), y.bincount())

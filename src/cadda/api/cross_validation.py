@@ -67,7 +67,7 @@ def cross_validate(
         runs.append(
             train_split(
                 split,
-                folder / f"fold-{number}",
+                RunFolder(folder).fold(number).folder,
                 settings=settings,
                 model=model,
                 policy=policy,
@@ -84,8 +84,8 @@ def cross_validate(
 
 def _pooled(folder: Path, n_folds: int, windows: Windows) -> RunScores:
     """Score the predictions of all folds together, and write the scores."""
-    files = (RunFolder(folder / f"fold-{number + 1}").predictions for number in range(n_folds))
-    parts = [Predictions.load(file) for file in files]
+    folds = (RunFolder(folder).fold(number) for number in range(1, n_folds + 1))
+    parts = [Predictions.load(fold.predictions) for fold in folds]
     truth, predicted, subject = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("truth", "predicted", "subject")

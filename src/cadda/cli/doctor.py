@@ -49,6 +49,8 @@ OPTIONAL = tuple(
             "writing EDF files, cadda data simulate sleep --format edf",
             "'cadda[edf-export]'",
         ),
+        ("mne_bids", "reading BIDS data sets", "'cadda[bids]'"),
+        ("mffpy", "reading EGI recordings (.mff)", "'cadda[egi]'"),
         ("distributed", "trials on Dask, cadda search --engine dask:ADDRESS", "'cadda[dask]'"),
         ("pandas", "to_frame, tables as metadata of MNE epochs", "'cadda[pandas]'"),
         *(

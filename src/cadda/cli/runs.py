@@ -53,26 +53,38 @@ def evaluate(
 
 
 def report(
-    run: Annotated[Path, Argument(help="Folder of a search, a training run or a study.")],
+    run: Annotated[
+        Path, Argument(help="Folder of a search, a training run, a cross-validation or a study.")
+    ],
     open_it: Annotated[bool, Option("--open", help="Open the report in a browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the report of a run or a study, report.html in its folder.
 
     The page is self-contained: result, data, policy, curves, example windows, scores and
-    provenance; of a study, tables, figure and settings. `cadda search`, `cadda compare` and
-    `cadda experiment run` write it automatically.
+    provenance; of a cross-validation, the scores of all folds and subjects, with links to the
+    reports of the folds, which are written too; of a study, tables, figure and settings.
+    `cadda search`, `cadda compare` and `cadda experiment run` write it automatically.
 
     Example: cadda report run --open
     """
-    from cadda.experiments.folder import StudyFolder
-    from cadda.runs.report import write_report
-
-    is_study = StudyFolder(run).plan.exists()
-    path = _write_study_report(run) if is_study else write_report(run).path
+    path = _write(run)
     typer.echo(json.dumps({"report": str(path)}) if as_json else str(path))
     if open_it and not webbrowser.open(path.as_uri()):
         typer.echo("No browser found; open the file manually.", err=True)
+
+
+def _write(folder: Path) -> Path:
+    """Write the report that fits a folder; return its path."""
+    from cadda.experiments.folder import StudyFolder
+    from cadda.runs.folder import RunFolder
+    from cadda.runs.folds_report import write_folds_report
+    from cadda.runs.report import write_report
+
+    if StudyFolder(folder).plan.exists():
+        return _write_study_report(folder)
+    write = write_folds_report if RunFolder(folder).has_folds else write_report
+    return write(folder).path
 
 
 def _write_study_report(folder: Path) -> Path:

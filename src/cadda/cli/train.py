@@ -146,5 +146,4 @@ def _print(outcome: TrainingRun | CrossValidation, out: Path) -> None:
         for number, run in enumerate(outcome.runs, start=1):
             print_warnings(f"fold {number}: {text}" for text in run.fitted.warnings)
     typer.echo(f"Model, scores and events: {out.resolve()}")
-    one = out if isinstance(outcome, TrainingRun) else out / "fold-1"
-    typer.echo(f"Next: `cadda report {one}` writes a report as one HTML page.")
+    typer.echo(f"Next: `cadda report {out}` writes a report as one HTML page.")

@@ -137,6 +137,15 @@ class RunFolder:
         # State of an unfinished training run or search.
         self.checkpoint = folder / "checkpoint.pt"
 
+    def fold(self, number: int) -> RunFolder:
+        """Return the folder of a fold, from 1, if this is the folder of a cross-validation."""
+        return RunFolder(self.folder / f"fold-{number}")
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether this is the folder of a cross-validation."""
+        return not self.config.exists() and self.fold(1).config.exists()
+
     @property
     def search_files(self) -> SearchFiles:
         """Files from which a search is resumed."""

@@ -75,7 +75,7 @@ class SessionRecorder:
 
     def write(self, *, finished: bool) -> None:
         """Write the session, if the run has begun."""
-        if not self._run.config.exists():
+        if not (self._run.config.exists() or self._run.has_folds):
             return
         session = Session(
             command=self.command,

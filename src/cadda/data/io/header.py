@@ -20,6 +20,8 @@ __all__ = ["Header", "check_rate", "guess_type"]
 CHANNEL_TYPES = ("eeg", "eog", "emg", "ecg", "resp", "bio", "misc", "stim", "seeg", "ecog", "mag")
 """Types of MNE by which channels can be selected."""
 
+EGI_REFERENCES = ("VREF", "Vertex Reference")
+
 
 @dataclass(frozen=True, eq=False)
 class Header:
@@ -67,9 +69,9 @@ class Header:
     def eeg(self) -> list[str]:
         """Return the good EEG channels; if some have a 10-20 name, only these.
 
-        Many formats call every channel EEG.
+        Many formats call every channel EEG. The reference of EGI is a channel of zeros.
         """
-        good = self.good("eeg")
+        good = [name for name in self.good("eeg") if name not in EGI_REFERENCES]
         return [name for name in good if electrodes(name)] or good
 
     def expand_types(self, wanted: Sequence[str]) -> list[str]:

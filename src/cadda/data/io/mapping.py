@@ -146,7 +146,7 @@ def _matching_files(path: Path, text: str) -> list[Path]:
             f"{path}: key `files` must match at most {MAX_FILES} files, got {text!r}, which "
             "matches more."
         )
-    files = [file for file in found if file.is_file() or file.suffix == ".mff"]
+    files = [f for f in found if f.is_file() or f.suffix.casefold() in (".mff", ".mefd")]
     if not files:
         raise DataError(f"{path}: key `files` must match a file, got {text!r}.")
     return files

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ def inspect_recording(path: Path) -> tuple[Header, list[Annotation]]:
     raw = open_raw(path)
     with reading(path):
         sidecars = bids_sidecars(path) if bids_root(path) else ()
-        parts = (Path(file) for file in raw.filenames if file is not None)
+        # Some formats are folders, in which every file counts.
+        parts = [path] if path.is_dir() else [Path(f) for f in raw.filenames if f is not None]
         files = dict.fromkeys((*sidecars, *(file for part in parts for file in _files(part))))
         return inspect_raw(raw, path, tuple(file for file in files if file != path))
 
@@ -76,7 +78,9 @@ def inspect_recording(path: Path) -> tuple[Header, list[Annotation]]:
 @contextmanager
 def reading(path: Path, what: str = "") -> Iterator[None]:
     """Report whatever a reader of MNE raises as `DataError`, and show none of its warnings."""
-    with warnings.catch_warnings():
+    # The reader of MFF prints what it does not find.
+    is_mff = path.suffix.casefold() == ".mff"
+    with warnings.catch_warnings(), redirect_stdout(StringIO()) if is_mff else nullcontext():
         # About units, filters and positions that the file lacks, and that are not used here.
         warnings.simplefilter("ignore")
         try:
@@ -107,7 +111,8 @@ def inspect_raw(
         raw.n_times / float(info["sfreq"]),
         bads=tuple(info["bads"]),
         files=files,
-        positions=measured_positions(info),
+        # MNE derives those of Neuroscan from the layout on the screen.
+        positions=None if path.suffix.casefold() == ".cnt" else measured_positions(info),
         raw=raw if in_memory else None,
     )
     notes = raw.annotations

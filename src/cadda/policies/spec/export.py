@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ class Transform(NamedTuple):
     name: str
     arguments: Callable[[float], str]
     differs: str = ""
+    settings: tuple[str, ...] = ()  # of the operation that are arguments of the transform
+    since: tuple[int, ...] = (0, 8)  # version of braindecode in which it works
 
 
 def _rotation(axis: str) -> Transform:
@@ -61,6 +63,33 @@ TRANSFORMS = {
     "rotation_x": _rotation("X"),
     "rotation_y": _rotation("Y"),
     "rotation_z": _rotation("Z"),
+    "amplitude_scale": Transform(
+        "AmplitudeScale",
+        lambda decibels: f"interval=({10 ** (-decibels / 20):.4g}, {10 ** (decibels / 20):.4g})",
+        "gains are uniform as factors, so that most amplify",
+        # Before, it cannot take the random state that transforms have.
+        since=(1, 5, 1),
+    ),
+    "re_reference": Transform(
+        "ChannelsReref",
+        lambda _: "",
+        "always the whole channel; it becomes the old reference instead of zero",
+        since=(1, 3),
+    ),
+    "mask_encoding": Transform(
+        "MaskEncoding",
+        lambda percent: f"max_mask_ratio={percent / 100:g}",
+        "sharp edges; segments may overlap",
+        settings=("n_segments",),
+        since=(1, 0),
+    ),
+    "segment_recombination": Transform(
+        "SegmentationReconstruction",
+        lambda _: "",
+        "always all segments, some of the window itself; windows change places in the batch",
+        settings=("n_segments",),
+        since=(1, 0),
+    ),
 }
 
 
@@ -110,9 +139,9 @@ def to_braindecode(
     else:
         code = "transforms = " + "".join(f"{line}\n" for line in body)
         code += "transform = Compose(transforms)\n"
-    used = {item.name for item in TRANSFORMS.values() if f"    {item.name}(" in code}
-    names = sorted({"Compose", *used})
-    header = "# A cadda policy as transforms of braindecode.\n"
+    used = [item for item in TRANSFORMS.values() if f"    {item.name}(" in code]
+    names = sorted({"Compose", *(item.name for item in used)})
+    header = f"# A cadda policy as transforms of braindecode{_needed_version(used)}.\n"
     if spec.label_maps:
         header += (
             "# cadda.Policy changes labels, too, and is a transform for AugmentedDataLoader.\n"
@@ -123,6 +152,12 @@ def to_braindecode(
     channels = spec.ch_names if ch_names is None else ch_names
     header += _constant("CH_NAMES", "ch_names", None if channels is None else list(channels), code)
     return f"{header}{code}"
+
+
+def _needed_version(used: Sequence[Transform]) -> str:
+    """Return such as ``" 1.3 or newer"``; empty if every version will do."""
+    newest = max((item.since for item in used), default=(0, 8))
+    return f" {'.'.join(map(str, newest))} or newer" if newest > (0, 8) else ""
 
 
 def _constant(constant: str, argument: str, value: object, code: str) -> str:
@@ -152,10 +187,21 @@ def _row(spec: PolicySpec, row: str) -> Iterator[str]:
             continue
         info = CATALOGUE[name].with_settings(spec.operations.get(name))
         full = info.full * (use.magnitude or 0.0)
-        arguments = ", ".join(filter(None, [f"{use.probability:g}", transform.arguments(full)]))
+        settings = _settings(transform, info, spec.operations.get(name) or {})
+        arguments = ", ".join(
+            filter(None, [f"{use.probability:g}", transform.arguments(full), *settings])
+        )
         notes = "; ".join(filter(None, [transform.differs, _lost_range(info, use)]))
         yield f"    {transform.name}({arguments})," + (f"  # {notes}" if notes else "")
     yield "]" if row == ALL_CLASSES else "],"
+
+
+def _settings(
+    transform: Transform, info: OperationInfo, given: Mapping[str, object]
+) -> Iterator[str]:
+    """Yield the settings of an operation that are arguments of a transform."""
+    for name in transform.settings:
+        yield f"{name}={given.get(name, getattr(info.operation, name))}"
 
 
 def _lost_range(info: OperationInfo, use: OperationUse) -> str:

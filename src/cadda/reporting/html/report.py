@@ -42,7 +42,7 @@ from cadda.reporting.html.verdict import PART_NAMES, Verdict, collect_warnings, 
 from cadda.reporting.records import Examples, RunRecord
 from cadda.reporting.stability import stability_notes
 
-__all__ = ["Page", "render_report"]
+__all__ = ["Page", "natural_order", "render_report"]
 
 Content = dict[str, object]
 """Variables of the template."""
@@ -201,7 +201,7 @@ def _scores(record: RunRecord, scores: TestScores) -> Content:
         "learning": learning_chart(record.learning) if record.learning else None,
         "rows": scores.rows,
         "confusions": confusions,
-        "by_subject": sorted(subjects, key=lambda row: _natural_order(row[0])),
+        "by_subject": sorted(subjects, key=lambda row: natural_order(row[0])),
         "interval_note": f"In brackets: 95% percentile bootstrap intervals over {scores.n_units} "
         f"test {scores.unit}, {N_RESAMPLES} resamples; those lacking a class are discarded. "
         "Without brackets, all resamples agree. Chance level of balanced accuracy: "
@@ -211,7 +211,7 @@ def _scores(record: RunRecord, scores: TestScores) -> Content:
     }
 
 
-def _natural_order(subject: str) -> list[str | int]:
+def natural_order(subject: str) -> list[str | int]:
     """Return a key that sorts sub-2 before sub-10."""
     parts = re.split(r"([0-9]+)", subject)
     return [int(part) if i % 2 else part for i, part in enumerate(parts)]
