@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from eeg_files import write_cnt, write_gdf, write_mff
 from tiny_commands import Command, tiny_windows
 
 from cadda import PolicySpec, load_model, read_windows
@@ -95,6 +96,14 @@ def _recording(folder: Path, name: str) -> Path:
     else:
         mne.export.export_raw(path, raw.drop_channels("STI"), overwrite=True, verbose="error")
     return path
+
+
+def _written(folder: Path, suffix: str) -> Path:
+    """Write a recording in a format that MNE reads only."""
+    writers = {".gdf": write_gdf, ".cnt": write_cnt, ".mff": write_mff}
+    signals = 20 * np.random.default_rng(0).standard_normal((2, 3000))
+    events = [(100 + 400 * i, ("769", "770")[i % 2]) for i in range(6)]
+    return writers[suffix](folder / f"a{suffix}", signals, ["C3", "C4"], 100, events)
 
 
 def _epochs(folder: Path, name: str) -> Path:
@@ -388,6 +397,9 @@ FORMATS = [
     Format("BrainVision", 40, partial(_recording, name="a.vhdr"), ("a.*",), _read_recording),
     Format("EEGLAB", 30, partial(_recording, name="a.set"), ("*.set",), _read_recording),
     Format("EEGLAB epochs", 20, partial(_epochs, name="a.set"), ("*.set",), _read_windows),
+    Format("GDF", 25, partial(_written, suffix=".gdf"), ("*.gdf",), _read_recording),
+    Format("Neuroscan", 25, partial(_written, suffix=".cnt"), ("*.cnt",), _read_recording),
+    Format("EGI", 25, partial(_written, suffix=".mff"), ("a.mff/*",), _read_recording),
     Format("hypnogram", 40, _night, ("*.edf",), _read_windows),
     Format("mapping", 60, _mapping, ("*.toml",), _read_windows),
     Format("participants", 20, _participants, ("*.tsv",), _read_windows),

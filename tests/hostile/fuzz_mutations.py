@@ -411,6 +411,21 @@ def damage_edf(random: Random, content: bytes) -> bytes:
     return bytes(data)
 
 
+def damage_binary(random: Random, content: bytes) -> bytes:
+    """Change a number of the header of a binary file, or of a table at its end."""
+    data = bytearray(content)
+    kind = random.choice(["<h", "<i", "<q", "<f", "<d"])
+    size = struct.calcsize(kind)
+    place = random.choice(
+        [random.randrange(min(1200, len(data))), len(data) - random.randrange(100)]
+    )
+    whole = [0, -1, 1, 2, 255, 2**15 - 1, *(INTEGERS if size > 2 else ())]
+    real = [0.0, -1.0, 1e30, 1e-30, float("nan"), float("inf")]
+    value = random.choice(real if kind in ("<f", "<d") else whole)
+    data[place : place + size] = struct.pack(kind, value)
+    return bytes(data)
+
+
 def damage_fif(random: Random, content: bytes) -> bytes:
     """Change kind, type, size, link or value of a tag of a FIF file."""
     data = bytearray(content)
@@ -617,6 +632,10 @@ KINDS: dict[str, Callable[[Random, bytes], bytes]] = {
     ".vmrk": damage_text,
     ".npz": damage_npz,
     ".npy": damage_npy,
+    ".gdf": damage_binary,
+    ".cnt": damage_binary,
+    ".bin": damage_binary,
+    ".xml": damage_text,
     ".edf": damage_edf,
     ".bdf": damage_edf,
     ".fif": damage_fif,
