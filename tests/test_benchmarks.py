@@ -771,3 +771,19 @@ def test_a_cluster_is_started_and_ended(import_path):
     cluster = importlib.import_module("benchmarks.cluster")
     with cluster.running_cluster(2) as address:
         assert cluster.jobs_per_minute_waiting(f"dask:{address}", n_jobs=4) > 0
+
+
+def test_what_shorter_training_runs_would_have_decided():
+    fewer_epochs = importlib.import_module("benchmarks.fewer_epochs")
+    slow = [1.0, 0.9, 0.95, 0.94, 0.93, 0.5]
+    assert fewer_epochs.stopped(slow, 3) == 5
+    assert fewer_epochs.stopped(slow, 4) == 6
+    assert fewer_epochs.given_up(slow, 0.8, 0.1, after=2) == 2
+    assert fewer_epochs.given_up(slow, 0.8, 0.2, after=2) == 6
+    losses = {"none": [[0.8]] * 8, "slow": [slow] * 8, "bad": [[0.9]] * 8}
+    whole = fewer_epochs.outcome(losses, lambda run, _: len(run))
+    np.testing.assert_allclose(whole.gains[:, 0], [0, np.log(0.8 / 0.5), np.log(0.8 / 0.9)])
+    short = fewer_epochs.outcome(losses, lambda run, _: fewer_epochs.stopped(run, 3))
+    assert (whole.n_epochs, short.n_epochs) == (8 * 8, 8 * 7)
+    assert fewer_epochs.regret(short, whole) == (pytest.approx(np.log(0.8 / 0.5)), 0.0)
+    assert fewer_epochs.regret(whole, whole) == (0.0, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,20 @@ def test_the_budget_is_kept() -> None:
         assert rounds[-1].n_runs == result.race.n_runs
         assert isinstance(events[-1], SearchEnd)
         assert result.verdict is not None
+
+
+def test_candidates_can_have_a_shorter_patience(tmp_path: Path) -> None:
+    training = TrainingSettings(max_epochs=20, lr=3e-3)
+    losses = {}
+    for patience in (None, 1):
+        run_dir = tmp_path / str(patience)
+        result = race(budget=12, training=training, trial_patience=patience, run_dir=run_dir)
+        assert result.race is not None
+        events = (run_dir / "runs.jsonl").read_text().splitlines()
+        losses[patience] = sorted(json.loads(line)["loss"] for line in events)
+    # A run that ends earlier cannot find a lower loss.
+    assert len(losses[None]) == len(losses[1])
+    assert losses[1] > losses[None]
 
 
 def test_too_small_a_budget_is_refused() -> None:

@@ -34,7 +34,7 @@ from cadda.searchers.race.race import MIN_BLOCKS, Entrant, Race
 from cadda.searchers.race.settings import RaceSettings
 from cadda.searchers.race.verdict import make_verdict
 from cadda.searchers.runner import SearchContext, SearchRunner
-from cadda.training import Problem, Samples
+from cadda.training import Problem, Samples, TrainingSettings
 from cadda.training.checkpoint import State
 
 __all__ = ["RaceRunner", "usable_problem"]
@@ -193,6 +193,13 @@ class RaceRunner(SearchRunner):
         names = self.problem.class_names
         return class_by_class(best, self.lenient, names, self.settings.max_leak)
 
+    @property
+    def _training(self) -> TrainingSettings:
+        """How candidates are trained."""
+        training, patience = self.budget.trial_training, self.settings.trial_patience
+        shorter = training.patience if patience is None else min(patience, training.patience)
+        return replace(training, patience=shorter)
+
     def _train(self, runs: Sequence[tuple[Entrant, Block]]) -> Iterator[RunScore]:
         """Yield the scores of training runs in their order; those that were saved are reused."""
         saved = self._saved()
@@ -200,7 +207,7 @@ class RaceRunner(SearchRunner):
             self._shared = self.engine.share(self._usable)
         tasks = {
             index: self.engine.submit(
-                run_candidate, self._shared, block, entrant.candidate, self.budget.trial_training
+                run_candidate, self._shared, block, entrant.candidate, self._training
             )
             for index, (entrant, block) in enumerate(runs)
             if _key(entrant.candidate, block) not in saved

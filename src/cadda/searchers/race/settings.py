@@ -29,6 +29,10 @@ class RaceSettings:
         blocks.
     search_epochs : int
         Epochs of the searches by gradients that propose candidates; 0 for no such candidates.
+    trial_patience : int | None
+        Epochs without a better validation after which training runs of the race stop; None for the
+        patience of all training runs. With 10, races had a third fewer epochs and hardly another
+        winner.
     max_leak : float
         Largest leak, in bits, of class-wise candidates; see `PolicySpec.capped`.
     seed : int
@@ -39,5 +43,6 @@ class RaceSettings:
     n_decisive: Annotated[int, Field(ge=3)] = 15
     n_survivors: Count = 4
     search_epochs: Annotated[int, Field(ge=0)] = 15
+    trial_patience: Count | None = None
     max_leak: Annotated[float, Field(ge=0)] = MAX_LEAK
     seed: Seed = 0
