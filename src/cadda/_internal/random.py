@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import RLock
 
 import torch
 from torch import Generator, Tensor
 
 from cadda._internal.validation import check_seed
 
-__all__ = ["Seeds", "Streams", "normal", "seeded", "uniform"]
+__all__ = ["GLOBAL_GENERATORS", "Seeds", "Streams", "normal", "seeded", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,19 @@ class Streams:
         return cls(numbers if is_host else Generator().manual_seed(seed), numbers)
 
 
+GLOBAL_GENERATORS = RLock()
+"""Held by the thread that uses torch's global generators."""
+
+
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch's global generators, for modules that take no generator, such as dropout.
 
-    Their states are restored afterwards, except that of MPS, which torch cannot fork.
+    Their states are restored afterwards, except that of MPS, which torch cannot fork. Other
+    threads wait.
     """
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    forked = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
+    with GLOBAL_GENERATORS, forked:
         # Not torch.manual_seed: without a GPU, every call of it keeps a traceback for later.
         torch.default_generator.manual_seed(seed)
         if device.type == "cuda":

@@ -11,7 +11,7 @@ from cadda._internal.files import make_folder, write_text_atomically
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Html, block, folded, paragraph
 from cadda.operations.pool import OperationPool
-from cadda.policies.policy import record_settings
+from cadda.policies.policy import record_settings, record_windows
 from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec, Provenance
@@ -264,5 +264,5 @@ def _signed_parts(
 
 
 def _signed(policy: PolicySpec, provenance: Provenance, pool: OperationPool) -> PolicySpec:
-    complete = record_settings(policy, pool)
+    complete = record_windows(record_settings(policy, pool), pool)
     return record_leak(complete.model_copy(update={"provenance": provenance}))

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from cadda.models.registry import ModelSource
 from cadda.models.serialization import load_model
 from cadda.operations.base import Settings
 from cadda.operations.pool import OperationPool
+from cadda.policies.policy import record_windows
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.leak_probe import with_leak_probe
@@ -38,7 +40,7 @@ from cadda.runs.records import RunScores, save_fitted, write_run_records
 from cadda.runs.splits import WindowSplit
 from cadda.tracking import LogTo, open_trackers, tee
 from cadda.tracking.trackers import find_trackers
-from cadda.training import Fitted, Scores, Trainer, TrainingEvent, TrainingSettings
+from cadda.training import Fitted, Problem, Scores, Trainer, TrainingEvent, TrainingSettings
 from cadda.training.diagnosis import with_warnings
 
 __all__ = [
@@ -118,7 +120,9 @@ def train_split(
     """Train on windows that are split, test, and write all results to a folder."""
     # Wrong arguments raise here, before there is a folder.
     find_trackers(log_to)
-    _warn_of_other_preprocessing(policy, reading)
+    last = policy.last if isinstance(policy, PolicySchedule) else policy
+    before = None if last is None else last.provenance.preprocessing
+    _warn_of_other_preprocessing(before, reading, "The policy was found on", "search again")
     trainer = prepare_training(
         split.train, split.valid, settings, model=model, policy=policy, pool=pool, device=device
     )
@@ -138,9 +142,8 @@ def train_split(
             )
         )
         if policy is not None:
-            policy.save(run.policy)
+            _with_windows(policy, problem).save(run.policy)
         fitted = _train(trainer, run, log_to, on_event)
-        last = policy.last if isinstance(policy, PolicySchedule) else policy
         # The pool of a problem checks the unit of the windows, which only a policy depends on.
         needs_no_unit = last is None or last.is_none
         pool = operation_pool(split.train) if needs_no_unit else problem.pool
@@ -149,11 +152,9 @@ def train_split(
 
 
 def _warn_of_other_preprocessing(
-    policy: PolicySpec | PolicySchedule | None, reading: Reading | None
+    before: Mapping[str, Any] | None, reading: Reading | None, what: str, way_out: str
 ) -> None:
-    """Warn if a policy was found on windows that were preprocessed in another way."""
-    last = policy.last if isinstance(policy, PolicySchedule) else policy
-    before = None if last is None else last.provenance.preprocessing
+    """Warn if a policy or a model is of windows that were preprocessed in another way."""
     now = None if reading is None else reading.preprocessing
     if before is None or now is None or before == now:
         return
@@ -162,11 +163,21 @@ def _warn_of_other_preprocessing(
         for settings in (before, now)
     )
     _logger.warning(
-        "The policy was found on windows that were read with %s; these were read with %s. Use "
-        "the same preprocessing, or search again.",
+        "%s windows that were read with %s; these were read with %s. Use the same preprocessing, "
+        "or %s.",
+        what,
         found,
         used,
+        way_out,
     )
+
+
+def _with_windows(
+    policy: PolicySpec | PolicySchedule, problem: Problem
+) -> PolicySpec | PolicySchedule:
+    """Return a policy with what is known of the windows that it is used for."""
+    record = partial(record_windows, pool=problem.pool)
+    return policy.map(record) if isinstance(policy, PolicySchedule) else record(policy)
 
 
 def _train(
@@ -283,15 +294,24 @@ def run_search(
 
 
 def evaluate_run(
-    folder: Path, windows: Windows, *, skip_seen: bool = False, different_subjects: bool = False
+    folder: Path,
+    windows: Windows,
+    *,
+    skip_seen: bool = False,
+    different_subjects: bool = False,
+    reading: Reading | None = None,
 ) -> tuple[Scores, int]:
     """Return the scores of the model of a run, and the number of subjects.
 
+    A warning says if `reading`, the call that made the windows, is another than that of the run.
     Subjects with the names of those of training or validation raise an error; `skip_seen` leaves
     them out, `different_subjects` declares them to be other people, as in another data set.
     """
     run = RunFolder(folder)
-    split = run.read_config().split
+    config = run.read_config()
+    split, before = config.split, config.reading
+    preprocessing = None if before is None else before.preprocessing
+    _warn_of_other_preprocessing(preprocessing, reading, "The model is of", "train again")
     model, description = load_model(run.model)
     check_fits(description, windows)
     used = set() if different_subjects else {*split.train, *split.valid}

@@ -42,7 +42,11 @@ def evaluate(
 
     windows = read_options.read(data)
     scores, n_subjects = evaluate_run(
-        run, windows, skip_seen=skip_seen, different_subjects=different_subjects
+        run,
+        windows,
+        skip_seen=skip_seen,
+        different_subjects=different_subjects,
+        reading=read_options.reading(data),
     )
     if as_json:
         typer.echo(json.dumps(scores.to_dict()))

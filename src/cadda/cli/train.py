@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -146,4 +147,4 @@ def _print(outcome: TrainingRun | CrossValidation, out: Path) -> None:
         for number, run in enumerate(outcome.runs, start=1):
             print_warnings(f"fold {number}: {text}" for text in run.fitted.warnings)
     typer.echo(f"Model, scores and events: {out.resolve()}")
-    typer.echo(f"Next: `cadda report {out}` writes a report as one HTML page.")
+    typer.echo(f"Next: `cadda report {shlex.quote(str(out))}` writes a report as one HTML page.")

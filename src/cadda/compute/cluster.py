@@ -17,6 +17,9 @@ from cadda.exceptions import CaddaError, WorkerError
 
 __all__ = ["DaskEngine", "open_dask"]
 
+SECONDS_TO_FETCH = 60.0
+"""After which a result that does not arrive, as its worker has gone meanwhile, is lost."""
+
 _turn = Lock()
 
 P = ParamSpec("P")
@@ -136,11 +139,14 @@ class DaskEngine(Engine):
     def _end(
         self, done: Any, answer: Future[Any], task: _Task, sent: list[Any], n_left: int
     ) -> None:
-        """Pass a result on, or start again if shared values were lost with their workers."""
+        """Pass a result on, or start again if it or shared values were lost with their workers."""
         try:
-            answer.set_result(done.result())
-        except CancelledError:
-            self._begin_again(answer, task, sent, n_left)
+            answer.set_result(done.result(timeout=SECONDS_TO_FETCH))
+        except (CancelledError, TimeoutError) as error:
+            if done.status == "error":
+                answer.set_exception(error)
+            else:
+                self._begin_again(answer, task, sent, n_left)
         except Exception as error:
             killed = type(error).__name__ == "KilledWorker"
             answer.set_exception(WorkerError(f"{error}") if killed else error)

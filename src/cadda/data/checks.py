@@ -49,6 +49,7 @@ def check_signals(x: ArrayLike | Tensor) -> Signals:
     """Check windows of real numbers; return them as float32, without a copy if possible."""
     if isinstance(x, Rows):
         return x
+    _check_not_masked(x, "x")
     values = x if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(values, Tensor):
         real = not values.is_complex() and values.dtype is not torch.bool
@@ -99,6 +100,7 @@ def check_labels(
     Labels are text, booleans or integers. Returns them as int64, and the names of the classes:
     those given, or the different labels, in order, as text.
     """
+    _check_not_masked(y, "y")
     labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if labels.shape != (n_windows,):
         raise ValueError(
@@ -118,6 +120,14 @@ def check_labels(
     _check_several(names, numbers)
     # A copy: the caller's labels may change later.
     return torch.from_numpy(numbers.astype(np.int64)), names
+
+
+def _check_not_masked(values: object, name: str) -> None:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(
+            f"`{name}` must not be masked, as the values under the mask would be used; drop these "
+            "windows."
+        )
 
 
 def _kind(labels: NDArray[Any]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from cadda._internal.random import GLOBAL_GENERATORS
+
 __all__ = ["Critic", "make_critic"]
 
 N_FILTERS = (16, 32, 32)
@@ -78,7 +80,7 @@ def make_critic(
     shape: Sequence[int], n_classes: int, seed: int, *, images: bool = False
 ) -> Critic:
     """Make a critic whose weights only depend on the seed."""
-    with torch.random.fork_rng(devices=[]):
+    with GLOBAL_GENERATORS, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Critic(shape, n_classes, images=images)
 

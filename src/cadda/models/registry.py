@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from cadda._internal.optional import import_optional, probe
+from cadda._internal.random import GLOBAL_GENERATORS
 from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_sfreq
 from cadda.exceptions import ModelError
@@ -64,7 +65,7 @@ def make_model(
 ) -> nn.Module:
     """Make a model for given windows, with weights that only depend on the seed."""
     source = choose_model(source, n_times, sfreq)
-    with torch.random.fork_rng(devices=[]):
+    with GLOBAL_GENERATORS, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if isinstance(source, nn.Module):
             model = _copy(source)

@@ -68,7 +68,8 @@ def save_model(
     model: nn.Module, description: ModelDescription, path: str | os.PathLike[str]
 ) -> None:
     """Write weights and description atomically, as safetensors."""
-    weights = {name: value.contiguous() for name, value in model.state_dict().items()}
+    # Copies, as safetensors refuses weights that are shared.
+    weights = {name: value.clone().contiguous() for name, value in model.state_dict().items()}
     content = {"version": 2, "cadda": __version__, **asdict(description)}
     # A single entry, because safetensors writes several in any order and bytes would differ.
     metadata = {KEY: json.dumps({"digest": _digest(content, weights), **content})}
@@ -121,10 +122,8 @@ def load_model(
         raise ModelError(f"{path} has a description that cannot be read: {reason}.") from error
     if not is_whole:
         raise ModelError(f"{path} is damaged: it is not what cadda saved; train the model again.")
-    infinite = [name for name, value in weights.items() if not _is_finite(value)]
-    if infinite:
-        raise ModelError(f"{path} has weights that are NaN or infinite, in {infinite[0]}.")
     filled = _empty_model(description, weights, path) if model is None else model
+    _check_finite(weights, filled, path)
     try:
         filled.load_state_dict(weights)
     except RuntimeError as error:
@@ -142,12 +141,20 @@ def _digest(content: Mapping[str, object], weights: Mapping[str, Tensor]) -> str
     return digest.hexdigest()
 
 
-def _is_finite(value: Tensor) -> bool:
-    """Return whether a tensor has no NaN and no infinity; types that torch cannot check do not."""
-    try:
-        return bool(value.isfinite().all())
-    except RuntimeError:
-        return False
+def _check_finite(
+    weights: Mapping[str, Tensor], model: nn.Module, path: str | os.PathLike[str]
+) -> None:
+    """Raise for NaN, and for infinity but in buffers, where it may be a mask."""
+    buffers = dict(model.named_buffers())
+    for name, value in weights.items():
+        try:
+            bad = value.isnan() if name in buffers else ~value.isfinite()
+            is_bad = bool(bad.any())
+        # torch cannot check all types.
+        except RuntimeError:
+            is_bad = True
+        if is_bad:
+            raise ModelError(f"{path} has weights that are NaN or infinite, in {name}.")
 
 
 def _empty_model(

@@ -33,6 +33,7 @@ __all__ = [
     "draw_decisions",
     "for_classes",
     "record_settings",
+    "record_windows",
     "stage_entry",
 ]
 
@@ -303,6 +304,18 @@ def record_settings(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
     if not any(CATALOGUE[name].changed_settings(used[name]) for name in known):
         return spec
     return spec.model_copy(update={"operations": used})
+
+
+def record_windows(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
+    """Return a policy that has the sampling rate, channels and classes that exports need."""
+    class_names = pool.class_names if spec.label_maps else ()
+    return spec.model_copy(
+        update={
+            "class_names": spec.class_names or class_names or None,
+            "sfreq": spec.sfreq or pool.sfreq,
+            "ch_names": spec.ch_names or pool.ch_names or None,
+        }
+    )
 
 
 def _fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:

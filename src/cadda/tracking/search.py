@@ -142,16 +142,14 @@ class SearchDisplay(Display):
             self._print(self._race.next_line())
 
     def _describe_early_end(self, event: SearchEnd) -> str | None:
-        """Return that a race has not used its budget; None if it has, or if time ran out."""
+        """Return that a race has not used its budget, and why; None if it has."""
         start = self._start
         if start is None or event.epoch >= start.n_epochs:
             return None
+        ended = f"The race ended after {event.epoch} of {start.n_epochs} training runs: "
         if start.max_seconds is not None and event.seconds >= start.max_seconds:
-            return None
-        return (
-            f"The race ended after {event.epoch} of {start.n_epochs} training runs: no further "
-            "candidates were left to try."
-        )
+            return f"{ended}time ran out. With more time, the answer would be firmer."
+        return f"{ended}no further candidates were left to try."
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")

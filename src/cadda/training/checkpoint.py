@@ -122,8 +122,12 @@ def _digest(content: memoryview) -> bytes:
 
 
 def model_digest(model: nn.Module) -> str:
-    """Return a digest of structure (as ``str`` shows it) and weights of a model."""
+    """Return a digest of structure (as ``str`` shows it), attributes and weights of a model."""
     digest = hashlib.sha256(str(model).encode())
+    for place, module in model.named_modules():
+        for name, value in sorted(vars(module).items()):
+            if isinstance(value, str | int | float) and name != "training":
+                digest.update(f"{place}.{name}={value!r}".encode())
     for name, value in model.state_dict().items():
         digest.update(name.encode())
         if isinstance(value, Tensor):

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from cadda._internal.random import GLOBAL_GENERATORS
 from cadda._internal.rows import Signals, batches, n_at_once
 from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError, ModelError
@@ -58,7 +59,8 @@ def predict_on_device(model: nn.Module, x: Signals, n_classes: int) -> Tensor:
         logits = torch.empty(len(x), n_classes, device=device)
         size = n_at_once(x, MAX_PREDICTED)
         for part, batch in zip(torch.split(logits, size), batches(x, size), strict=True):
-            part.copy_(compute_logits(model, batch.to(device), n_classes))
+            # A copy, as a model may work in place.
+            part.copy_(compute_logits(model, batch.to(device, copy=True), n_classes))
     finally:
         model.train(was_training)
     return logits
@@ -118,7 +120,7 @@ def compute_logits(
 
 def check_model(model: nn.Module, problem: Problem) -> None:
     """Raise `ModelError` if a model cannot be trained on windows such as these."""
-    was_training, x = model.training, problem.train.x[:2].to(problem.device)
+    was_training, x = model.training, problem.train.x[:2].to(problem.device, copy=True)
     model.eval()
     try:
         compute_logits(model, x, problem.n_classes, differentiable=True)
@@ -172,8 +174,8 @@ def least_windows(model: nn.Module, x: Tensor) -> int:
         return 1
     trial = copy.deepcopy(model).train()
     try:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            trial(x[:1])
+        with GLOBAL_GENERATORS, torch.random.fork_rng(devices=[]), torch.no_grad():
+            trial(x[:1].clone())
     except ValueError:
         return 2
     return 1

@@ -183,6 +183,8 @@ class Trainer:
             "betas": list(self.settings.betas),
             # None as in checkpoints that were written before there were others.
             "optimizer": None if (name := name_of(self.settings.optimizer)) == "adam" else name,
+            # A function of the user's has settings of its own.
+            "optimizer settings": repr(sorted(self.optimizer.defaults.items())),
             **self.problem.identity,
             "model": model_digest(self.model),
             "policy": policy_digest(self.policy),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 import torch
@@ -32,7 +33,13 @@ from cadda.searchers.trials.protocol import (
     TrialSearch,
     train_fold,
 )
-from cadda.training.checkpoint import load_checkpoint, restoring, save_checkpoint
+from cadda.training.checkpoint import (
+    load_checkpoint,
+    model_digest,
+    restoring,
+    save_checkpoint,
+)
+from cadda.training.optimizers import name_of
 from cadda.training.problem import Problem
 
 __all__ = ["StudySearch", "TrialSettings", "make_encoding", "make_folds"]
@@ -106,6 +113,8 @@ class StudySearch(TrialSearch):
             settings.study_name,
             self.encoding.choices(),
             resume=context.resume,
+            # A run folder has a configuration of its own that tells searches from each other.
+            identity=None if settings.storage is None else self._identity(),
         )
         self._values: list[Values] = [trial.params for trial in self._memory.trials]
         self._sampling = None
@@ -116,6 +125,17 @@ class StudySearch(TrialSearch):
                 multivariate=settings.multivariate,
                 trials_at_once=settings.trials_at_once,
             )
+
+    def _identity(self) -> dict[str, str]:
+        """Return what tells the trials from those of another search, by argument."""
+        problem, training = self.problem, self.budget.trial_training
+        shown = asdict(training) | {"optimizer": name_of(training.optimizer)}
+        return {
+            "data": str(problem.identity["data"]),
+            "model": model_digest(problem.new_model(0)),
+            "training": repr(sorted(shown.items())),
+            "seed": str(self.settings.seed),
+        }
 
     @property
     def n_trials(self) -> int:

@@ -78,6 +78,7 @@ class StudyMemory:
         choices: Mapping[str, Choice],
         *,
         resume: bool,
+        identity: Mapping[str, str] | None = None,
     ) -> None:
         from optuna.distributions import CategoricalDistribution
         from optuna.samplers import RandomSampler
@@ -98,6 +99,8 @@ class StudyMemory:
                 load_if_exists=True,
             )
             self._study_id = self._storage.get_study_id_from_name(name)
+            if identity is not None:
+                self._check_identity(identity)
             # Trials of an earlier process, finished or not.
             self.trials: list[FrozenTrial] = self.study.trials
             self._check_trials()
@@ -146,6 +149,19 @@ class StudyMemory:
                 f"{self._place} is damaged, or has trials of other settings "
                 f"({short_reason(error)}); choose another folder or `study_name`."
             ) from error
+
+    def _check_identity(self, identity: Mapping[str, str]) -> None:
+        """Raise `RunError` if the trials are those of another search; remember whose they are."""
+        known = self.study.user_attrs.get("cadda")
+        if known is None:
+            self.study.set_user_attr("cadda", dict(identity))
+            return
+        other = [name for name, value in identity.items() if known.get(name) != value]
+        if other:
+            raise RunError(
+                f"{self._place} has trials of another `{other[0]}` under the name "
+                f"{self.study.study_name!r}; choose another `study_name`."
+            )
 
     def _check_trials(self) -> None:
         """Raise `ValueError` if a trial has other values than there are to choose from."""
