@@ -116,6 +116,26 @@ def test_recording_that_does_not_begin_with_its_first_sample(tmp_path: Path) -> 
     np.testing.assert_array_equal(in_memory.x, windows.x)
 
 
+@pytest.mark.parametrize(
+    ("durations", "reason"),
+    [
+        (0.0, "annotations have no duration"),
+        (0.01, "the shortest annotation, 'left', has 0.01 s"),
+        (0.05, "the shortest annotation, 'left', has 0.05 s"),
+        ([3.0, 0.1, 3.0, 3.0, 3.0], "the shortest annotation, 'right', has 0.1 s"),
+    ],
+)
+def test_markers_are_not_windows(durations: float | list[float], reason: str) -> None:
+    raw = make_raw()
+    raw.set_annotations(mne.Annotations(ONSETS, durations, TEXTS))
+    message = f"RawArray: `window_seconds` is missing, as {reason}; set it to the length of a win"
+    with pytest.raises(DataError, match=message):
+        read_windows(raw)
+    assert read_windows(raw, window_seconds=1.0).n_times == 100
+    raw.set_annotations(mne.Annotations(ONSETS, 0.2, TEXTS))
+    assert read_windows(raw).n_times == 20
+
+
 def test_raw_in_memory(cache_folder: Path) -> None:
     raw = make_raw()
     windows = read_windows(raw, lowpass=None, standardise=None)

@@ -31,6 +31,9 @@ __all__ = ["plan_mapping", "plan_recordings"]
 
 _logger = logging.getLogger(__name__)
 
+MIN_SECONDS = 0.2
+"""Duration below which annotations are markers, and not the windows themselves."""
+
 
 def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
     """Plan the reading of recordings by a mapping file."""
@@ -61,11 +64,18 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     mapping = RecordingMapping(
         classes={text: text.strip() for text in chosen or texts}, subject=options.subject
     )
-    seconds = min((note.duration for note in notes if note.text in mapping.classes), default=0.0)
-    if options.given_seconds is None and not seconds > 0:
+    shortest = min(
+        (note for note in notes if note.text in mapping.classes), key=lambda note: note.duration
+    )
+    seconds = shortest.duration
+    if options.given_seconds is None and seconds < MIN_SECONDS:
+        reason = (
+            f"the shortest annotation, {quote(shortest.text)}, has {seconds:g} s"
+            if seconds > 0
+            else "annotations have no duration"
+        )
         raise DataError(
-            f"{where}: `window_seconds` is missing, as annotations have no duration; set it to "
-            "the length of a window."
+            f"{where}: `window_seconds` is missing, as {reason}; set it to the length of a window."
         )
     default = Preprocessing(seconds=seconds or 1.0)
     rules = Rules(where, mapping, options.preprocess(default))
