@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from cadda._internal.text import quote
 from cadda._internal.validation import check_class_name
 from cadda.data.channels import find_channels, has_channel
@@ -106,6 +108,8 @@ def _plan_stages(inspected: Sequence[Inspected], options: ReadOptions, where: st
             where=header.path.name,
             keep_stage_4=options.keep_stage_4,
         )
+        if any(map(names_a_class, annotations))
+        else (np.zeros(0), np.zeros(0, dtype=np.int64))
         for header, annotations in inspected
     ]
     plan = _plan(inspected, rules, options, labelled)
@@ -119,6 +123,7 @@ def _plan(
     options: ReadOptions,
     labelled: Sequence[Labelled],
 ) -> ReadPlan:
+    inspected, labelled = _with_windows(inspected, rules, options, labelled)
     headers = [header for header, _ in inspected]
     chosen = options.channels or rules.mapping.channels
     wanted = headers[0].expand_types(chosen) if chosen else _common_eeg(headers)
@@ -151,6 +156,36 @@ def _plan(
     )
 
 
+def _with_windows(
+    inspected: Sequence[Inspected],
+    rules: Rules,
+    options: ReadOptions,
+    labelled: Sequence[Labelled],
+) -> tuple[list[Inspected], list[Labelled]]:
+    """Return the recordings with windows of the selected classes; warn of the others."""
+    names = rules.class_names
+    selected = [i for i, name in enumerate(names) if name in (options.classes or names)]
+    pairs = list(zip(inspected, labelled, strict=True))
+    kept = [pair for pair in pairs if np.isin(pair[1][1], selected).any()]
+    # Without any window, the classes are reported later.
+    if not kept:
+        return list(inspected), list(labelled)
+    left_out = [
+        header.path.name
+        for (header, _), (_, labels) in pairs
+        if not np.isin(labels, selected).any()
+    ]
+    if left_out:
+        _logger.warning(
+            "%s: %d of %d recordings have no window of a class and are left out: %s.",
+            rules.where,
+            len(left_out),
+            len(pairs),
+            _listed(left_out),
+        )
+    return [own for own, _ in kept], [windows for _, windows in kept]
+
+
 def _common_eeg(headers: Sequence[Header]) -> list[str]:
     """Return the EEG channels of the first recording that are bad in none."""
     first = headers[0]
@@ -160,7 +195,7 @@ def _common_eeg(headers: Sequence[Header]) -> list[str]:
             f"system, but {', '.join(map(repr, first.labels[:20])) or 'no signals'}; set "
             "`channels`."
         )
-    shared = [name for name in first.eeg() if all(has_channel(name, h.labels) for h in headers)]
+    shared = [name for name in first.eeg() if all(h.has(name) for h in headers)]
     _check_shared(shared, headers)
     bads = {name for header in headers for name in header.bads}
     good = [name for name in shared if name not in bads]
@@ -178,23 +213,25 @@ def _common_eeg(headers: Sequence[Header]) -> list[str]:
 def _check_shared(shared: Sequence[str], headers: Sequence[Header]) -> None:
     """Warn of channels that not all recordings have; raise if there are no others."""
     first = headers[0]
-    for header in headers[1:]:
-        own = [name for name in header.eeg() if not has_channel(name, shared)]
-        if not shared:
-            raise DataError(
-                f"no EEG channel is in all recordings: {first.path.name} has "
-                f"{_listed(first.eeg())}, {header.path.name} has {_listed(header.eeg())}; read "
-                "them separately, or rename channels."
-            )
-        lost = [name for name in first.eeg() if not has_channel(name, header.labels)]
-        if own or lost:
-            _logger.warning(
-                "Recordings have different channels: %s has no %s; those that all have are "
-                "used: %s.",
-                *((header.path.name, _listed(lost)) if lost else (first.path.name, _listed(own))),
-                _listed(shared),
-            )
-            return
+    if not shared:
+        other = min(headers[1:], key=lambda h: sum(h.has(name) for name in first.eeg()))
+        raise DataError(
+            f"no EEG channel is in all recordings: {first.path.name} has "
+            f"{_listed(first.eeg())}, {other.path.name} has {_listed(other.eeg())}; read "
+            "them separately, or rename channels."
+        )
+    names = dict.fromkeys(name for header in headers for name in header.eeg())
+    rest = [name for name in names if not any(has_channel(own, [name]) for own in shared)]
+    lacking = {name: [h for h in headers if not h.has(name)] for name in rest}
+    if lacking:
+        # Of the channel that most recordings have.
+        header = min(lacking.values(), key=len)[0]
+        _logger.warning(
+            "Recordings have different channels: %s has no %s; those that all have are used: %s.",
+            header.path.name,
+            _listed([name for name, own in lacking.items() if header in own]),
+            _listed(shared),
+        )
 
 
 def _listed(names: Sequence[str]) -> str:
