@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import glob
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cadda.data.io.annotated import plan_mapping, plan_recordings
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import open_epochs
+from cadda.data.io.mapping import find_mapping
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.raw_files import (
     find_recordings,
@@ -22,6 +25,8 @@ from cadda.data.io.sleep_edf import has_nights, plan_sleep
 from cadda.exceptions import DataError
 
 __all__ = ["Epochs", "expand_paths", "is_epochs", "is_raw", "open_sources"]
+
+_logger = logging.getLogger(__name__)
 
 Epochs = list[tuple[str, Any]]
 """Epochs with their names."""
@@ -94,16 +99,16 @@ def _raw_name(raw: Any, number: int) -> str:
 
 
 def _open_folder(path: Path, options: ReadOptions) -> ReadPlan:
-    mappings = [path] if path.is_file() else sorted(path.glob("*.toml"))
-    if len(mappings) > 1:
-        raise DataError(
-            f"{path} has several mapping files, {[file.name for file in mappings]}; pass one of "
-            "them instead of the folder."
-        )
-    if mappings:
+    mapping = path if path.is_file() else find_mapping(path)
+    if mapping is not None:
         if options.preprocessing is not None:
-            raise ValueError(f"`preprocessing` must be None, as {mappings[0]} defines it.")
-        return plan_mapping(mappings[0], options)
+            raise ValueError(f"`preprocessing` must be None, as {mapping} defines it.")
+        plan = plan_mapping(mapping, options)
+        if mapping == path:
+            return plan
+        _logger.info("%s: classes are those of the mapping file %s.", path, mapping.name)
+        note = f"classes and preprocessing are those of the mapping file {mapping.name}"
+        return replace(plan, notes=(note, *plan.notes))
     if has_nights(path):
         return plan_sleep(path, options)
     files = find_recordings(path)
