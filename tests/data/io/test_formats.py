@@ -136,6 +136,18 @@ def test_markers_are_not_windows(durations: float | list[float], reason: str) ->
     assert read_windows(raw).n_times == 20
 
 
+def test_unknown_classes_are_compared_with_all_annotations() -> None:
+    """Also if some of those selected are there."""
+    names = r"\['left', 'right'\]"
+    for classes in (["left", "rigth"], ["rigth"]):
+        with pytest.raises(
+            ValueError, match=rf"`classes` must be among {names}, got 'rigth' \(did"
+        ):
+            read_windows(make_raw(), classes=classes)
+    with pytest.raises(DataError, match="at least two classes must have windows"):
+        read_windows(make_raw(), classes=[])
+
+
 def test_raw_in_memory(cache_folder: Path) -> None:
     raw = make_raw()
     windows = read_windows(raw, lowpass=None, standardise=None)

@@ -16,7 +16,7 @@ from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, hypnogram_windows, merge_note, stages
 from cadda.data.io.mapping import RecordingMapping, mapped_files, read_mapping
-from cadda.data.io.options import ReadOptions
+from cadda.data.io.options import ReadOptions, check_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import inspect_recording, names_a_class
 from cadda.data.io.windowing import (
@@ -58,13 +58,14 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
         )
     if are_stages(texts):
         return _plan_stages(inspected, options, where)
-    chosen = (
-        texts if options.classes is None else [t for t in texts if t.strip() in options.classes]
-    )
-    for text in chosen or texts:
+    names = list(dict.fromkeys(text.strip() for text in texts))
+    selected = names if options.classes is None else check_classes(options.classes, names)
+    # Without any class, the selection raises later.
+    chosen = [text for text in texts if text.strip() in selected] or texts
+    for text in chosen:
         _check_class(text, where)
     mapping = RecordingMapping(
-        classes={text: text.strip() for text in chosen or texts}, subject=options.subject
+        classes={text: text.strip() for text in chosen}, subject=options.subject
     )
     shortest = min(
         (note for note in notes if note.text in mapping.classes), key=lambda note: note.duration
