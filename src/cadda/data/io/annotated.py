@@ -12,6 +12,7 @@ import numpy as np
 from cadda._internal.text import quote
 from cadda._internal.validation import check_class_name
 from cadda.data.channels import find_channels, has_channel
+from cadda.data.io.bids import missing_description
 from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, hypnogram_windows, merge_note, stages
@@ -53,8 +54,7 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     texts = sorted({note.text for note in notes})
     if not texts:
         raise DataError(
-            f"{where} has no annotation or event that could be a class; pass a mapping file "
-            "(TOML) that assigns classes, or the folder if the scoring is in other files."
+            f"{where} has no annotation or event that could be a class; {_way_out(inspected)}."
         )
     if are_stages(texts):
         return _plan_stages(inspected, options, where)
@@ -83,6 +83,17 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     default = Preprocessing(seconds=seconds or 1.0)
     rules = Rules(where, mapping, options.preprocess(default))
     return _plan(inspected, rules, options, label_windows(inspected, rules))
+
+
+def _way_out(inspected: Sequence[Inspected]) -> str:
+    """Return what to do about recordings without annotations."""
+    missing = next(filter(None, (missing_description(h.path) for h, _ in inspected)), None)
+    if missing is not None:
+        return f"to read the events.tsv files of a BIDS data set, add {missing}"
+    return (
+        "pass a mapping file (TOML) that assigns classes, or the folder if the scoring is in "
+        "other files"
+    )
 
 
 def _check_class(text: str, where: str) -> None:
