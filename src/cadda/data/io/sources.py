@@ -122,10 +122,7 @@ def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epoch
     unknown = [file for file in files if not file.name.casefold().endswith((".fif", ".fif.gz"))]
     unknown = [file for file in unknown if not is_recording(file)]
     if unknown:
-        raise DataError(
-            f"{unknown[0]} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping "
-            "file (.toml), a recording in a format that MNE reads, or a folder of recordings."
-        )
+        raise DataError(_describe_unknown(unknown[0]))
     where = str(files[0]) if len(files) == 1 else f"{files[0].parent} ({len(files)} files)"
     epoched = [_has_epochs(file) for file in files]
     if all(epoched):
@@ -137,6 +134,24 @@ def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epoch
             f"{files[epoched.index(False)].name} does not; read them one after the other."
         )
     return plan_recordings([inspect_recording(file) for file in files], options, where)
+
+
+def _describe_unknown(path: Path) -> str:
+    """Return why a file is not read, and what to pass instead."""
+    suffix = path.suffix.casefold()
+    if suffix in (".eeg", ".vmrk"):
+        header = path.with_suffix(".vhdr")
+        missing = "" if header.exists() else ", which is missing"
+        return f"{path} is a part of a BrainVision recording; pass {header.name}{missing}."
+    if suffix == ".npy":
+        return (
+            f"{path} has a single array; save the arrays x, y and subject in one .npz file "
+            "(numpy.savez), or pass them to cadda.Windows."
+        )
+    return (
+        f"{path} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping file (.toml), "
+        "a recording in a format that MNE reads, or a folder of recordings."
+    )
 
 
 def _files_of(path: Path) -> list[Path]:
