@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from cadda.cli import app as cli
 from cadda.cli.data import cache
+from cadda.cli.options import ReadingOptions
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -102,6 +103,24 @@ def test_info_of_some_classes(tmp_path: Path, write_night: WriteNight, run: Run)
     assert json.loads(out)["classes"] == {"W": 2, "N1": 1, "N2": 2, "N3": 0, "R": 1}
     out, _ = run("info", str(tmp_path), "--json", "--classes", "R, W")
     assert json.loads(out)["classes"] == {"R": 1, "W": 2}
+
+
+def test_the_mapping_file_of_a_folder_is_named(
+    tmp_path: Path, write_edf: WriteNight, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = [(1.0, 2.0, "T1"), (5.0, 2.0, "T2")]
+    noise = 20 * np.random.default_rng(0).standard_normal(1000)
+    write_edf(tmp_path / "a.edf", {"Cz": noise}, annotations=notes)
+    mapping = tmp_path / "fists.toml"
+    mapping.write_text("seconds = 2.0\n[classes]\nT1 = 'left'\nT2 = 'right'")
+    out, err = run("info", str(tmp_path))
+    assert "note: classes and preprocessing are those of the mapping file fists.toml\n" in out
+    assert err == ""
+    # Commands other than `cadda data info` read windows so.
+    assert ReadingOptions().read(tmp_path).class_names == ("left", "right")
+    assert capsys.readouterr().err == f"note: the mapping file {mapping} is used\n"
+    ReadingOptions().read(mapping)
+    assert capsys.readouterr().err == ""
 
 
 def test_info_of_saved_windows(tmp_path: Path, run: Run) -> None:

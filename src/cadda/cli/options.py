@@ -242,10 +242,13 @@ class ReadingOptions(SelectionOptions):
 
     def read(self, source: str | Path | Windows) -> Windows:
         """Read windows, with a progress bar, or select from windows."""
+        from cadda.data.io.mapping import find_mapping
         from cadda.data.io.read import read_windows
 
         # Windows in memory take no time, and a terminal cannot show two bars at once.
         in_memory = not isinstance(source, str | Path)
+        if isinstance(source, str | Path) and (mapping := find_mapping(Path(source).expanduser())):
+            typer.echo(f"note: the mapping file {mapping} is used", err=True)
         # Values that typer has checked, for arguments of several types.
         arguments: dict[str, Any] = self.arguments()
         with nullcontext() if in_memory else progress_bar("Reading") as on_progress:

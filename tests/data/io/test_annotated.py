@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from cadda.data.io.edf import read_annotations, read_edf_header
-from cadda.data.io.read import read_windows
+from cadda.data.io.options import ReadOptions
+from cadda.data.io.read import read_windows, read_with_quality
 from cadda.exceptions import DataError
 
 WriteEdf = Callable[..., Path]
@@ -229,6 +230,29 @@ def test_several_mapping_files(folder: Path) -> None:
     (folder / "other.toml").write_text(MAPPING)
     with pytest.raises(DataError, match=r"several mapping files, \['motor.toml', 'other.toml'\]"):
         read_windows(folder)
+
+
+def test_toml_files_that_are_no_mapping_files(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[project]\nname = "study"\n[tool.ruff]\nfix = true')
+    assert read_windows(folder).class_names == ("left", "right")
+    (folder / "motor.toml").unlink()
+    assert read_windows(folder, window_seconds=1).class_names == ("T0", "T1", "T2")
+    with pytest.raises(DataError, match=r"pyproject.toml: key `"):
+        read_windows(folder / "pyproject.toml")
+    # One that cannot be read may be a mapping file.
+    (folder / "motor.toml").write_text("[classes")
+    with pytest.raises(DataError, match=r"motor\.toml is not valid TOML"):
+        read_windows(folder)
+
+
+def test_the_mapping_file_of_a_folder_is_named(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "cadda")
+    result = read_with_quality(folder, ReadOptions())
+    assert result.notes[0] == "classes and preprocessing are those of the mapping file motor.toml"
+    assert f"{folder}: classes are those of the mapping file motor.toml." in caplog.messages
+    assert "mapping file" not in str(read_with_quality(folder / "motor.toml", ReadOptions()).notes)
 
 
 def test_preprocessing_is_in_the_mapping_file(folder: Path) -> None:

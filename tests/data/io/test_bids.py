@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,24 @@ def test_mapping_file(root: Path) -> None:
     assert windows.y.tolist() == [0] * 6 + [1] * 6
     # The mapping file is in the folder of the data set.
     assert len(read_windows(root)) == 12
+
+
+def test_without_the_description(tmp_path: Path, write_edf: Callable[..., Path]) -> None:
+    """Such a folder is no BIDS data set, and its tables are not read."""
+    folder = tmp_path / "study" / "sub-01" / "eeg"
+    noise = np.random.default_rng(0).standard_normal(1000)
+    file = write_edf(folder / "sub-01_task-rest_eeg.edf", {"Cz": noise})
+    with pytest.raises(DataError, match="pass a mapping file"):
+        read_windows(tmp_path / "study")
+    table = "onset\tduration\ttrial_type\n1\t2\tleft\n4\t2\tright\n"
+    (folder / "sub-01_task-rest_events.tsv").write_text(table)
+    missing = tmp_path / "study" / "dataset_description.json"
+    for source in (tmp_path / "study", file):
+        with pytest.raises(DataError, match=f"events.tsv files of a BIDS data set, add {missing}"):
+            read_windows(source)
+    missing.write_text('{"Name": "study", "BIDSVersion": "1.7.0"}')
+    with _quiet():
+        assert read_windows(tmp_path / "study").class_names == ("left", "right")
 
 
 def test_changes_beside_the_signals_are_noticed(root: Path) -> None:

@@ -116,6 +116,38 @@ def test_recording_that_does_not_begin_with_its_first_sample(tmp_path: Path) -> 
     np.testing.assert_array_equal(in_memory.x, windows.x)
 
 
+@pytest.mark.parametrize(
+    ("durations", "reason"),
+    [
+        (0.0, "annotations have no duration"),
+        (0.01, "the shortest annotation, 'left', has 0.01 s"),
+        (0.05, "the shortest annotation, 'left', has 0.05 s"),
+        ([3.0, 0.1, 3.0, 3.0, 3.0], "the shortest annotation, 'right', has 0.1 s"),
+    ],
+)
+def test_markers_are_not_windows(durations: float | list[float], reason: str) -> None:
+    raw = make_raw()
+    raw.set_annotations(mne.Annotations(ONSETS, durations, TEXTS))
+    message = f"RawArray: `window_seconds` is missing, as {reason}; set it to the length of a win"
+    with pytest.raises(DataError, match=message):
+        read_windows(raw)
+    assert read_windows(raw, window_seconds=1.0).n_times == 100
+    raw.set_annotations(mne.Annotations(ONSETS, 0.2, TEXTS))
+    assert read_windows(raw).n_times == 20
+
+
+def test_unknown_classes_are_compared_with_all_annotations() -> None:
+    """Also if some of those selected are there."""
+    names = r"\['left', 'right'\]"
+    for classes in (["left", "rigth"], ["rigth"]):
+        with pytest.raises(
+            ValueError, match=rf"`classes` must be among {names}, got 'rigth' \(did"
+        ):
+            read_windows(make_raw(), classes=classes)
+    with pytest.raises(DataError, match="at least two classes must have windows"):
+        read_windows(make_raw(), classes=[])
+
+
 def test_raw_in_memory(cache_folder: Path) -> None:
     raw = make_raw()
     windows = read_windows(raw, lowpass=None, standardise=None)
@@ -313,11 +345,41 @@ def test_channels_that_not_all_recordings_have(caplog: pytest.LogCaptureFixture)
     fewer = [make_raw(0).drop_channels(["C3"]), make_raw(1)]
     assert read_windows(fewer).ch_names == ("Cz", "C4")
     assert "raw-1 has no C3; those that all have are used: Cz, C4." in caplog.text
+    caplog.clear()
+    # Or the last one.
+    fewer = [make_raw(0), make_raw(1), make_raw(2).drop_channels(["C3"])]
+    assert read_windows(fewer).ch_names == ("Cz", "C4")
+    assert "raw-3 has no C3; those that all have are used: Cz, C4." in caplog.text
     raws[1].rename_channels({"C3": "F3", "C4": "F4"})
     with pytest.raises(
         DataError, match="no EEG channel is in all recordings: raw-1 has C3, Cz, C4, raw-2 has F3"
     ):
         read_windows(raws)
+
+
+def test_recordings_without_windows_do_not_count(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither for the channels, nor for the names of subjects."""
+    raws = [make_raw(0).drop_channels(["C3"]), *map(make_raw, range(1, 4))]
+    raws[0].set_annotations(None)
+    raws[2].drop_channels(["Cz"]).set_annotations(mne.Annotations([1.0], 3.0, ["bad"]))
+    assert read_windows(raws).ch_names == ("C3", "Cz", "C4")
+    text = "RawArray: 2 of 4 recordings have no window of a class and are left out: raw-1, raw-3."
+    assert caplog.messages[0] == text
+    assert "each of the 2 recordings counts as a subject" in caplog.messages[1]
+    assert not caplog.messages[2:]
+    caplog.clear()
+    # The same of classes that are not selected.
+    raws[1].drop_channels(["C4"]).set_annotations(mne.Annotations([1.0], 3.0, ["rest"]))
+    assert read_windows(raws, classes=["left", "right"]).ch_names == ("C3", "Cz", "C4")
+    assert "3 of 4 recordings have no window of a class" in caplog.text
+
+
+def test_nights_without_stages_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    raws = [make_raw(0), make_raw(1)]
+    raws[0].set_annotations(mne.Annotations([0.0, 30.0], 30.0, ["N1", "N2"]))
+    raws[1].set_annotations(None)
+    assert read_windows(raws, min_windows=1).class_names == ("N1", "N2")
+    assert "1 of 2 recordings have no window of a class and are left out: raw-2." in caplog.text
 
 
 def test_types_of_channels(tmp_path: Path, export: Export) -> None:

@@ -100,7 +100,10 @@ def test_files_without_a_class_are_left_out(
     classes = ("[classes]", '"s1_rest.edf" = "rest"', '"s1_task.edf" = "task"')
     windows = read_windows(write(folder, 'class_from = "file"', *classes))
     assert windows.subjects == ["s1"]
-    assert "s2_rest.edf has no class and is left out" in caplog.text
+    message = (
+        "2 of 4 recordings have no window of a class and are left out: s2_rest.edf, s2_task.edf."
+    )
+    assert message in caplog.text
     nothing = write(folder, 'class_from = "file"', "[classes]", 'a = "a"', 'b = "b"')
     with pytest.raises(DataError, match=r"no recording has one of the classes \['a', 'b'\]"):
         read_windows(nothing)

@@ -159,10 +159,37 @@ def test_sampling_rate_is_one_number(sfreq: Any) -> None:
         read_windows({**ARRAYS, "sfreq": sfreq})
 
 
-@pytest.mark.parametrize("missing", ["x", "y", "subject", "sfreq", "ch_names"])
+@pytest.mark.parametrize("missing", ["x", "y", "subject"])
 def test_arrays_that_are_needed(tmp_path: Path, missing: str) -> None:
     np.savez(tmp_path / "a.npz", **{k: v for k, v in ARRAYS.items() if k != missing})
-    with pytest.raises(DataError, match=rf"a.npz has no '{missing}'; it must have 'x', 'y', "):
+    with pytest.raises(
+        DataError, match=rf"a.npz has no '{missing}'; it must have 'x', 'y', 'subject', and may "
+    ):
+        read_windows(tmp_path / "a.npz")
+
+
+def test_arrays_that_are_not_needed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As in `Windows`; but names may be misspelt."""
+    needed = {name: ARRAYS[name] for name in ("x", "y", "subject")}
+    np.savez(tmp_path / "a.npz", **needed)
+    for source, where in ((tmp_path / "a.npz", str(tmp_path / "a.npz")), (needed, "arrays")):
+        caplog.clear()
+        windows = read_windows(source)
+        assert (windows.sfreq, windows.ch_names) == (None, ("0", "1"))
+        assert caplog.messages == [
+            f"{where} has no 'sfreq' and no 'ch_names'; operations that need them are left out."
+        ]
+    caplog.clear()
+    assert read_windows({**needed, "ch_names": ["C3", "C4"]}).ch_names == ("C3", "C4")
+    assert caplog.messages == ["arrays has no 'sfreq'; operations that need it are left out."]
+
+
+@pytest.mark.parametrize("missing", ["sfreq", "ch_names", "x"])
+def test_saved_windows_are_complete(tmp_path: Path, missing: str) -> None:
+    """Also those in the first format, which does not list its arrays."""
+    arrays = {k: v for k, v in ARRAYS.items() if k != missing}
+    np.savez(tmp_path / "a.npz", format="cadda windows 1", **arrays)
+    with pytest.raises(DataError, match=r"a\.npz is damaged: it lacks arrays that were saved"):
         read_windows(tmp_path / "a.npz")
 
 

@@ -36,6 +36,25 @@ def test_unknown_kind(tmp_path: Path, name: str) -> None:
         read_windows(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["a.eeg", "a.vmrk", "a.EEG"])
+def test_part_of_a_brainvision_recording(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    message = f"{name} is a part of a BrainVision recording; pass a.vhdr"
+    with pytest.raises(DataError, match=rf"{message}, which is missing\.$"):
+        read_windows(tmp_path / name)
+    (tmp_path / "a.vhdr").touch()
+    with pytest.raises(DataError, match=rf"{message}\.$"):
+        read_windows(tmp_path / name)
+
+
+def test_single_array(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((4, 2, 100)))
+    with pytest.raises(
+        DataError, match=r"x\.npy has a single array; .* \.npz file .*cadda\.Windows"
+    ):
+        read_windows(tmp_path / "x.npy")
+
+
 def test_single_recording(tmp_path: Path, write_night: WriteNight) -> None:
     psg = write_night(tmp_path)
     with pytest.raises(DataError, match=r"PSG.edf has no annotation .* or the folder"):

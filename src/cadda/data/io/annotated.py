@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from cadda._internal.text import quote
 from cadda._internal.validation import check_class_name
 from cadda.data.channels import find_channels, has_channel
+from cadda.data.io.bids import missing_description
 from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, hypnogram_windows, merge_note, stages
 from cadda.data.io.mapping import RecordingMapping, mapped_files, read_mapping
-from cadda.data.io.options import ReadOptions
+from cadda.data.io.options import ReadOptions, check_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import inspect_recording, names_a_class
 from cadda.data.io.windowing import (
@@ -30,6 +33,9 @@ from cadda.exceptions import DataError
 __all__ = ["plan_mapping", "plan_recordings"]
 
 _logger = logging.getLogger(__name__)
+
+MIN_SECONDS = 0.2
+"""Duration below which annotations are markers, and not the windows themselves."""
 
 
 def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
@@ -48,28 +54,46 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     texts = sorted({note.text for note in notes})
     if not texts:
         raise DataError(
-            f"{where} has no annotation or event that could be a class; pass a mapping file "
-            "(TOML) that assigns classes, or the folder if the scoring is in other files."
+            f"{where} has no annotation or event that could be a class; {_way_out(inspected)}."
         )
     if are_stages(texts):
         return _plan_stages(inspected, options, where)
-    chosen = (
-        texts if options.classes is None else [t for t in texts if t.strip() in options.classes]
-    )
-    for text in chosen or texts:
+    names = list(dict.fromkeys(text.strip() for text in texts))
+    selected = names if options.classes is None else check_classes(options.classes, names)
+    # Without any class, the selection raises later.
+    chosen = [text for text in texts if text.strip() in selected] or texts
+    for text in chosen:
         _check_class(text, where)
     mapping = RecordingMapping(
-        classes={text: text.strip() for text in chosen or texts}, subject=options.subject
+        classes={text: text.strip() for text in chosen}, subject=options.subject
     )
-    seconds = min((note.duration for note in notes if note.text in mapping.classes), default=0.0)
-    if options.given_seconds is None and not seconds > 0:
+    shortest = min(
+        (note for note in notes if note.text in mapping.classes), key=lambda note: note.duration
+    )
+    seconds = shortest.duration
+    if options.given_seconds is None and seconds < MIN_SECONDS:
+        reason = (
+            f"the shortest annotation, {quote(shortest.text)}, has {seconds:g} s"
+            if seconds > 0
+            else "annotations have no duration"
+        )
         raise DataError(
-            f"{where}: `window_seconds` is missing, as annotations have no duration; set it to "
-            "the length of a window."
+            f"{where}: `window_seconds` is missing, as {reason}; set it to the length of a window."
         )
     default = Preprocessing(seconds=seconds or 1.0)
     rules = Rules(where, mapping, options.preprocess(default))
     return _plan(inspected, rules, options, label_windows(inspected, rules))
+
+
+def _way_out(inspected: Sequence[Inspected]) -> str:
+    """Return what to do about recordings without annotations."""
+    missing = next(filter(None, (missing_description(h.path) for h, _ in inspected)), None)
+    if missing is not None:
+        return f"to read the events.tsv files of a BIDS data set, add {missing}"
+    return (
+        "pass a mapping file (TOML) that assigns classes, or the folder if the scoring is in "
+        "other files"
+    )
 
 
 def _check_class(text: str, where: str) -> None:
@@ -96,6 +120,8 @@ def _plan_stages(inspected: Sequence[Inspected], options: ReadOptions, where: st
             where=header.path.name,
             keep_stage_4=options.keep_stage_4,
         )
+        if any(map(names_a_class, annotations))
+        else (np.zeros(0), np.zeros(0, dtype=np.int64))
         for header, annotations in inspected
     ]
     plan = _plan(inspected, rules, options, labelled)
@@ -109,6 +135,7 @@ def _plan(
     options: ReadOptions,
     labelled: Sequence[Labelled],
 ) -> ReadPlan:
+    inspected, labelled = _with_windows(inspected, rules, options, labelled)
     headers = [header for header, _ in inspected]
     chosen = options.channels or rules.mapping.channels
     wanted = headers[0].expand_types(chosen) if chosen else _common_eeg(headers)
@@ -141,6 +168,36 @@ def _plan(
     )
 
 
+def _with_windows(
+    inspected: Sequence[Inspected],
+    rules: Rules,
+    options: ReadOptions,
+    labelled: Sequence[Labelled],
+) -> tuple[list[Inspected], list[Labelled]]:
+    """Return the recordings with windows of the selected classes; warn of the others."""
+    names = rules.class_names
+    selected = [i for i, name in enumerate(names) if name in (options.classes or names)]
+    pairs = list(zip(inspected, labelled, strict=True))
+    kept = [pair for pair in pairs if np.isin(pair[1][1], selected).any()]
+    # Without any window, the classes are reported later.
+    if not kept:
+        return list(inspected), list(labelled)
+    left_out = [
+        header.path.name
+        for (header, _), (_, labels) in pairs
+        if not np.isin(labels, selected).any()
+    ]
+    if left_out:
+        _logger.warning(
+            "%s: %d of %d recordings have no window of a class and are left out: %s.",
+            rules.where,
+            len(left_out),
+            len(pairs),
+            _listed(left_out),
+        )
+    return [own for own, _ in kept], [windows for _, windows in kept]
+
+
 def _common_eeg(headers: Sequence[Header]) -> list[str]:
     """Return the EEG channels of the first recording that are bad in none."""
     first = headers[0]
@@ -150,7 +207,7 @@ def _common_eeg(headers: Sequence[Header]) -> list[str]:
             f"system, but {', '.join(map(repr, first.labels[:20])) or 'no signals'}; set "
             "`channels`."
         )
-    shared = [name for name in first.eeg() if all(has_channel(name, h.labels) for h in headers)]
+    shared = [name for name in first.eeg() if all(h.has(name) for h in headers)]
     _check_shared(shared, headers)
     bads = {name for header in headers for name in header.bads}
     good = [name for name in shared if name not in bads]
@@ -168,23 +225,25 @@ def _common_eeg(headers: Sequence[Header]) -> list[str]:
 def _check_shared(shared: Sequence[str], headers: Sequence[Header]) -> None:
     """Warn of channels that not all recordings have; raise if there are no others."""
     first = headers[0]
-    for header in headers[1:]:
-        own = [name for name in header.eeg() if not has_channel(name, shared)]
-        if not shared:
-            raise DataError(
-                f"no EEG channel is in all recordings: {first.path.name} has "
-                f"{_listed(first.eeg())}, {header.path.name} has {_listed(header.eeg())}; read "
-                "them separately, or rename channels."
-            )
-        lost = [name for name in first.eeg() if not has_channel(name, header.labels)]
-        if own or lost:
-            _logger.warning(
-                "Recordings have different channels: %s has no %s; those that all have are "
-                "used: %s.",
-                *((header.path.name, _listed(lost)) if lost else (first.path.name, _listed(own))),
-                _listed(shared),
-            )
-            return
+    if not shared:
+        other = min(headers[1:], key=lambda h: sum(h.has(name) for name in first.eeg()))
+        raise DataError(
+            f"no EEG channel is in all recordings: {first.path.name} has "
+            f"{_listed(first.eeg())}, {other.path.name} has {_listed(other.eeg())}; read "
+            "them separately, or rename channels."
+        )
+    names = dict.fromkeys(name for header in headers for name in header.eeg())
+    rest = [name for name in names if not any(has_channel(own, [name]) for own in shared)]
+    lacking = {name: [h for h in headers if not h.has(name)] for name in rest}
+    if lacking:
+        # Of the channel that most recordings have.
+        header = min(lacking.values(), key=len)[0]
+        _logger.warning(
+            "Recordings have different channels: %s has no %s; those that all have are used: %s.",
+            header.path.name,
+            _listed([name for name, own in lacking.items() if header in own]),
+            _listed(shared),
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -17,7 +17,14 @@ from cadda._internal.optional import import_optional
 from cadda._internal.text import did_you_mean, short_reason
 from cadda.exceptions import DataError
 
-__all__ = ["bids_recordings", "bids_root", "bids_sidecars", "open_bids", "participant_values"]
+__all__ = [
+    "bids_recordings",
+    "bids_root",
+    "bids_sidecars",
+    "missing_description",
+    "open_bids",
+    "participant_values",
+]
 
 _DESCRIPTION = "dataset_description.json"
 _ID = "participant_id"
@@ -33,6 +40,16 @@ def bids_root(path: Path) -> Path | None:
     if not path.name.startswith("sub-"):
         return None
     return next((folder for folder in path.parents if (folder / _DESCRIPTION).is_file()), None)
+
+
+def missing_description(path: Path) -> Path | None:
+    """Return the description that a recording with ``events.tsv`` needs to be read as BIDS."""
+    path = path.absolute()
+    events = path.with_name(f"{path.name.rpartition('_')[0]}_events.tsv")
+    if not path.name.startswith("sub-") or bids_root(path) or not events.is_file():
+        return None
+    folders = [folder for folder in path.parents if folder.name.startswith("sub-")]
+    return (folders[-1] if folders else path).parent / _DESCRIPTION
 
 
 def bids_recordings(root: Path) -> list[Path]:

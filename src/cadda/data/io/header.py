@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.limits import MAX_SFREQ, MIN_SFREQ
-from cadda.data.channels import electrodes, find_channels
+from cadda.data.channels import electrodes, find_channels, has_channel
 from cadda.exceptions import DataError
 
 __all__ = ["Header", "check_rate", "guess_type"]
@@ -73,6 +73,10 @@ class Header:
         """
         good = [name for name in self.good("eeg") if name not in EGI_REFERENCES]
         return [name for name in good if electrodes(name)] or good
+
+    def has(self, name: str) -> bool:
+        """Check whether there is a channel of this name, in any common spelling."""
+        return name in self.labels or has_channel(name, self.labels)
 
     def expand_types(self, wanted: Sequence[str]) -> list[str]:
         """Replace types such as ``eog`` by the good channels of that type."""

@@ -19,7 +19,7 @@ from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import find_recordings
 from cadda.exceptions import DataError
 
-__all__ = ["RecordingMapping", "mapped_files", "match_class", "read_mapping"]
+__all__ = ["RecordingMapping", "find_mapping", "mapped_files", "match_class", "read_mapping"]
 
 MAX_PATTERN, MAX_REPEATS = 300, 4
 """Length of a regular expression, and how often it may repeat something."""
@@ -65,6 +65,27 @@ class RecordingMapping(BaseModel):
     files: Names | None = None  # None: all recordings below the folder of the mapping file
     channels: Names | None = None  # None: the good EEG channels
     participants: str = "participants.tsv"
+
+
+def find_mapping(folder: Path) -> Path | None:
+    """Return the mapping file in a folder, or None; raise if there are several."""
+    found = [path for path in sorted(folder.glob("*.toml")) if _may_be_mapping(path)]
+    if len(found) > 1:
+        raise DataError(
+            f"{folder} has several mapping files, {[file.name for file in found]}; pass one of "
+            "them instead of the folder."
+        )
+    return found[0] if found else None
+
+
+def _may_be_mapping(path: Path) -> bool:
+    """Check whether a file has a key of mapping files; files such as pyproject.toml have none."""
+    try:
+        content = parse_toml(read_text(path))
+    except (OSError, ValueError):
+        # `read_mapping` raises with the reason.
+        return True
+    return not {*RecordingMapping.model_fields, *_PREPROCESSING}.isdisjoint(content)
 
 
 def read_mapping(path: Path) -> tuple[RecordingMapping, Preprocessing]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,12 +25,15 @@ from cadda.exceptions import DataError
 
 __all__ = ["Arrays", "arrays_to_windows", "load_npz", "save_npz"]
 
+_logger = logging.getLogger(__name__)
+
 Arrays: TypeAlias = Mapping[str, Any]  # what the user passes; checked by `Windows`
 """The arguments of `Windows`, by name."""
 
 _FORMATS = "cadda windows 1", "cadda windows 2"
-_REQUIRED = ("x", "y", "subject", "sfreq", "ch_names")
-_OPTIONAL = ("class_names", "positions", "recording")
+_REQUIRED = ("x", "y", "subject")
+_OPTIONAL = ("sfreq", "ch_names", "class_names", "positions", "recording")
+_SAVED = (*_REQUIRED, "sfreq", "ch_names")  # in files of every format
 
 
 def save_npz(windows: Windows, path: str | os.PathLike[str]) -> None:
@@ -71,7 +75,7 @@ def load_npz(path: Path) -> Windows | dict[str, NDArray[Any]]:
     version, *names = content.astype(str).ravel().tolist() if content.size else [""]
     if version not in _FORMATS:
         return arrays
-    if names and set(names) != set(arrays):
+    if (names and set(names) != set(arrays)) or not set(arrays).issuperset(_SAVED):
         raise DataError(f"{path} is damaged: it lacks arrays that were saved; save it again.")
     return _make_windows(arrays.get("x"), arrays, str(path))
 
@@ -84,6 +88,7 @@ def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple
         return _make_windows(arrays.get("x"), arrays, where), Quality(0, 0, 0, ())
     # Everything but the signals is checked first, with a sample of zeros in place of them.
     outline = _make_windows(np.zeros((*x.shape[:2], 1), dtype=np.float32), arrays, where)
+    _warn_about_absent(arrays, where)
     selection = select(outline, options, where)
     with np.errstate(over="ignore"):
         x = np.array(x[np.ix_(selection.kept, np.array(selection.rows))], dtype=np.float32)
@@ -107,9 +112,11 @@ def _make_windows(x: Any, arrays: Arrays, where: str) -> Windows:
             f"{where} has no {', '.join(map(repr, missing))}; it must have "
             f"{', '.join(map(repr, _REQUIRED))}, and may have {', '.join(map(repr, _OPTIONAL))}."
         )
-    sfreq = np.asarray(arrays["sfreq"])
+    given = arrays.get("sfreq")
+    sfreq = np.asarray(np.nan if given is None else given)
     if sfreq.size != 1 or sfreq.dtype.kind not in "fiu":
-        raise DataError(f"{where}: `sfreq` must be one number, got {arrays['sfreq']!r}.")
+        raise DataError(f"{where}: `sfreq` must be one number, got {given!r}.")
+    ch_names = arrays.get("ch_names")
     y = np.asarray(arrays["y"])
     class_names = arrays.get("class_names")
     if class_names is None:
@@ -126,11 +133,23 @@ def _make_windows(x: Any, arrays: Arrays, where: str) -> Windows:
         y,
         subject=arrays["subject"],
         sfreq=None if np.isnan(sfreq) else float(sfreq.item()),
-        ch_names=_names(arrays["ch_names"]),
+        ch_names=None if ch_names is None else _names(ch_names),
         class_names=None if class_names is None else _names(class_names),
         positions=arrays.get("positions"),
         recording=arrays.get("recording"),
     )
+
+
+def _warn_about_absent(arrays: Arrays, where: str) -> None:
+    """Warn of arrays without which operations are left out, as they may be misspelt."""
+    absent = [name for name in ("sfreq", "ch_names") if arrays.get(name) is None]
+    if absent:
+        _logger.warning(
+            "%s has no %s; operations that need %s are left out.",
+            where,
+            " and no ".join(map(repr, absent)),
+            "it" if len(absent) == 1 else "them",
+        )
 
 
 def _names(values: Any) -> list[str]:

@@ -26,6 +26,7 @@ __all__ = [
     "ReadOptions",
     "Selection",
     "argument_of",
+    "check_classes",
     "given_settings",
     "select",
     "select_classes",
@@ -156,6 +157,17 @@ def select(windows: Windows, options: ReadOptions, where: str) -> Selection:
     return Selection(rows, wanted, kept, labels[kept], chosen)
 
 
+def check_classes(classes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Raise unless the selected classes are among those that there are; return them."""
+    selected = check_names("classes", classes)
+    for name in selected:
+        if name not in names:
+            raise ValueError(
+                f"`classes` must be among {list(names)}, got {name!r}{did_you_mean(name, names)}."
+            )
+    return selected
+
+
 def select_classes(
     names: Sequence[str],
     labels: NDArray[np.int64],
@@ -167,12 +179,7 @@ def select_classes(
     A class with fewer than `min_windows` windows is left out; a class without any is an error
     unless `min_windows` is given. Labels are indices into the names, -1 for no class.
     """
-    chosen = list(names if classes is None else check_names("classes", classes))
-    for name in chosen:
-        if name not in names:
-            raise ValueError(
-                f"`classes` must be among {list(names)}, got {name!r}{did_you_mean(name, names)}."
-            )
+    chosen = list(names if classes is None else check_classes(classes, names))
     counts = np.bincount(labels[labels >= 0], minlength=len(names))
     count_of = {name: int(counts[names.index(name)]) for name in chosen}
     empty = [name for name in chosen if not count_of[name]]

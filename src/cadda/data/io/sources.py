@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import glob
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cadda.data.io.annotated import plan_mapping, plan_recordings
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import open_epochs
+from cadda.data.io.mapping import find_mapping
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.raw_files import (
     find_recordings,
@@ -22,6 +25,8 @@ from cadda.data.io.sleep_edf import has_nights, plan_sleep
 from cadda.exceptions import DataError
 
 __all__ = ["Epochs", "expand_paths", "is_epochs", "is_raw", "open_sources"]
+
+_logger = logging.getLogger(__name__)
 
 Epochs = list[tuple[str, Any]]
 """Epochs with their names."""
@@ -94,16 +99,16 @@ def _raw_name(raw: Any, number: int) -> str:
 
 
 def _open_folder(path: Path, options: ReadOptions) -> ReadPlan:
-    mappings = [path] if path.is_file() else sorted(path.glob("*.toml"))
-    if len(mappings) > 1:
-        raise DataError(
-            f"{path} has several mapping files, {[file.name for file in mappings]}; pass one of "
-            "them instead of the folder."
-        )
-    if mappings:
+    mapping = path if path.is_file() else find_mapping(path)
+    if mapping is not None:
         if options.preprocessing is not None:
-            raise ValueError(f"`preprocessing` must be None, as {mappings[0]} defines it.")
-        return plan_mapping(mappings[0], options)
+            raise ValueError(f"`preprocessing` must be None, as {mapping} defines it.")
+        plan = plan_mapping(mapping, options)
+        if mapping == path:
+            return plan
+        _logger.info("%s: classes are those of the mapping file %s.", path, mapping.name)
+        note = f"classes and preprocessing are those of the mapping file {mapping.name}"
+        return replace(plan, notes=(note, *plan.notes))
     if has_nights(path):
         return plan_sleep(path, options)
     files = find_recordings(path)
@@ -117,10 +122,7 @@ def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epoch
     unknown = [file for file in files if not file.name.casefold().endswith((".fif", ".fif.gz"))]
     unknown = [file for file in unknown if not is_recording(file)]
     if unknown:
-        raise DataError(
-            f"{unknown[0]} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping "
-            "file (.toml), a recording in a format that MNE reads, or a folder of recordings."
-        )
+        raise DataError(_describe_unknown(unknown[0]))
     where = str(files[0]) if len(files) == 1 else f"{files[0].parent} ({len(files)} files)"
     epoched = [_has_epochs(file) for file in files]
     if all(epoched):
@@ -132,6 +134,24 @@ def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epoch
             f"{files[epoched.index(False)].name} does not; read them one after the other."
         )
     return plan_recordings([inspect_recording(file) for file in files], options, where)
+
+
+def _describe_unknown(path: Path) -> str:
+    """Return why a file is not read, and what to pass instead."""
+    suffix = path.suffix.casefold()
+    if suffix in (".eeg", ".vmrk"):
+        header = path.with_suffix(".vhdr")
+        missing = "" if header.exists() else ", which is missing"
+        return f"{path} is a part of a BrainVision recording; pass {header.name}{missing}."
+    if suffix == ".npy":
+        return (
+            f"{path} has a single array; save the arrays x, y and subject in one .npz file "
+            "(numpy.savez), or pass them to cadda.Windows."
+        )
+    return (
+        f"{path} must be an MNE epochs file (.fif, .fif.gz), a .npz file, a mapping file (.toml), "
+        "a recording in a format that MNE reads, or a folder of recordings."
+    )
 
 
 def _files_of(path: Path) -> list[Path]:

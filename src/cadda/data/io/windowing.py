@@ -102,8 +102,6 @@ def _segments(
         names = [match_class(note.text, mapping.classes) for note in notes]
     else:
         name = match_class(_class_text(header, rules), mapping.classes)
-        if name is None:
-            _logger.warning("%s: %s has no class and is left out.", rules.where, header.path.name)
         if mapping.within is None:
             notes = [Annotation(0.0, header.seconds, "")]
         else:
@@ -179,7 +177,8 @@ def _why_no_windows(
     segments: Sequence[Sequence[tuple[Annotation, int]]],
     rules: Rules,
 ) -> str:
-    mapping, (first, notes) = rules.mapping, inspected[0]
+    mapping = rules.mapping
+    first, notes = next((pair for pair in inspected if pair[1]), inspected[0])
     if not any(segments):
         if mapping.class_from != "annotations":
             return f"no recording has one of the classes {list(mapping.classes)}"
