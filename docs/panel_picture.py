@@ -29,6 +29,8 @@ COLOURS = {
     "auto": "C3",
 }
 """Colours of the conditions, from top to bottom in each row."""
+MIN_DRAWS = 3
+"""Draws from which on an interval is drawn."""
 FILLED = 0.8
 """Part of the height of a row that has points."""
 
@@ -52,7 +54,9 @@ def plot_panel(rows: list[Row]) -> Figure:
     axes.set_yticks(range(len(rows)), [label(row) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("gain in balanced accuracy on unseen subjects, 95 % interval over draws")
+    axes.set_xlabel(
+        "gain in balanced accuracy on unseen subjects: draws, their mean and its 95 % interval"
+    )
     axes.spines[["top", "right", "left"]].set_visible(False)
     handles = {line.get_label(): line for line in axes.get_legend_handles_labels()[0]}
     figure.legend(handles.values(), handles, loc="outside upper center", ncols=5, frameon=False)
@@ -69,15 +73,22 @@ def label(row: Row) -> str:
 def draw_row(axes: Axes, row: Row, place: int) -> None:
     """Draw the conditions of a row one below the other."""
     distance = FILLED / (len(COLOURS) - 1)
+    plain = row.scores["none"]
     for number, (condition, colour) in enumerate(COLOURS.items()):
-        gain = compare(row.scores[condition], row.scores["none"])
+        made, height = row.scores[condition], place - FILLED / 2 + number * distance
+        draws = [made[draw] - plain[draw] for draw in made if draw in plain]
+        axes.plot(draws, [height] * len(draws), ".", color=colour, alpha=0.35, markersize=5)
+        gain = compare(made, plain)
         if gain is None:
             continue
         mean = gain.test.difference
         axes.errorbar(
             mean.value,
-            place - FILLED / 2 + number * distance,
-            xerr=[[mean.value - mean.low], [mean.high - mean.value]],
+            height,
+            # Two draws tell nothing about the next.
+            xerr=[[mean.value - mean.low], [mean.high - mean.value]]
+            if gain.n_draws >= MIN_DRAWS
+            else None,
             color=colour,
             marker="D" if condition == "auto" else "o",
             markersize=5,
