@@ -107,12 +107,17 @@ def _with_interval(scores: Scores, name: str) -> str:
 
 def _print_interval_note(scores: Scores) -> None:
     """Print what the intervals are over; nothing if there are none."""
+    from cadda._internal.statistics import MIN_SUBJECTS
+
     if not scores.intervals:
         return
     n_units = len(scores.by_subject) if scores.resampled == "subjects" else scores.confusion.sum()
     note = f"In brackets: 95 % bootstrap intervals over {n_units} {scores.resampled}"
-    other = "" if scores.resampled == "subjects" else " of one subject, not over people"
-    typer.echo(f"{note}{other}.")
+    if scores.resampled != "subjects":
+        note += " of one subject, not over people"
+    elif n_units < MIN_SUBJECTS:
+        note += ", too narrow with so few"
+    typer.echo(f"{note}.")
 
 
 def print_comparison(columns: Mapping[str, Scores], title: str) -> None:

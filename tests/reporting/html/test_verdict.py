@@ -200,7 +200,7 @@ def test_cautions() -> None:
 
     assert "bootstrap intervals over 20 test windows" in caution(record(1, 0.8, 0.6))
     assert "nothing about other people" in caution(record(1, 0.8, 0.6))
-    assert "approximate with so few" in caution(record(4, 0.8, 0.6))
+    assert "too narrow with so few" in caution(record(4, 0.8, 0.6))
     assert "so few" not in caution(record(8, 0.8, 0.6))
     assert "search with `baseline`" in caution(record(8, 0.8, None))
     assert "train without the policy" in caution(record(8, 0.8, None, is_search=False))

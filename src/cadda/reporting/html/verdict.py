@@ -154,7 +154,7 @@ def _caution(scores: TestScores) -> str:
             f"{intervals}. They say nothing about other people, because there is only one test "
             "subject."
         )
-    few = ", approximate with so few" if scores.n_units < MIN_SUBJECTS else ""
+    few = ", too narrow with so few" if scores.n_units < MIN_SUBJECTS else ""
     return (
         f"{intervals}{few}. Each model was trained once on one split; results vary with the seed."
     )
