@@ -152,7 +152,7 @@ def test_folds(data: Path, tmp_path: Path) -> None:
     arguments = ["train", data / "sleep.npz", "--out", out, "--max-epochs", "1", *QUICK]
     shown = run(*arguments, "--folds", "2").stdout
     assert "5 test subjects, 2 models" in shown
-    assert "In brackets: 95 % bootstrap intervals over 5 subjects, too narrow with so few." in shown
+    assert "95 % bootstrap intervals over 5 subjects, too narrow with so few." in shown
     folds = [RunFolder(out / f"fold-{number}") for number in (1, 2)]
     windows = read_windows(data / "sleep.npz")
     splits = [fold.read_config().split for fold in folds]
