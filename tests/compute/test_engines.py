@@ -72,6 +72,17 @@ def test_tasks_are_given_as_they_are_done(engine: Engine) -> None:
 
 def test_workers_keep_freed_memory(engine: Engine) -> None:
     """Dask's setting of the allocator makes training take twice as long."""
+    check_faults(engine)
+
+
+def test_processes_do_not_inherit_a_setting_of_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask sets it in the process that starts its workers, too."""
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
+    with open_engine("processes:1") as engine:
+        check_faults(engine)
+
+
+def check_faults(engine: Engine) -> None:
     resource = pytest.importorskip("resource")
 
     def count_faults() -> int:

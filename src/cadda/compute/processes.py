@@ -21,6 +21,7 @@ import cloudpickle
 from cadda._internal.locks import temporary_folder
 from cadda._internal.rows import shared_by_file
 from cadda._internal.text import short_reason
+from cadda.compute.allocation import keep_freed_memory
 from cadda.compute.base import Engine
 from cadda.exceptions import WorkerError
 
@@ -215,6 +216,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # What a user's model prints must not get between the answers.
     os.dup2(2, 1)
+    # A process that has started workers of Dask passes their setting on.
+    keep_freed_memory()
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_receive, args=(sys.stdin.buffer, tasks), daemon=True).start()
     while True:
