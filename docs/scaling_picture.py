@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +76,22 @@ def cluster_table(records: Sequence[Record]) -> str:
 def plot_scaling(records: Sequence[Record]) -> Figure:
     """Draw four panels over the number of nights."""
     figure = Figure(figsize=(9, 6), layout="constrained")
-    panels = figure.subplots(2, 2)
-    draw_reading(panels[0, 0], records)
-    draw_cache(panels[0, 1], records)
-    draw_training(panels[1, 0], records)
-    draw_memory(panels[1, 1], records)
-    for axes in panels.flat:
+    reading, cache, training, memory = figure.subplots(2, 2).flat
+    reading.set(title="reading and filtering", ylabel="nights per minute")
+    names = {"read": "cadda, two processes", "mne": "MNE, one process"}
+    draw_steps(reading, records, names, nights_per_minute)
+    cache.set(title="reading from the cache", ylabel="seconds")
+    draw_steps(
+        cache, records, {"cached": None}, lambda record, step: record["steps"][step]["seconds"]
+    )
+    cache.axhline(MAX_CACHED_SECONDS, color="0.6", linestyle="--", label="wanted")
+    training.set(title="training and searching, one thread", ylabel="seconds per 1,000 windows")
+    draw_steps(training, records, {"search": "ADDA", "train": "training"}, seconds_per_thousand)
+    memory.set(title="peak memory beside the mapped windows", ylabel="MB")
+    draw_steps(memory, records, STEPS, lambda record, step: record["steps"][step]["megabytes"])
+    for axes in (reading, cache, training, memory):
+        axes.title.set_fontsize(10)
+        axes.legend(frameon=False)
         axes.set_xlabel("nights")
         axes.set_xticks([0, *(record["nights"] for record in records)])
         axes.set_ylim(0, None)
@@ -89,44 +99,16 @@ def plot_scaling(records: Sequence[Record]) -> Figure:
     return figure
 
 
-def draw_reading(axes: Axes, records: Sequence[Record]) -> None:
-    """Draw nights per minute."""
+def draw_steps(
+    axes: Axes,
+    records: Sequence[Record],
+    names: Mapping[str, str | None],
+    value: Callable[[Record, str], float],
+) -> None:
+    """Draw a line for each step, under its name."""
     x = [record["nights"] for record in records]
-    for step, label in {"read": "cadda, two processes", "mne": "MNE, one process"}.items():
-        axes.plot(x, [nights_per_minute(record, step) for record in records], "o-", label=label)
-    axes.set_title("reading and filtering", fontsize=10)
-    axes.set_ylabel("nights per minute")
-    axes.legend(frameon=False)
-
-
-def draw_cache(axes: Axes, records: Sequence[Record]) -> None:
-    """Draw the time of reading from the cache."""
-    seconds = [record["steps"]["cached"]["seconds"] for record in records]
-    axes.plot([record["nights"] for record in records], seconds, "o-")
-    axes.axhline(MAX_CACHED_SECONDS, color="0.6", linestyle="--", label="wanted")
-    axes.set_title("reading from the cache", fontsize=10)
-    axes.set_ylabel("seconds")
-    axes.legend(frameon=False)
-
-
-def draw_training(axes: Axes, records: Sequence[Record]) -> None:
-    """Draw seconds per 1,000 windows."""
-    x = [record["nights"] for record in records]
-    for step, label in {"search": "ADDA", "train": "training"}.items():
-        axes.plot(x, [seconds_per_thousand(record, step) for record in records], "o-", label=label)
-    axes.set_title("training and searching, one thread", fontsize=10)
-    axes.set_ylabel("seconds per 1,000 windows")
-    axes.legend(frameon=False)
-
-
-def draw_memory(axes: Axes, records: Sequence[Record]) -> None:
-    """Draw the peak memory of each step, beside the size of all windows."""
-    x = [record["nights"] for record in records]
-    for step, label in STEPS.items():
-        axes.plot(x, [record["steps"][step]["megabytes"] for record in records], "o-", label=label)
-    axes.set_title("peak memory beside the mapped windows", fontsize=10)
-    axes.set_ylabel("MB")
-    axes.legend(frameon=False)
+    for step, label in names.items():
+        axes.plot(x, [value(record, step) for record in records], "o-", label=label)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from torch import Generator, Tensor
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_leaves
 
+import cadda
 from cadda._internal.random import Seeds, Streams
 from cadda.training.augmenter import Augmenter
 from cadda.training.problem import Problem
@@ -133,3 +134,18 @@ def _marking(method: Any, reads: HostReads) -> Any:
         return made
 
     return marked
+
+
+def noise_of_two(n_windows: int, n_times: int, class_names: list[str]) -> list[cadda.Windows]:
+    """Make windows of two subjects, for training and for validation."""
+    return [
+        cadda.Windows(
+            torch.randn(n_windows, 2, n_times, generator=torch.Generator().manual_seed(seed)),
+            torch.arange(n_windows) % len(class_names),
+            subject=[f"{seed}"] * n_windows,
+            sfreq=100.0,
+            ch_names=["C3", "C4"],
+            class_names=class_names,
+        )
+        for seed in range(2)
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from host_reads import HostReads, counted_reads
+from host_reads import HostReads, counted_reads, noise_of_two
 from torch import nn
 
 import cadda
@@ -32,17 +32,7 @@ def network(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
 
 
 def small_problem() -> Problem:
-    parts = [
-        cadda.Windows(
-            torch.randn(33, 2, 100, generator=torch.Generator().manual_seed(seed)),
-            torch.arange(33) % 2,
-            subject=[f"{seed}"] * 33,
-            sfreq=100.0,
-            ch_names=["C3", "C4"],
-            class_names=["A", "B"],
-        )
-        for seed in range(2)
-    ]
+    parts = noise_of_two(33, 100, ["A", "B"])
     return make_problem(*parts, model=network, operations=["all"], device="cpu")
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from host_reads import counted_reads
+from host_reads import counted_reads, noise_of_two
 
-import cadda
 from cadda.api.prepare import make_problem
 from cadda.policies.dispatch import draw_stages, transform_groups
 from cadda.searchers.gradient.bilevel import BilevelSearcher
@@ -30,17 +29,7 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
 
 
 def small_problem() -> Problem:
-    parts = [
-        cadda.Windows(
-            torch.randn(40, 2, 300, generator=torch.Generator().manual_seed(seed)),
-            torch.arange(40) % 3,
-            subject=[f"{seed}"] * 40,
-            sfreq=100.0,
-            ch_names=["C3", "C4"],
-            class_names=["A", "B", "C"],
-        )
-        for seed in range(2)
-    ]
+    parts = noise_of_two(40, 300, ["A", "B", "C"])
     return make_problem(*parts, model="chambon2018", operations=["all"], device="cpu")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -177,25 +178,24 @@ def _with_windows(
     """Return the recordings with windows of the selected classes; warn of the others."""
     names = rules.class_names
     selected = [i for i, name in enumerate(names) if name in (options.classes or names)]
-    pairs = list(zip(inspected, labelled, strict=True))
-    kept = [pair for pair in pairs if np.isin(pair[1][1], selected).any()]
+    has_windows = [bool(np.isin(labels, selected).any()) for _, labels in labelled]
     # Without any window, the classes are reported later.
-    if not kept:
+    if not any(has_windows):
         return list(inspected), list(labelled)
     left_out = [
         header.path.name
-        for (header, _), (_, labels) in pairs
-        if not np.isin(labels, selected).any()
+        for (header, _), has in zip(inspected, has_windows, strict=True)
+        if not has
     ]
     if left_out:
         _logger.warning(
             "%s: %d of %d recordings have no window of a class and are left out: %s.",
             rules.where,
             len(left_out),
-            len(pairs),
+            len(inspected),
             _listed(left_out),
         )
-    return [own for own, _ in kept], [windows for _, windows in kept]
+    return [*compress(inspected, has_windows)], [*compress(labelled, has_windows)]
 
 
 def _common_eeg(headers: Sequence[Header]) -> list[str]:

@@ -9,16 +9,12 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from cadda._version import __version__
 from cadda.reporting.html.formatting import (
     count,
-    describe_score,
-    interval,
     number,
-    percent,
     with_interval,
 )
-from cadda.reporting.html.page import page_environment, page_script, page_style, without_marks
+from cadda.reporting.html.page import render_page
 from cadda.reporting.html.provenance import bibtex, provenance_rows
 from cadda.reporting.html.report import Page, natural_order
 from cadda.reporting.html.scores import N_RESAMPLES, TestScores, score_predictions
@@ -62,37 +58,23 @@ def render_folds(
         for place, (record, link) in enumerate(zip(records, links, strict=True), start=1)
     ]
     sentence = _sentence(first, together, len(folds))
-    script, digest = page_script()
-    html = (
-        page_environment()
-        .get_template("folds.html")
-        .render(
-            title=f"Cross-validation on {PurePath(first.source).name}",
-            headline=f"Balanced accuracy {number(together.accuracy.predicted.value)} on "
-            f"{count(len(together.subjects), 'unseen subject')}",
-            sentence=sentence,
-            mean=_mean_of_folds(folds),
-            record=first,
-            policy_text=None if first.policy is None else first.policy.to_text(),
-            together=together,
-            folds=folds,
-            subjects=sorted(_subjects(records), key=lambda row: natural_order(row.subject)),
-            interval_note=_interval_note(together),
-            warnings=[*_warnings(records, folds)],
-            provenance=[row for row in provenance_rows(first) if not row[0].startswith("SHA-256")],
-            bibtex=bibtex(),
-            version=__version__,
-            style=page_style(),
-            script=script,
-            script_digest=digest,
-            count=count,
-            describe_score=describe_score,
-            interval=interval,
-            number=number,
-            percent=percent,
-        )
-    )
-    return Page(without_marks(html), sentence)
+    content = {
+        "title": f"Cross-validation on {PurePath(first.source).name}",
+        "headline": f"Balanced accuracy {number(together.accuracy.predicted.value)} on "
+        f"{count(len(together.subjects), 'unseen subject')}",
+        "sentence": sentence,
+        "mean": _mean_of_folds(folds),
+        "record": first,
+        "policy_text": None if first.policy is None else first.policy.to_text(),
+        "together": together,
+        "folds": folds,
+        "subjects": sorted(_subjects(records), key=lambda row: natural_order(row.subject)),
+        "interval_note": _interval_note(together),
+        "warnings": [*_warnings(records, folds)],
+        "provenance": [row for row in provenance_rows(first) if not row[0].startswith("SHA-256")],
+        "bibtex": bibtex(),
+    }
+    return Page(render_page("folds.html", content), sentence)
 
 
 def _pooled(records: Sequence[RunRecord]) -> Predictions:

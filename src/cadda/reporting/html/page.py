@@ -5,42 +5,55 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from importlib import resources
+from typing import Any
 
 import jinja2
 
 from cadda._internal.text import HIDDEN
+from cadda._version import __version__
+from cadda.reporting.html.formatting import (
+    count,
+    describe_score,
+    interval,
+    number,
+    percent,
+    signed,
+)
 
-__all__ = ["page_environment", "page_script", "page_style", "without_marks"]
+__all__ = ["render_page"]
+
+FORMATS = (count, describe_score, interval, number, percent, signed)
+"""Functions that templates call by name."""
 
 _MARKS = re.compile(rf"(?![\t\n\r])[{HIDDEN}\u200b\u2060-\u2065\ufeff]")
 """Control characters, marks of direction and characters without width."""
 
 
-def page_environment() -> jinja2.Environment:
-    """Return the templates; every value is escaped."""
-    return jinja2.Environment(
+def render_page(template: str, content: Mapping[str, Any]) -> str:
+    """Render a page without external files; the same content gives the same bytes.
+
+    Every value is escaped. Characters that hide or reorder text, which files of a run may hold,
+    are replaced.
+    """
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("cadda.reporting.html"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-
-
-def without_marks(html: str) -> str:
-    """Return a page without characters that hide or reorder text; files of a run may hold some."""
-    return _MARKS.sub("\ufffd", html)
-
-
-def page_style() -> str:
-    """Return the style sheet."""
-    return _read("report.css")
-
-
-def page_script() -> tuple[str, str]:
-    """Return the script, and the digest by which a page allows it and no other."""
     script = _read("report.js")
+    # A page allows this script and no other.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return script, f"sha256-{digest}"
+    html = templates.get_template(template).render(
+        content,
+        version=__version__,
+        style=_read("report.css"),
+        script=script,
+        script_digest=f"sha256-{digest}",
+        **{function.__name__: function for function in FORMATS},
+    )
+    return _MARKS.sub("\ufffd", html)
 
 
 def _read(name: str) -> str:

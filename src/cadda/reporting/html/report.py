@@ -7,25 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from cadda._version import __version__
 from cadda.reporting.charts import HEIGHT, WIDTH
 from cadda.reporting.evolution import evolution_charts
 from cadda.reporting.figures.signals import N_TRIES
-from cadda.reporting.html.formatting import (
-    count,
-    describe_condition,
-    describe_score,
-    interval,
-    number,
-    percent,
-    signed,
-)
-from cadda.reporting.html.page import (
-    page_environment,
-    page_script,
-    page_style,
-    without_marks,
-)
+from cadda.reporting.html.formatting import count, describe_condition, number
+from cadda.reporting.html.page import render_page
 from cadda.reporting.html.pictures import (
     hypnogram_of,
     learning_chart,
@@ -61,34 +47,18 @@ def render_report(record: RunRecord) -> Page:
 
     The same record gives the same bytes.
     """
-    script, digest = page_script()
     scores = score_predictions(record.predictions, record.data.class_names)
     verdict = make_verdict(record, scores)
-    html = (
-        page_environment()
-        .get_template("report.html")
-        .render(
-            _top(record, scores, verdict)
-            | _probe(record)
-            | {"race": None if record.race is None else view_race(record.race)}
-            | _policy(record)
-            | _scores(record, scores)
-            | _end(record, scores),
-            version=__version__,
-            style=page_style(),
-            script=script,
-            script_digest=digest,
-            width=WIDTH,
-            height=HEIGHT,
-            count=count,
-            describe_score=describe_score,
-            interval=interval,
-            number=number,
-            percent=percent,
-            signed=signed,
-        )
+    content = (
+        _top(record, scores, verdict)
+        | _probe(record)
+        | {"race": None if record.race is None else view_race(record.race)}
+        | _policy(record)
+        | _scores(record, scores)
+        | _end(record, scores)
+        | {"width": WIDTH, "height": HEIGHT}
     )
-    return Page(without_marks(html), verdict.sentence)
+    return Page(render_page("report.html", content), verdict.sentence)
 
 
 def _top(record: RunRecord, scores: TestScores, verdict: Verdict) -> Content:

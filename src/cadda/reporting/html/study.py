@@ -6,13 +6,7 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cadda._version import __version__
-from cadda.reporting.html.page import (
-    page_environment,
-    page_script,
-    page_style,
-    without_marks,
-)
+from cadda.reporting.html.page import render_page
 
 __all__ = ["StudyPage", "TextTable", "render_study"]
 
@@ -41,14 +35,5 @@ class StudyPage:
 
 def render_study(page: StudyPage) -> str:
     """Render the page of a study as HTML without external files; the same page, the same bytes."""
-    script, digest = page_script()
-    template = page_environment().get_template("study.html")
-    html = template.render(
-        page=page,
-        figure=base64.b64encode(page.figure).decode(),
-        version=__version__,
-        style=page_style(),
-        script=script,
-        script_digest=digest,
-    )
-    return without_marks(html)
+    figure = base64.b64encode(page.figure).decode()
+    return render_page("study.html", {"title": page.study, "page": page, "figure": figure})
