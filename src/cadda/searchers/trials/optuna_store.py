@@ -152,10 +152,10 @@ class StudyMemory:
 
     def _check_identity(self, identity: Mapping[str, str]) -> None:
         """Raise `RunError` if the trials are those of another search; remember whose they are."""
-        known = self.study.user_attrs.get("cadda")
-        if known is None:
+        if not self.study.trials:
             self.study.set_user_attr("cadda", dict(identity))
             return
+        known = self.study.user_attrs.get("cadda", {})
         other = [name for name, value in identity.items() if known.get(name) != value]
         if other:
             raise RunError(
