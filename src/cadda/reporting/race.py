@@ -46,9 +46,9 @@ class CandidateRow:
     accuracy_gain : float
         Mean gain in balanced accuracy on the validation subjects.
     accuracy_low : float | None
-        Lower end of its 90 % interval over subjects; None if there are too few.
+        Lower end of its 90 % interval over subjects and training runs; None if there are too few.
     accuracy_high : float | None
-        Upper end of its 90 % interval over subjects.
+        Upper end of its 90 % interval over subjects and training runs.
     status : 'racing' | 'dropped' | 'chosen'
         Whether it is still in the race.
     reason : str
@@ -93,7 +93,7 @@ class RaceVerdict:
     gain : float
         Its gain in balanced accuracy over no augmentation.
     low : float | None
-        Lower end of the 90 % interval over subjects; None if there are too few.
+        Lower end of the 90 % interval over subjects and training runs; None if there are too few.
     high : float | None
         Upper end of the interval.
     n_blocks : int
@@ -206,7 +206,7 @@ def candidate_table(facts: RaceFacts) -> Html:
     return table(
         ("candidate", "blocks", "log loss ± error", "balanced accuracy", ""),
         map(_cells, facts.candidates),
-        f"gains over no augmentation, with {COVERAGE:.0%} intervals over subjects",
+        f"gains over no augmentation, with {COVERAGE:.0%} intervals over subjects and runs",
     )
 
 

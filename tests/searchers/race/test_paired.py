@@ -28,8 +28,8 @@ def test_gains_are_differences_of_log_losses() -> None:
     assert loss_gains(better, plain).tolist() == pytest.approx([math.log(2), 0])
 
 
-def test_accuracy_gain_of_one_class_per_window_is_a_paired_t_interval() -> None:
-    # Every subject validates once with the same number of windows: the usual t over subjects.
+def test_the_error_is_that_over_subjects_and_that_over_blocks() -> None:
+    # Every subject validates once with the same number of windows: usual errors of means.
     rng = np.random.default_rng(1)
     n_windows = {f"s{i}": np.array([10, 10]) for i in range(6)}
     blocks = [Block(i, (f"s{2 * i}", f"s{2 * i + 1}"), 0) for i in range(3)]
@@ -38,13 +38,23 @@ def test_accuracy_gain_of_one_class_per_window_is_a_paired_t_interval() -> None:
         [score(1.0, *map(tuple, table.tolist())) for table in tables] for tables in (first, second)
     )
     gain = accuracy_gain(runs, plains, blocks, n_windows)
-    by_subject = ((first - second) / 10).mean(-1).ravel()
-    error = stats.sem(by_subject)
-    low, high = stats.t.interval(0.9, 5, loc=by_subject.mean(), scale=error)
+    by_subject = ((first - second) / 10).mean(-1)
+    error = math.hypot(stats.sem(by_subject.ravel()), stats.sem(by_subject.mean(-1)))
+    low, high = stats.t.interval(0.9, 2, loc=by_subject.mean(), scale=error)
     assert gain.value == pytest.approx(by_subject.mean())
     assert gain.error == pytest.approx(error)
     assert (gain.interval.low, gain.interval.high) == pytest.approx((low, high))
     assert gain.n_subjects == 6
+
+
+def test_one_block_has_no_interval() -> None:
+    n_windows = {f"s{i}": np.array([10, 10]) for i in range(4)}
+    block = Block(0, ("s0", "s1"), 0)
+    gain = accuracy_gain(
+        [score(1.0, (7, 8), (9, 5))], [score(1.0, (6, 8), (6, 5))], [block], n_windows
+    )
+    assert gain.value == pytest.approx(0.1)
+    assert not gain.interval.is_bounded
 
 
 def test_accuracy_gain_is_balanced_over_classes_and_skips_absent_ones() -> None:

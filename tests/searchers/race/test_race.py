@@ -27,28 +27,42 @@ def candidate(name: str, *, chain: bool = False) -> Candidate:
 
 
 class Simulation:
-    """Draws scores: a block and each subject have effects, and so has a candidate."""
+    """Draws scores: a block and each subject have effects, and so has a candidate.
 
-    def __init__(self, effects: Mapping[str, float], seed: int = 0) -> None:
+    Training runs can have luck, which all subjects of their block share, and candidates can help
+    some subjects more than others; both change losses, too.
+    """
+
+    def __init__(
+        self,
+        effects: Mapping[str, float],
+        seed: int = 0,
+        *,
+        n_subjects: int = N_SUBJECTS,
+        luck: float = 0.0,
+        spread: float = 0.0,
+    ) -> None:
         self.effects, self.rng = effects, np.random.default_rng(seed)
-        self.ability = self.rng.normal(0.7, 0.05, size=N_SUBJECTS)
+        self.n_subjects, self.luck = n_subjects, luck
+        self.ability = self.rng.normal(0.7, 0.05, size=n_subjects)
+        names = [item.name for item in CANDIDATES if item is not NONE]
+        self.by_subject = {name: self.rng.normal(0, spread, size=n_subjects) for name in names}
         self.trained: list[tuple[str, int]] = []
 
     def score(self, item: Candidate, block: Block) -> RunScore:
         self.trained.append((item.name, block.number))
+        rows = [int(name[1:]) for name in block.valid]
+        own = self.by_subject.get(item.name, np.zeros(self.n_subjects))[rows]
         effect = self.effects.get(item.name, 0.0)
+        luck = own + self.rng.normal(0, self.luck)
         difficulty = np.random.default_rng(block.seed).normal(0, 0.3)
-        loss = np.exp(difficulty - effect + 0.03 * self.rng.normal())
-        correct = tuple(
-            tuple(
-                self.rng.binomial(N_WINDOWS, np.clip(self.ability[int(s[1:])] + effect, 0, 1), 2)
-            )
-            for s in block.valid
-        )
-        return RunScore(float(loss), tuple(tuple(map(int, row)) for row in correct), 1.0)
+        loss = np.exp(difficulty - effect - luck.mean() + 0.03 * self.rng.normal())
+        accuracy = np.clip(self.ability[rows] + effect + luck, 0, 1)
+        correct = self.rng.binomial(N_WINDOWS, accuracy[:, None], (len(rows), 2))
+        return RunScore(float(loss), tuple(map(tuple, correct.tolist())), 1.0)
 
     def run(self, candidates: list[Candidate], settings: RaceSettings | None = None) -> Race:
-        subjects = {f"s{i}": np.array([N_WINDOWS, N_WINDOWS]) for i in range(N_SUBJECTS)}
+        subjects = {f"s{i}": np.array([N_WINDOWS, N_WINDOWS]) for i in range(self.n_subjects)}
         race = Race(subjects, settings or RaceSettings(), candidates)
         while runs := race.next_runs():
             race.tell(runs, [self.score(entrant.candidate, block) for entrant, block in runs])
@@ -99,11 +113,19 @@ def test_none_is_never_dropped_and_nothing_useless_is_recommended() -> None:
     assert not verdict.is_gain
 
 
+@pytest.mark.parametrize("n_subjects", [6, 12])
+@pytest.mark.parametrize("luck", [0.0, 0.04])
 @pytest.mark.parametrize("effect", [0.0, 0.1])
-def test_claims_are_as_rare_and_intervals_as_wide_as_they_say(effect: float) -> None:
+def test_claims_are_rare_and_intervals_wide_enough(
+    effect: float, luck: float, n_subjects: int
+) -> None:
+    # Of races with recordings, training runs differ by 0.04 and gains of subjects by 0.06.
     n_races, claimed, covered = 300, 0, []
     for seed in range(n_races):
-        race = Simulation({"c": effect}, seed).run(CANDIDATES, RaceSettings(seed=seed))
+        simulation = Simulation(
+            {"c": effect}, seed, n_subjects=n_subjects, luck=luck, spread=1.5 * luck
+        )
+        race = simulation.run(CANDIDATES, RaceSettings(seed=seed))
         verdict = make_verdict(race)
         assert verdict is not None
         claimed += verdict.is_gain
@@ -113,11 +135,11 @@ def test_claims_are_as_rare_and_intervals_as_wide_as_they_say(effect: float) -> 
             assert verdict.high is not None
             covered.append(verdict.low <= truth <= verdict.high)
     if effect:
-        assert claimed > 0.9 * n_races
+        assert claimed > (0.5 if luck else 0.9) * n_races
     else:
         assert claimed <= 0.05 * n_races
     assert len(covered) > n_races / 3
-    assert binomtest(sum(covered), len(covered), COVERAGE).pvalue > 0.01
+    assert binomtest(sum(covered), len(covered), COVERAGE, alternative="less").pvalue > 0.01
 
 
 def test_a_model_at_chance_is_said() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,18 +96,19 @@ def within_one_error(gains: Numbers) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class AccuracyGain:
-    """A gain in balanced accuracy, with its standard error over subjects."""
+    """A gain in balanced accuracy, with its standard error."""
 
     value: float
-    error: float  # NaN for a single subject
+    error: float  # NaN for a single subject or block
     n_subjects: int
+    degrees: int  # of freedom of the error
 
     @property
     def interval(self) -> Estimate:
-        """The gain with its 90 % interval of Student's t; NaN for a single subject."""
+        """The gain with its 90 % interval of Student's t; NaN where there is no error."""
         from scipy.special import stdtrit
 
-        half = self.error * float(stdtrit(max(self.n_subjects - 1, 1), (1 + COVERAGE) / 2))
+        half = self.error * float(stdtrit(max(self.degrees, 1), (1 + COVERAGE) / 2))
         return Estimate(self.value, self.value - half, self.value + half)
 
     @property
@@ -124,17 +125,27 @@ def accuracy_gain(
 ) -> AccuracyGain:
     """Compute the gain in balanced accuracy over a reference in the same blocks.
 
+    Subjects differ, and so do training runs, whose luck all subjects of a block share. The
+    variance is the sum of that over subjects and that over blocks. The spread within blocks is in
+    both; it is not subtracted once, since the candidate was chosen with the same subjects.
+
     ``n_windows`` has the windows of each class, by subject; see `clustered_gain`.
     """
     subjects = sorted(n_windows)
     place = {name: i for i, name in enumerate(subjects)}
-    shape = (len(subjects), len(n_windows[subjects[0]]))
+    shape = (len(blocks), len(subjects), len(n_windows[subjects[0]]))
     gained, total = np.zeros(shape), np.zeros(shape)
-    for run, plain, block in zip(scores, reference, blocks, strict=True):
+    for number, (run, plain, block) in enumerate(zip(scores, reference, blocks, strict=True)):
         rows = [place[name] for name in block.valid]
-        gained[rows] += np.subtract(run.correct, plain.correct)
-        total[rows] += [n_windows[name] for name in block.valid]
-    return clustered_gain(gained, total)
+        gained[number, rows] = np.subtract(run.correct, plain.correct)
+        total[number, rows] = [n_windows[name] for name in block.valid]
+    over_subjects = clustered_gain(gained.sum(0), total.sum(0))
+    over_blocks = clustered_gain(gained.sum(1), total.sum(1))
+    return replace(
+        over_subjects,
+        error=math.hypot(over_subjects.error, over_blocks.error),
+        degrees=min(over_subjects.degrees, over_blocks.degrees),
+    )
 
 
 def clustered_gain(gained: Numbers, total: Numbers, *, n_train: int | None = None) -> AccuracyGain:
@@ -169,7 +180,7 @@ def clustered_gain(gained: Numbers, total: Numbers, *, n_train: int | None = Non
     n_subjects = int((total.sum(1) > 0).sum())
     factor = 1.0 if n_train is None else math.sqrt(1 + n_subjects / n_train)
     error = factor * float(cluster_standard_error(terms, n_subjects))
-    return AccuracyGain(float(by_class.mean()), error, n_subjects)
+    return AccuracyGain(float(by_class.mean()), error, n_subjects, n_subjects - 1)
 
 
 def subject_gains(gained: Numbers, total: Numbers) -> Numbers:

@@ -167,7 +167,7 @@ class Race:
         return accuracy_gain(mine[:n], plain[:n], blocks, self.n_windows)
 
     def balanced_accuracy(self, entrant: Entrant) -> AccuracyGain:
-        """Return the balanced accuracy of a candidate, with its error over subjects."""
+        """Return the balanced accuracy of a candidate, with its error."""
         start = self.first_decisive
         numbers = [*range(entrant.n_blocks), *(start + i for i in range(len(entrant.decisive)))]
         scores = [*entrant.scores, *entrant.decisive]
