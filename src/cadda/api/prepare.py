@@ -191,8 +191,8 @@ def make_problem(
     )
     shape, n_classes = (train.n_channels, train.n_times), train.n_classes
     return Problem(
-        train=Samples(train.signals, train.y, tuple(train.subject)),
-        valid=Samples(valid.signals, valid.y, tuple(valid.subject)),
+        train=Samples.of(train.signals, train.y, train.subject),
+        valid=Samples.of(valid.signals, valid.y, valid.subject),
         description=description,
         make_pool=partial(
             _make_pool,

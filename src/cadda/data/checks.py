@@ -210,9 +210,11 @@ def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray
         raise ValueError(
             f"`{argument}` must be known for every window, but is missing for {missing}."
         )
-    texts = array.astype(str)
-    check_plain(argument, np.unique(texts).tolist())
-    return texts
+    different, index = np.unique(array.astype(str), return_inverse=True)
+    names = different.tolist()
+    check_plain(argument, names)
+    # Numbers as text would take 84 bytes each, whatever their length.
+    return np.array(names, dtype=np.str_)[index]
 
 
 def check_plain(argument: str, texts: Iterable[str]) -> None:

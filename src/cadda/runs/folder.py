@@ -247,4 +247,4 @@ def _short(value: JsonValue) -> str:
 
 def digest_of(windows: Windows) -> str:
     """Return the SHA-256 of subjects, labels and values."""
-    return Samples(windows.signals, windows.y, tuple(windows.subject)).digest
+    return Samples.of(windows.signals, windows.y, windows.subject).digest

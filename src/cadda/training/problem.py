@@ -6,8 +6,11 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cadda._internal.rows import Signals, batches, take
@@ -25,6 +28,13 @@ class Samples:
     y: Tensor  # (n_windows,)
     subject: tuple[str, ...] = ()  # of each window; empty if unknown
 
+    @classmethod
+    def of(cls, x: Signals, y: Tensor, subject: NDArray[np.str_]) -> Samples:
+        """Return windows whose subjects are given as an array, with one text for each subject."""
+        different, index = np.unique(subject, return_inverse=True)
+        names = different.tolist()
+        return cls(x, y, tuple(names[i] for i in index))
+
     def __len__(self) -> int:
         return len(self.x)
 
@@ -32,8 +42,8 @@ class Samples:
         """Return all windows but some."""
         kept = torch.ones(len(self), dtype=torch.bool)
         kept[index] = False
-        subject = tuple(name for name, keep in zip(self.subject, kept, strict=False) if keep)
-        return Samples(take(self.x, kept), self.y[kept], subject)
+        subject = compress(self.subject, kept.tolist())
+        return Samples(take(self.x, kept), self.y[kept], tuple(subject))
 
     @cached_property
     def digest(self) -> str:

@@ -18,6 +18,7 @@ from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, hypnogram_windows, merge_note, stages
 from cadda.data.io.mapping import RecordingMapping, mapped_files, read_mapping
+from cadda.data.io.naming import distinct, subject_of
 from cadda.data.io.options import ReadOptions, check_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import inspect_recording, names_a_class
@@ -27,7 +28,6 @@ from cadda.data.io.windowing import (
     Labelled,
     Rules,
     label_windows,
-    subject_of,
 )
 from cadda.exceptions import DataError
 
@@ -42,7 +42,7 @@ MIN_SECONDS = 0.2
 def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
     """Plan the reading of recordings by a mapping file."""
     mapping, preprocessing = read_mapping(path)
-    inspected = [inspect_recording(file) for file in mapped_files(path, mapping.files)]
+    inspected = distinct([inspect_recording(file) for file in mapped_files(path, mapping.files)])
     if options.subject is not None:
         mapping = mapping.model_copy(update={"subject": options.subject})
     rules = Rules(str(path), mapping, options.preprocess(preprocessing), path.parent, in_file=True)
@@ -51,6 +51,7 @@ def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
 
 def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where: str) -> ReadPlan:
     """Plan the reading of recordings without a mapping file: each annotation is a class."""
+    inspected = distinct(inspected)
     notes = [note for _, annotations in inspected for note in annotations if names_a_class(note)]
     texts = sorted({note.text for note in notes})
     if not texts:
@@ -252,14 +253,25 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _subjects(headers: Sequence[Header], rules: Rules) -> list[str]:
-    subjects = [subject_of(header, rules) for header in headers]
-    names = [header.name for header in headers]
-    if rules.mapping.subject is None and subjects == names and len(names) > 1:
+    pattern = rules.mapping.subject
+    subjects = [subject_of(header, pattern, rules.key("subject")) for header in headers]
+    different = list(dict.fromkeys(subjects))
+    if pattern is not None:
+        return subjects
+    if any(header.folders for header in headers):
+        _logger.warning(
+            "%s: files in different folders have the same name, so that folders are subjects: %s; "
+            "if they are not, set `subject` to a regular expression whose first group is the "
+            "subject in a path.",
+            rules.where,
+            _listed(different),
+        )
+    elif len(headers) > 1 and subjects == [header.name for header in headers]:
         _logger.warning(
             "%s: each of the %d recordings counts as a subject; if a subject has several, set "
             "`subject` to a regular expression whose first group is the subject in a file name.",
             rules.where,
-            len(names),
+            len(headers),
         )
     return subjects
 

@@ -37,10 +37,16 @@ class Header:
     files: tuple[Path, ...] = ()  # that hold the signals beside `path`
     positions: NDArray[np.float64] | None = None  # of the sensors, shape (n_channels, 3)
     raw: Any = None  # the recording itself, if it is in memory
+    folders: tuple[str, ...] = ()  # that tell it from recordings with the same file name
 
     @property
     def name(self) -> str:
-        """Name of the recording: that of its file without what all have."""
+        """Name of the recording, after the folders that it needs to be the only one."""
+        return "/".join((*self.folders, self.file_name))
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file without what all have."""
         bare = self.path.name.removesuffix(".gz").rpartition(".")[0].removesuffix("_eeg")
         return bare or self.path.name
 

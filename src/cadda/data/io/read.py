@@ -79,7 +79,8 @@ def read_windows(
     subject : str | None
         For epochs: the column of the metadata with the subjects, by default ``subject``. For
         recordings: a regular expression whose first group is the subject in a file name; by
-        default ``sub-`` of BIDS, or else each file is a subject.
+        default ``sub-`` of BIDS, or the folder if files in several have the same name, or else
+        each file is a subject.
     label : str | None
         For epochs: the column of the metadata with the classes; None uses the names of events.
     channels : sequence of str | None

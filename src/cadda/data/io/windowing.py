@@ -16,10 +16,11 @@ from cadda.data.io.bids import participant_values
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, count_windows
 from cadda.data.io.mapping import RecordingMapping, match_class
+from cadda.data.io.naming import subject_of
 from cadda.data.io.preprocess import Preprocessing
 from cadda.exceptions import DataError
 
-__all__ = ["MAX_LISTED", "Inspected", "Labelled", "Rules", "label_windows", "subject_of"]
+__all__ = ["MAX_LISTED", "Inspected", "Labelled", "Rules", "label_windows"]
 
 _logger = logging.getLogger(__name__)
 
@@ -72,27 +73,6 @@ def label_windows(inspected: Sequence[Inspected], rules: Rules) -> list[Labelled
     return labelled
 
 
-def subject_of(header: Header, rules: Rules) -> str:
-    """Return the subject of a recording, by its file name."""
-    pattern, name = rules.mapping.subject, header.path.name
-    if pattern is None:
-        bids = re.match(r"sub-[^_.]+", name)
-        return bids[0] if bids else header.name
-    key = rules.key("subject")
-    try:
-        match = re.search(pattern, name)
-        subject = match[1] if match else None
-    except (re.error, IndexError) as error:
-        raise DataError(
-            f"{key} must be a regular expression with a group, got {pattern!r}."
-        ) from error
-    if not subject:
-        raise DataError(
-            f"{key} must match the names of all files, but {pattern!r} does not match {name}."
-        )
-    return subject
-
-
 def _segments(
     header: Header, notes: Sequence[Annotation], rules: Rules
 ) -> list[tuple[Annotation, int]]:
@@ -119,7 +99,7 @@ def _class_text(header: Header, rules: Rules) -> str:
         return header.path.name
     table = rules.folder / rules.mapping.participants
     values = participant_values(table, column)
-    subject = subject_of(header, rules)
+    subject = subject_of(header, rules.mapping.subject, rules.key("subject"))
     if subject not in values:
         raise DataError(f"{table} has no participant {subject!r}.")
     return values[subject]

@@ -154,7 +154,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         fitted = fit_fold(config, treatment.fold, treatment.policy)
         test, n_classes = fold.test, windows.n_classes
         predicted = predict_logits(fitted.model, test.signals, n_classes).argmax(1)
-        samples = Samples(test.signals, test.y, tuple(test.subject))
+        samples = Samples.of(test.signals, test.y, test.subject)
         return BlockScores(
             **score_fitted(fitted, treatment.fold).model_dump(),
             subjects=tuple(sorted(test.subjects)),

@@ -1,0 +1,86 @@
+"""Names of recordings and of their subjects."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cadda.data.io.header import Header
+from cadda.data.io.hypnogram import Annotation
+from cadda.exceptions import DataError
+
+__all__ = ["distinct", "subject_of"]
+
+
+def distinct(
+    inspected: Sequence[tuple[Header, list[Annotation]]],
+) -> list[tuple[Header, list[Annotation]]]:
+    """Return recordings with different names; raise if one would count twice.
+
+    Files that are parts of other recordings are left out. If files in different folders have the
+    same name, recordings are named by their folders, too.
+    """
+    in_memory = [header.raw is not None for header, _ in inspected]
+    if any(in_memory):
+        return list(inspected)
+    parts = {file for header, _ in inspected for file in header.files}
+    kept = [(header, notes) for header, notes in inspected if header.path not in parts]
+    _check_once([header for header, _ in kept])
+    names = [header.file_name for header, _ in kept]
+    if len(set(names)) == len(names):
+        return kept
+    folders = _folders([header.path for header, _ in kept])
+    return [
+        (replace(header, folders=own), notes)
+        for (header, notes), own in zip(kept, folders, strict=True)
+    ]
+
+
+def _check_once(headers: Sequence[Header]) -> None:
+    seen: dict[Path, Path] = {}
+    for header in headers:
+        path = header.path.resolve()
+        other = seen.setdefault(path.parent / header.file_name, path)
+        if other is path:
+            continue
+        if other == path:
+            raise DataError(f"{header.path} is given twice; list every recording once.")
+        raise DataError(
+            f"{other.name} and {path.name} in {path.parent} have the same name: a recording in "
+            "two formats would count twice; select one format, as with the pattern "
+            f"'*{path.suffix}'."
+        )
+
+
+def _folders(paths: Sequence[Path]) -> list[tuple[str, ...]]:
+    """Return the folders of files below the one that has all of them."""
+    parents = [path.resolve().parent for path in paths]
+    root = Path(os.path.commonpath(parents))
+    return [parent.relative_to(root).parts for parent in parents]
+
+
+def subject_of(header: Header, pattern: str | None, key: str) -> str:
+    """Return the subject of a recording: by its file name, or by its first folder.
+
+    The first group of ``pattern`` is the subject in the name of the file, or else in the name of
+    the recording, which can have folders; ``key`` names the pattern in messages.
+    """
+    name = header.path.name
+    if pattern is None:
+        bids = re.match(r"sub-[^_.]+", name)
+        return bids[0] if bids else (header.folders or (header.file_name,))[0]
+    try:
+        match = re.search(pattern, name) or re.search(pattern, header.name)
+        subject = match[1] if match else None
+    except (re.error, IndexError) as error:
+        raise DataError(
+            f"{key} must be a regular expression with a group, got {pattern!r}."
+        ) from error
+    if not subject:
+        raise DataError(
+            f"{key} must match the names of all files, but {pattern!r} does not match {name}."
+        )
+    return subject

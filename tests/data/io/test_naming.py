@@ -1,0 +1,74 @@
+"""Names of recordings and subjects, where names of files are not enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mne
+import numpy as np
+import pytest
+
+from cadda.data.io.read import read_windows
+from cadda.exceptions import DataError
+
+
+def write(path: Path, *, seconds: float = 20.0, **options: object) -> None:
+    """Write a recording of noise, with events of two classes."""
+    rng = np.random.default_rng(len(str(path)))
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    raw = mne.io.RawArray(1e-5 * rng.normal(size=(2, int(100 * seconds))), info, verbose="error")
+    raw.set_annotations(mne.Annotations([1.0, 5.0, 9.0, 13.0], 2.0, ["a", "b"] * 2))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".fif":
+        raw.save(path, verbose="error", **options)
+    else:
+        mne.export.export_raw(path, raw, verbose="error", **options)
+
+
+def test_folders_are_subjects_if_their_files_have_the_same_names(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for folder in ("S01/one", "S01/two", "S02/one"):
+        write(tmp_path / folder / "rest.edf")
+    windows = read_windows(tmp_path)
+    assert windows.subjects == ["S01", "S02"]
+    assert list(dict.fromkeys(windows.recording)) == [
+        "S01/one/rest",
+        "S01/two/rest",
+        "S02/one/rest",
+    ]
+    assert "folders are subjects: S01, S02" in caplog.text
+    caplog.clear()
+    assert read_windows(tmp_path, subject="(one|two)/").subjects == ["one", "two"]
+    assert not caplog.messages
+
+
+def test_files_with_different_names_are_named_without_folders(tmp_path: Path) -> None:
+    for folder, name in zip("AB", ("anna", "boris"), strict=True):
+        write(tmp_path / folder / f"{name}.edf")
+    windows = read_windows(tmp_path)
+    assert windows.subjects == ["anna", "boris"]
+    assert list(dict.fromkeys(windows.recording)) == ["anna", "boris"]
+
+
+def test_a_recording_in_two_formats_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "anna.edf")
+    write(tmp_path / "anna.fif")
+    with pytest.raises(DataError, match=r"anna\.edf and anna\.fif .*would count twice.*'\*\.fif'"):
+        read_windows(tmp_path)
+    assert read_windows(str(tmp_path / "*.edf")).subjects == ["anna"]
+
+
+def test_a_recording_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "anna.edf"
+    write(path)
+    with pytest.raises(DataError, match="is given twice"):
+        read_windows([path, tmp_path / "." / "anna.edf"])
+
+
+def test_parts_of_a_recording_are_no_recordings(tmp_path: Path) -> None:
+    write(tmp_path / "anna_raw.fif", seconds=4000, split_size="2MB", buffer_size_sec=100)
+    assert len(list(tmp_path.glob("*.fif"))) > 1
+    windows = read_windows(tmp_path)
+    assert list(dict.fromkeys(windows.recording)) == ["anna_raw"]
+    assert len(windows) == 4
