@@ -161,3 +161,12 @@ def test_a_model_is_evaluated_on_windows_that_were_read_alike(tmp_path: Path) ->
     given = ("evaluate", out, file, "--skip-seen")
     assert "The model is of windows that were read with highpass=4" in run(*given).stderr
     assert "The model is of" not in run(*given, "--highpass", 4).stderr
+
+
+def test_a_class_without_training_windows_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    cadda.fit(TRAIN, VALID, model="shallow", max_epochs=1)
+    assert not caplog.messages
+    cadda.fit(TRAIN[TRAIN.y == 0], VALID, model="shallow", max_epochs=1)
+    assert caplog.messages[0].startswith(
+        f"No training window is of the class {WINDOWS.class_names[1]},"
+    )

@@ -1,4 +1,4 @@
-"""From windows to pools, problems and training runs; checks that these go together."""
+"""From windows to pools, problems and training runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from cadda._internal.rows import join
-from cadda.data.channels import measured_positions, resolve_montage, same_channels
-from cadda.data.splits import check_no_leak
+from cadda.api.agreement import check_pair
+from cadda.data.channels import measured_positions, resolve_montage
 from cadda.data.windows import Windows
-from cadda.exceptions import ModelError, PolicyFileError
+from cadda.exceptions import PolicyFileError
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource, choose_model, make_model
 from cadda.models.serialization import ModelDescription
@@ -37,8 +37,6 @@ __all__ = [
     "Device",
     "Operations",
     "PolicyLike",
-    "check_fits",
-    "check_pair",
     "join_windows",
     "make_problem",
     "model_for",
@@ -350,18 +348,6 @@ def _check_classes(names: tuple[str, ...], windows: Windows) -> None:
         )
 
 
-def check_pair(train: Windows, valid: Windows) -> None:
-    """Raise if training and validation windows share subjects or differ in channels or classes."""
-    for name, part in (("train", train), ("valid", valid)):
-        if not isinstance(part, Windows):
-            raise TypeError(f"`{name}` must be cadda.Windows, got {type(part).__name__}.")
-    check_no_leak(train=train, valid=valid)
-    for name in ("ch_names", "class_names", "sfreq", "n_times"):
-        a, b = getattr(train, name), getattr(valid, name)
-        if a != b:
-            raise ValueError(f"`train` and `valid` must have the same `{name}`, got {a} and {b}.")
-
-
 def join_windows(train: Windows, valid: Windows) -> Windows:
     """Return the windows of both parts together."""
     parts = train, valid
@@ -375,20 +361,3 @@ def join_windows(train: Windows, valid: Windows) -> Windows:
         positions=train.positions,
         recording=np.concatenate([part.recording for part in parts]),
     )
-
-
-def check_fits(description: ModelDescription, windows: Windows) -> None:
-    """Raise if windows differ from those that a model was made for, spelling of channels aside."""
-    for name, way_out in (
-        ("ch_names", "choose them with `channels`"),
-        ("class_names", "choose them with `classes`"),
-        ("sfreq", "read them with this `sfreq`"),
-        ("n_times", "read windows of that length"),
-    ):
-        wanted, got = getattr(description, name), getattr(windows, name)
-        same = same_channels(wanted, got) if name == "ch_names" else wanted == got
-        # A model that was trained without a sampling rate is for any.
-        if not same and wanted is not None:
-            raise ModelError(
-                f"the model is for the `{name}` {wanted}, but the data have {got}; {way_out}."
-            )

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cadda.api.agreement import check_fits
 from cadda.api.fit import evaluate, logged_settings
 from cadda.api.prepare import (
     Device,
     Operations,
-    check_fits,
     make_problem,
     operation_pool,
     prepare_training,
