@@ -188,7 +188,9 @@ def compare(
     n_seeds: Annotated[
         int, Option("--seeds", help="Training runs in each fold; scores are averaged.", min=1)
     ] = 1,
-    seconds: Annotated[float, Option(help="Time of each search.", min=0.001)] = 120.0,
+    max_seconds: Annotated[
+        float, Option(help="Most time of each search, in seconds.", min=0.001)
+    ] = 120.0,
     budget: Annotated[
         Literal["seconds", "default"],
         Option(help="What ends searches: the same time for all, or each method's default budget."),
@@ -216,7 +218,7 @@ def compare(
         "methods": names,
         "n_folds": n_folds,
         "n_seeds": n_seeds,
-        "seconds": seconds if budget == "seconds" else None,
+        "max_seconds": max_seconds if budget == "seconds" else None,
         "model": model,
         "operations": options.parse_names(operations),
         **asdict(training),

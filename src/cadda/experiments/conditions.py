@@ -45,7 +45,7 @@ class SearchLimits:
     """What searches choose from, and how long."""
 
     operations: tuple[str, ...] | None
-    seconds: float | None  # None for the default budget of each method
+    max_seconds: float | None  # None for the default budget of each method
     trial_epochs: int | None = None  # most epochs of a trial, of methods that train models for it
 
 
@@ -107,8 +107,8 @@ def apply_condition(
         classwise=variant.classwise or None,
         model=config.model,
         operations=limits.operations,
-        budget=None if limits.seconds is None else UNLIMITED,
-        max_seconds=limits.seconds,
+        budget=None if limits.max_seconds is None else UNLIMITED,
+        max_seconds=limits.max_seconds,
         training=training_settings(config, fold),
         trial_epochs=limits.trial_epochs if trains else None,
         seed=fold.seed,

@@ -124,7 +124,7 @@ def test_the_command_compares_and_resumes(data, tmp_path):
     policy.write_text("sign_flip p=0.5")
     command = (
         *(data, "--methods", f"adda,{policy}", "--folds", "2", "--seeds", "2"),
-        *("--seconds", "0.05"),
+        *("--max-seconds", "0.05"),
         *("--max-epochs", "1", "--model", "shallow", "--out", tmp_path / "out", "--json"),
     )
     done = run(*command)

@@ -66,8 +66,8 @@ class CompareConfig(TrainingConfig):
     """Number of folds by subject; each subject is tested in one of them."""
     n_seeds: PlanOnly[int] = Field(1, ge=1, le=MAX_COUNT)
     """Number of seeds per fold; scores are averaged over them."""
-    seconds: float | None = Field(120.0, gt=0)
-    """Time of each search in seconds; none: the default budget of each method."""
+    max_seconds: float | None = Field(120.0, gt=0)
+    """Most time of each search in seconds; none: the default budget of each method."""
     operations: Names | None = None
     """Operations to choose from; none: the default pool."""
     trial_epochs: Added[int | None] = Field(None, ge=1, le=MAX_COUNT)
@@ -89,7 +89,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
     scales: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "quick": {
             "methods": (NO_SEARCH, "adda"),
-            "seconds": 0.2,
+            "max_seconds": 0.2,
             "n_folds": 2,
             "n_subjects": 6,
             "n_windows": 12,
@@ -97,7 +97,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
             "model": "shallow",
         },
         "cpu": {},
-        "paper": {"seconds": 28800.0},
+        "paper": {"max_seconds": 28800.0},
     }
 
     def jobs(self, config: CompareConfig, windows: Windows) -> list[CompareJob]:
@@ -141,15 +141,15 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         variant = variant_of(job.method)
         if variant is None:
             return training
-        if config.seconds is not None:
-            return config.seconds + training
+        if config.max_seconds is not None:
+            return config.max_seconds + training
         method = find_method(variant.method)
         n_runs = 1 if method.unit == "epoch" else method.default_budget
         return (1 + n_runs) * training
 
     def run(self, config: CompareConfig, windows: Windows, job: CompareJob) -> BlockScores:
         fold = self.fold(config, windows, job)
-        limits = SearchLimits(config.operations, config.seconds, config.trial_epochs)
+        limits = SearchLimits(config.operations, config.max_seconds, config.trial_epochs)
         treatment = apply_condition(job.method, job.policy, config, fold, limits)
         fitted = fit_fold(config, treatment.fold, treatment.policy)
         test, n_classes = fold.test, windows.n_classes
