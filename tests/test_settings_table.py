@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from cadda.cli.options import parse_settings
+from cadda.cli.parsing import parse_settings
 from cadda.searchers.registry import METHODS
 
 ROOT = Path(__file__).parents[1]

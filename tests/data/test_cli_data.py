@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from cadda.cli import app as cli
 from cadda.cli.data import cache
-from cadda.cli.options import ReadingOptions
+from cadda.cli.reading import ReadingOptions
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 

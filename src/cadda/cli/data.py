@@ -16,7 +16,9 @@ from typer import Option
 from cadda.cli.commands import command_group, name_options
 from cadda.cli.display import progress_bar
 from cadda.cli.fetch import app as fetch_app
-from cadda.cli.options import AsJson, Data, Engine, SelectionOptions, parse_names
+from cadda.cli.options import AsJson, Data, Engine
+from cadda.cli.parsing import parse_names
+from cadda.cli.reading import SelectionOptions
 from cadda.cli.simulate import app as simulate_app
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from typer import Argument, Option
 
 from cadda.cli import options
 from cadda.cli.commands import command_group
+from cadda.cli.parsing import parse_names, parse_settings
+from cadda.cli.reading import ReadingOptions
 from cadda.cli.studies import (
     counts,
     print_plan,
@@ -62,7 +64,7 @@ class StudyOptions:
 
         given: dict[str, object] = {} if self.config is None else {**read_toml(self.config)}
         given |= {} if self.model is None else {"model": self.model}
-        return given | options.parse_settings(self.settings or [])
+        return given | parse_settings(self.settings or [])
 
 
 def list_(as_json: options.AsJson = False) -> None:
@@ -80,7 +82,7 @@ def list_(as_json: options.AsJson = False) -> None:
 
 def plan(
     name: Name,
-    read_options: options.ReadingOptions,
+    read_options: ReadingOptions,
     study: StudyOptions,
     *,
     out: Out = None,
@@ -114,7 +116,7 @@ def plan(
 
 def run(
     name: Name,
-    read_options: options.ReadingOptions,
+    read_options: ReadingOptions,
     study: StudyOptions,
     *,
     out: Out = None,
@@ -170,7 +172,7 @@ def figure(
 
 def compare(
     data: options.Data,
-    read_options: options.ReadingOptions,
+    read_options: ReadingOptions,
     training: options.TrainingOptions,
     *,
     out: Annotated[Path, Option(help="Folder for results and figure.")] = Path("compare"),
@@ -211,7 +213,7 @@ def compare(
 
     Example: cadda compare night-epo.fif.gz --methods none,guided,auto,policy.txt --seeds 2
     """
-    names = options.parse_names(methods) or []
+    names = parse_names(methods) or []
     if "none" not in names:
         typer.echo("Added `none`, which gains are measured against.", err=True)
     settings = {
@@ -220,7 +222,7 @@ def compare(
         "n_seeds": n_seeds,
         "max_seconds": max_seconds if budget == "seconds" else None,
         "model": model,
-        "operations": options.parse_names(operations),
+        "operations": parse_names(operations),
         **asdict(training),
         "trial_epochs": trial_epochs,
         "seed": seed,

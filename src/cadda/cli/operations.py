@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from typer import Option
 
-from cadda.cli.options import AsJson, parse_names
+from cadda.cli.options import AsJson
+from cadda.cli.parsing import parse_names
 
 __all__ = ["operations"]
 

@@ -15,7 +15,8 @@ from rich.table import Table
 from typer import Argument, Option
 
 from cadda.cli.commands import command_group
-from cadda.cli.options import AsJson, parse_names
+from cadda.cli.options import AsJson
+from cadda.cli.parsing import parse_names
 from cadda.cli.simplify import simplify
 from cadda.cli.zoo import zoo
 

@@ -14,6 +14,8 @@ from typer import Option
 
 from cadda.cli import options
 from cadda.cli.commands import hint_on_interrupt
+from cadda.cli.parsing import parse_operation_settings, parse_operations
+from cadda.cli.reading import ReadingOptions
 from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ TABLE, PICTURE, CHECKPOINT = "probe.json", "probe.png", "checkpoint.pt"
 
 def probe(
     data: options.Data,
-    read_options: options.ReadingOptions,
+    read_options: ReadingOptions,
     split: options.SplitOptions,
     *,
     out: Annotated[Path, Option(help="Folder for probe.json and probe.png.")],
@@ -74,8 +76,8 @@ def probe(
             result = run(
                 probed,
                 model=model,
-                operations=options.parse_operations(operations),
-                operation_settings=options.parse_operation_settings(operation_settings),
+                operations=parse_operations(operations),
+                operation_settings=parse_operation_settings(operation_settings),
                 seed=seed,
                 device=device,
                 engine=engine,

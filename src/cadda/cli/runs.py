@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from cadda.cli.options import AsJson, Data, ReadingOptions
+from cadda.cli.options import AsJson, Data
+from cadda.cli.reading import ReadingOptions
 
 __all__ = ["evaluate", "report"]
 

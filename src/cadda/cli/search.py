@@ -14,6 +14,8 @@ from typer import Option
 
 from cadda.cli import options
 from cadda.cli.commands import command_line, hint_on_interrupt, name_options, option_names
+from cadda.cli.parsing import parse_operation_settings, parse_operations, parse_settings
+from cadda.cli.reading import ReadingOptions
 from cadda.searchers.registry import METHODS, find_method
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ MAX_LINES = 12
 
 def search(
     data: options.Data,
-    read_options: options.ReadingOptions,
+    read_options: ReadingOptions,
     split: options.SplitOptions,
     training: options.TrainingOptions,
     *,
@@ -125,7 +127,7 @@ def search(
 
     if probe and probe_file is not None:
         raise ValueError("pass `probe` or `probe_file`, not both.")
-    chosen = options.parse_settings(settings or [])
+    chosen = parse_settings(settings or [])
     _check_settings(method, chosen)
     if n_seeds is not None:
         _check_seeds(method)
@@ -148,8 +150,8 @@ def search(
                 method=method,
                 classwise=classwise,
                 model=model,
-                operations=options.parse_operations(operations),
-                operation_settings=options.parse_operation_settings(operation_settings),
+                operations=parse_operations(operations),
+                operation_settings=parse_operation_settings(operation_settings),
                 probe=probe_file or probe or None,
                 budget=budget,
                 training=training.settings(seed),

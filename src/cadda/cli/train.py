@@ -13,6 +13,8 @@ from typer import Option
 
 from cadda.cli import options
 from cadda.cli.commands import command_line, hint_on_interrupt
+from cadda.cli.parsing import parse_operations
+from cadda.cli.reading import ReadingOptions
 
 if TYPE_CHECKING:
     from cadda.api.cross_validation import CrossValidation
@@ -24,7 +26,7 @@ __all__ = ["train"]
 
 def train(
     data: options.Data,
-    read_options: options.ReadingOptions,
+    read_options: ReadingOptions,
     split: options.SplitOptions,
     training: options.TrainingOptions,
     *,
@@ -69,7 +71,7 @@ def train(
 
     if n_folds is not None and (split.test is not None or split.split_from is not None):
         raise ValueError("pass `n_folds`, or `test` or `split_from`, not both.")
-    own = options.parse_operations(operations) or []
+    own = parse_operations(operations) or []
     known = [item if isinstance(item, str) else item.name for item in own]
     # Before recordings are read, which may take long.
     spec = None if policy is None else read_policy(policy, known)

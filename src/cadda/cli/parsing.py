@@ -1,0 +1,72 @@
+"""Texts of options as values."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from cadda._internal.limits import parse_json
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from cadda.operations.base import Operation
+
+__all__ = ["parse_names", "parse_operation_settings", "parse_operations", "parse_settings"]
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """Return the names in a list separated by commas; None stays None."""
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def parse_operations(text: str | None) -> list[str | Operation | type[Operation]] | None:
+    """Return the operations in a list separated by commas; those of the user are imported."""
+    names = parse_names(text)
+    return None if names is None else [_operation(name) if ":" in name else name for name in names]
+
+
+def _operation(place: str) -> Operation | type[Operation]:
+    """Import an operation, or its class, from a module that may be in the current folder."""
+    from cadda._internal.text import short_reason
+
+    module, _, name = place.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return cast("Operation | type[Operation]", getattr(importlib.import_module(module), name))
+    # A module of the user's own can raise anything.
+    except Exception as error:
+        raise ValueError(
+            f"`operations` must be names or module:Class, got {place!r}, which cannot be "
+            f"imported: {short_reason(error)}."
+        ) from error
+
+
+def parse_operation_settings(texts: list[str] | None) -> dict[str, dict[str, Any]] | None:
+    """Return the settings given as ``--operation-setting operation.name=value``, by operation."""
+    settings: dict[str, dict[str, Any]] = {}
+    option = "--operation-setting"
+    for name, value in parse_settings(texts or [], option).items():
+        operation, dot, setting = name.partition(".")
+        if not dot:
+            raise ValueError(f"`{option}` must be operation.setting=value, got {name!r}.")
+        settings.setdefault(operation, {})[setting] = value
+    return settings or None
+
+
+def parse_settings(texts: list[str], option: str = "--set") -> dict[str, JsonValue]:
+    """Return the settings given as ``--set name=value``; values are JSON, or else text."""
+    settings: dict[str, JsonValue] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise ValueError(f"`{option}` must be name=value, got {text!r}.")
+        try:
+            settings[name] = parse_json(value)
+        except ValueError:
+            settings[name] = value
+    return settings
