@@ -40,7 +40,8 @@ from benchmarks.records import Records
 from cadda._internal.statistics import PairedTest, corrected_t_test
 from cadda.data.datasets.mnist import read_mnist
 from cadda.data.windows import Windows
-from cadda.operations.pool import OperationPool, image_pool
+from cadda.operations.pool import OperationPool
+from cadda.operations.pools import image_pool
 
 N_DRAWS = 10
 N_SEARCH_EPOCHS = 40

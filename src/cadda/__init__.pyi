@@ -41,11 +41,11 @@ from .policies.schedule import PolicySchedule as PolicySchedule
 from .policies.schedule import Segment as Segment
 from .probing.probe_result import ProbeResult as ProbeResult
 from .probing.probe_result import ProposedMap as ProposedMap
+from .reporting.probe_records import ProbeMatrix as ProbeMatrix
+from .reporting.probe_records import ProbeRow as ProbeRow
 from .reporting.race import CandidateRow as CandidateRow
 from .reporting.race import RaceFacts as RaceFacts
 from .reporting.race import RaceVerdict as RaceVerdict
-from .reporting.records import ProbeMatrix as ProbeMatrix
-from .reporting.records import ProbeRow as ProbeRow
 from .reporting.records import Reading as Reading
 from .runs.splits import split_from as split_from
 from .searchers.events import ClassRewards as ClassRewards

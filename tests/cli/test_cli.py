@@ -17,7 +17,7 @@ from cadda.cli.doctor import OPTIONAL, doctor
 from cadda.operations import CATALOGUE
 from cadda.policies.schedule import load_policy, policies_of
 from cadda.probing.probe_result import ProbeResult
-from cadda.reporting.records import ProbeMatrix, ProbeRow
+from cadda.reporting.probe_records import ProbeMatrix, ProbeRow
 
 
 def test_the_command_is_installed() -> None:

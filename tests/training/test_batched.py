@@ -13,7 +13,7 @@ from torch import nn
 
 from cadda.exceptions import TrainingError
 from cadda.models.networks import LeNet1
-from cadda.operations.pool import image_pool
+from cadda.operations.pools import image_pool
 from cadda.policies.policy import Policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import Fitted, Problem, TrainingSettings, train

@@ -16,7 +16,7 @@ from cadda.training import TrainingSettings
 
 __all__ = ["DEMOS", "N_TEST", "N_USABLE", "Demo"]
 
-N_USABLE = 16
+N_USABLE = 20
 """Subjects to learn from."""
 
 N_VALID = 4

@@ -23,7 +23,8 @@ from cadda.models.registry import ModelSource, choose_model, make_model
 from cadda.models.serialization import ModelDescription
 from cadda.operations.base import Operation, Settings
 from cadda.operations.catalogue import Sensors
-from cadda.operations.pool import OperationPool, choose_operations, eeg_pool, image_pool
+from cadda.operations.pool import OperationPool
+from cadda.operations.pools import choose_operations, eeg_pool, image_pool
 from cadda.policies.policy import Policy, for_classes
 from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
 from cadda.policies.spec.model import PolicySpec

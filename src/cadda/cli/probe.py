@@ -20,7 +20,7 @@ from cadda.exceptions import RunError
 
 if TYPE_CHECKING:
     from cadda.probing.probe_result import ProbeResult
-    from cadda.reporting.records import ProbeRow
+    from cadda.reporting.probe_records import ProbeRow
 
 __all__ = ["probe"]
 

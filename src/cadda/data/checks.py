@@ -1,11 +1,10 @@
-"""Checks of windows: the arguments of `Windows`, and the quality of signals."""
+"""Checks of the arguments of `Windows`."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,8 @@ from cadda._internal.limits import MAX_CHANNELS, MAX_CLASSES
 from cadda._internal.rows import Rows, Signals
 from cadda._internal.text import did_you_mean, has_hidden, quote
 from cadda._internal.validation import check_class_name
-from cadda.exceptions import DataError
 
 __all__ = [
-    "Quality",
-    "WindowQuality",
-    "assess_windows",
     "check_classes",
     "check_finite",
     "check_labels",
@@ -33,16 +28,10 @@ __all__ = [
     "check_signals",
     "chunks",
     "count_missing",
-    "quality_of_kept",
-    "raise_if_bad",
-    "raise_if_rejected",
 ]
 
 CHUNK = 64
 """Windows that are processed together, so that memory-mapped data are never loaded whole."""
-
-_CLIPPED = 0.01
-"""A channel is clipped if this fraction of its samples is at its maximum or minimum."""
 
 
 def check_signals(x: ArrayLike | Tensor) -> Signals:
@@ -247,123 +236,6 @@ def chunks(n_windows: int) -> Iterator[slice]:
     """Yield slices of at most `CHUNK` neighbouring windows."""
     for start in range(0, n_windows, CHUNK):
         yield slice(start, min(start + CHUNK, n_windows))
-
-
-@dataclass(frozen=True, eq=False)
-class WindowQuality:
-    """The quality of each window."""
-
-    bad: NDArray[np.bool_]  # NaN, infinite, or a channel is flat
-    clipped: NDArray[np.bool_]
-    spread: NDArray[np.float64]  # standard deviations, shape (n_windows, n_channels)
-    rejected: NDArray[np.bool_]  # by amplitude
-
-    @classmethod
-    def empty(cls, n_windows: int, n_channels: int) -> WindowQuality:
-        """Return arrays to be filled."""
-        bad, clipped, rejected = (np.empty(n_windows, dtype=bool) for _ in range(3))
-        return cls(bad, clipped, np.empty((n_windows, n_channels)), rejected)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name."""
-        return dict(vars(self))
-
-    def __getitem__(self, index: NDArray[np.bool_]) -> WindowQuality:
-        """Return the quality of some windows."""
-        return WindowQuality(**{name: array[index] for name, array in self.arrays().items()})
-
-    def __setitem__(self, index: slice, part: WindowQuality) -> None:
-        """Fill in the quality of some windows."""
-        for name, array in self.arrays().items():
-            array[index] = part.arrays()[name]
-
-    def summary(self) -> Quality:
-        """Count the windows of each kind, and average the amplitude of the good windows."""
-        good = ~(self.bad | self.rejected)
-        amplitude = self.spread[good].mean(axis=0) if good.any() else self.spread[:0].sum(axis=0)
-        return Quality(
-            int(good.sum()),
-            int(self.bad.sum()),
-            int((self.clipped & good).sum()),
-            tuple(amplitude.tolist()),
-            int((self.rejected & ~self.bad).sum()),
-        )
-
-
-@dataclass(frozen=True)
-class Quality:
-    """Numbers of good, bad, clipped and rejected windows of a source, and its amplitudes."""
-
-    n_good: int
-    n_bad: int  # with NaN or a flat channel
-    n_clipped: int  # of the good windows
-    amplitude: tuple[float, ...]  # mean standard deviation of each channel, before preprocessing
-    n_rejected: int = 0  # by amplitude, of those that are not bad
-
-    @classmethod
-    def of_all(cls, parts: Sequence[Quality]) -> Quality:
-        """Combine several sources."""
-        weights = np.array([part.n_good for part in parts], dtype=float)
-        amplitude = weights @ np.array([part.amplitude for part in parts]) / max(weights.sum(), 1)
-        return cls(
-            sum(part.n_good for part in parts),
-            sum(part.n_bad for part in parts),
-            sum(part.n_clipped for part in parts),
-            tuple(amplitude.tolist()),
-            sum(part.n_rejected for part in parts),
-        )
-
-
-def assess_windows(x: NDArray[Any] | Signals) -> WindowQuality:
-    """Assess windows of shape (n_windows, n_channels, n_times), a chunk at a time."""
-    bad = np.empty(len(x), dtype=bool)
-    clipped = np.empty(len(x), dtype=bool)
-    spread = np.empty(x.shape[:2])
-    for here in chunks(len(x)):
-        chunk = np.asarray(x[here])
-        finite = np.isfinite(chunk).all(axis=(1, 2))
-        with np.errstate(all="ignore"):
-            highest, lowest = chunk.max(-1, keepdims=True), chunk.min(-1, keepdims=True)
-            flat = highest == lowest
-            at_edge = np.maximum((chunk == highest).mean(-1), (chunk == lowest).mean(-1))
-            spread[here] = chunk.std(-1, dtype=float)
-        bad[here] = ~finite | flat.any(axis=(1, 2))
-        clipped[here] = (at_edge >= _CLIPPED).any(axis=1)
-    return WindowQuality(bad, clipped, spread, np.zeros(len(x), dtype=bool))
-
-
-def quality_of_kept(x: NDArray[Any] | Signals) -> Quality:
-    """Summarise windows that are all kept on purpose, flat channels included."""
-    return replace(assess_windows(x).summary(), n_bad=0, n_good=len(x))
-
-
-def raise_if_rejected(quality: Quality, labels: NDArray[np.int64], where: str) -> None:
-    """Raise if the windows that are not rejected are of fewer than two classes."""
-    if quality.n_rejected and quality.n_good and len(np.unique(labels)) < 2:
-        raise DataError(
-            f"{where}: {quality.n_rejected} windows exceed `reject`, and the others are of one "
-            "class only; choose a higher `reject`."
-        )
-
-
-def raise_if_bad(quality: Quality, where: str) -> None:
-    """Raise if a source has bad windows; `where` names it."""
-    total = quality.n_good + quality.n_bad + quality.n_rejected
-    if not quality.n_good and quality.n_rejected:
-        raise DataError(
-            f"{where}: {quality.n_rejected} of {total} windows exceed `reject`, and no other "
-            "window is good; choose a higher `reject`."
-        )
-    if not quality.n_good:
-        raise DataError(
-            f"{where}: all {total} windows have NaN or a flat channel; select channels that were "
-            "recorded with `channels`."
-        )
-    if quality.n_bad:
-        raise DataError(
-            f"{where}: {quality.n_bad} of {total} windows have NaN or a flat channel; drop them "
-            "with on_bad='drop', or select other channels with `channels`."
-        )
 
 
 def _equals_itself(value: Any) -> bool:

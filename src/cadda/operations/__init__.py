@@ -6,7 +6,8 @@ from cadda._internal.random import normal, uniform
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.label_maps import LabelMap
-from cadda.operations.pool import OperationPool, eeg_pool, image_pool
+from cadda.operations.pool import OperationPool
+from cadda.operations.pools import eeg_pool, image_pool
 
 __all__ = [
     "CATALOGUE",

@@ -12,7 +12,7 @@ from cadda._internal.statistics import Numbers
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.entries import StageEntry
 from cadda.probing.probe_result import ProbeResult
-from cadda.reporting.records import ProbeMatrix, ProbeRow
+from cadda.reporting.probe_records import ProbeMatrix, ProbeRow
 
 __all__ = ["RETAINED", "Passing", "passing_operations"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cadda._internal.notebook import block, paragraph, table
-from cadda.reporting.records import MARKS, ProbeRow
+from cadda.reporting.probe_records import MARKS, ProbeRow
 
 __all__ = ["probe_html"]
 

@@ -26,7 +26,7 @@ from cadda.probing.probe_text import (
     describe_plain,
     kept_up_to,
 )
-from cadda.reporting.records import ProbeFacts, ProbeMatrix, ProbeRow
+from cadda.reporting.probe_records import ProbeFacts, ProbeMatrix, ProbeRow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,7 +19,7 @@ from cadda.probing.label_maps import (
 )
 from cadda.probing.probe import Condition
 from cadda.probing.probe_result import ProbeResult, ProposedMap
-from cadda.reporting.records import ProbeMatrix, ProbeRow, ProbeVerdict
+from cadda.reporting.probe_records import ProbeMatrix, ProbeRow, ProbeVerdict
 
 __all__ = ["make_result"]
 

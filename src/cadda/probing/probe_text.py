@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from cadda._internal.statistics import Estimate
 from cadda.operations.label_maps import cycles_of
-from cadda.reporting.records import ProbeRow
+from cadda.reporting.probe_records import ProbeRow
 
 __all__ = ["describe_map", "describe_operation", "describe_plain", "kept_up_to"]
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from cadda.api.prepare import operation_pool
 from cadda.compute import SerialEngine
-from cadda.operations.pool import image_pool
+from cadda.operations.pools import image_pool
 from cadda.policies.spec.model import PolicySpec
 from cadda.runs.folder import RunFolder
 from cadda.searchers.registry import METHODS

@@ -32,7 +32,7 @@ from pydantic import TypeAdapter
 from cadda._internal.archives import check_array
 from cadda._internal.limits import open_regular, parse_json, read_bytes
 from cadda._internal.locks import is_abandoned
-from cadda.data.checks import Quality
+from cadda.data.quality import Quality
 from cadda.exceptions import DataError
 
 __all__ = [

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from cadda._internal.limits import check_memory
 from cadda._internal.text import short_reason
-from cadda.data.checks import WindowQuality, assess_windows
 from cadda.data.io.preprocess import (
     Preprocessing,
     exceeds,
@@ -23,6 +22,7 @@ from cadda.data.io.preprocess import (
     sampling_ratio,
 )
 from cadda.data.io.raw_files import open_raw, reading
+from cadda.data.quality import WindowQuality, assess_windows
 from cadda.exceptions import DataError
 
 __all__ = ["ReadPlan", "Recording", "cut_recording"]

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from cadda._internal.text import did_you_mean, short_reason
 from cadda.data.channels import find_channels, measured_positions
-from cadda.data.checks import WindowQuality, assess_windows, chunks, count_missing
+from cadda.data.checks import chunks, count_missing
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, stage_of, stages
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.preprocess import Preprocessing, exceeds, filter_signal, sampling_ratio
+from cadda.data.quality import WindowQuality, assess_windows
 from cadda.exceptions import DataError
 
 __all__ = ["EpochsPart", "merge_classes", "read_epochs"]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from cadda._internal.validation import check_sfreq
-from cadda.data.checks import Quality, raise_if_bad, raise_if_rejected
 from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import check_rate
@@ -19,6 +18,7 @@ from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
 from cadda.data.io.options import ReadOptions, argument_of, select_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import reading
+from cadda.data.quality import Quality, raise_if_bad, raise_if_rejected
 from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
 

@@ -16,9 +16,9 @@ from cadda._internal.archives import load_arrays
 from cadda._internal.files import replace_atomically
 from cadda._internal.limits import MAX_CLASSES, open_regular
 from cadda._internal.text import short_reason
-from cadda.data.checks import Quality, assess_windows, raise_if_bad
 from cadda.data.io.npz_map import map_array
 from cadda.data.io.options import ReadOptions, select
+from cadda.data.quality import Quality, assess_windows, raise_if_bad
 from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError

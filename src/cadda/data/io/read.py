@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 
 from cadda._internal.rows import Signals, take
-from cadda.data.checks import CHUNK, Quality, quality_of_kept, raise_if_bad
+from cadda.data.checks import CHUNK
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import epochs_notes, epochs_preprocessing, epochs_to_windows
 from cadda.data.io.hypnogram import are_stages
@@ -29,6 +29,7 @@ from cadda.data.io.options import (
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.recordings import read_recordings
 from cadda.data.io.sources import expand_paths, open_sources
+from cadda.data.quality import Quality, quality_of_kept, raise_if_bad
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda.compute import Engine, open_engine
-from cadda.data.checks import Quality, WindowQuality, raise_if_bad, raise_if_rejected
 from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
 from cadda.data.io.cutting import ReadPlan, Recording, cut_recording
 from cadda.data.io.options import ReadOptions, select_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.window_store import WindowStore, warn_not_written, write_recording
+from cadda.data.quality import Quality, WindowQuality, raise_if_bad, raise_if_rejected
 from cadda.data.standardise import Standardise, standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError

@@ -42,7 +42,7 @@ from cadda.experiments.study import (
     is_simulated,
 )
 from cadda.experiments.training import Fold, TrainingConfig
-from cadda.operations.pool import image_pool
+from cadda.operations.pools import image_pool
 from cadda.reporting.figures.heatmap import draw_selected
 from cadda.reporting.figures.race import add_race_legend, draw_race
 from cadda.searchers.registry import find_method

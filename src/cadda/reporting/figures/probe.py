@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from cadda.drawing.figure import Figure
 from cadda.drawing.heatmap import draw_heatmap
-from cadda.reporting.records import MARKS, ProbeMatrix, ProbeRow, ProbeVerdict
+from cadda.reporting.probe_records import MARKS, ProbeMatrix, ProbeRow, ProbeVerdict
 
 __all__ = ["plot_probe"]
 
