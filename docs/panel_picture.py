@@ -72,10 +72,12 @@ def label(row: Row) -> str:
 
 def draw_row(axes: Axes, row: Row, place: int) -> None:
     """Draw the conditions of a row one below the other."""
-    distance = FILLED / (len(COLOURS) - 1)
+    present = [condition for condition in COLOURS if row.scores[condition]]
+    distance = FILLED / max(len(present), 2)
     plain = row.scores["none"]
-    for number, (condition, colour) in enumerate(COLOURS.items()):
-        made, height = row.scores[condition], place - FILLED / 2 + number * distance
+    for number, condition in enumerate(present):
+        made, colour = row.scores[condition], COLOURS[condition]
+        height = place + (number - (len(present) - 1) / 2) * distance
         draws = [made[draw] - plain[draw] for draw in made if draw in plain]
         axes.plot(draws, [height] * len(draws), ".", color=colour, alpha=0.35, markersize=5)
         gain = compare(made, plain)
