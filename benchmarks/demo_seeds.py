@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.records import Records
-from cadda.api.demo import DEMOS, N_TEST, N_USABLE
+from cadda.api.demo import DEMOS, N_TEST
 from cadda.reporting.html.scores import score_predictions
 from cadda.reporting.records import Predictions
 from cadda.runs.folder import RunFolder
@@ -35,7 +35,7 @@ def key_of(name: str, seed: int) -> dict[str, Any]:
     demo = DEMOS[name]
     return {
         "demo": name,
-        "n_usable": N_USABLE,
+        "n_usable": demo.n_usable,
         "n_test": N_TEST,
         "n_windows": demo.n_windows,
         "budget": demo.budget,

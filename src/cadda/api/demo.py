@@ -14,10 +14,7 @@ from cadda.reporting.records import Reading
 from cadda.runs.events import RunEvent
 from cadda.training import TrainingSettings
 
-__all__ = ["DEMOS", "N_TEST", "N_USABLE", "Demo"]
-
-N_USABLE = 20
-"""Subjects to learn from."""
+__all__ = ["DEMOS", "N_TEST", "Demo"]
 
 N_VALID = 4
 """Those of them that validate the final models; in the race, all take turns."""
@@ -31,6 +28,7 @@ class Demo:
     """A search on simulated windows, with settings for three minutes on two cores."""
 
     simulate: Callable[..., Windows]
+    n_usable: int  # subjects to learn from
     n_windows: int  # of each subject
     model: str
     training: TrainingSettings
@@ -54,7 +52,7 @@ class Demo:
         on_event: Callable[[RunEvent], None] | None = None,
     ) -> SearchRun:
         """Search, train with and without the policy, and test both on other subjects."""
-        n_subjects = N_USABLE + N_TEST
+        n_subjects = self.n_usable + N_TEST
         return run_search(
             windows,
             folder,
@@ -72,19 +70,21 @@ class Demo:
         )
 
     def _arguments(self, seed: int) -> dict[str, int]:
-        return {"n_subjects": N_USABLE + N_TEST, "n_windows": self.n_windows, "seed": seed}
+        return {"n_subjects": self.n_usable + N_TEST, "n_windows": self.n_windows, "seed": seed}
 
 
 DEMOS = {
     "motor-imagery": Demo(
         simulate_motor_imagery,
-        20,
+        16,
+        16,
         "shallow",
         TrainingSettings(batch_size=64, lr=3e-3, patience=20, max_epochs=80),
         60,
     ),
     "sleep": Demo(
         simulate_sleep,
+        12,
         12,
         "chambon2018",
         TrainingSettings(batch_size=16, patience=20, max_epochs=80),

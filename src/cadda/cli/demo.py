@@ -40,14 +40,14 @@ def demo(
 
     Examples: cadda demo · cadda demo sleep --out demo-sleep
     """
-    from cadda.api.demo import DEMOS, N_TEST, N_USABLE
+    from cadda.api.demo import DEMOS, N_TEST
     from cadda.runs.report import write_report
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, tee
 
     chosen, run = DEMOS[data], out / "run"
     typer.echo(
-        f"Data: {chosen.data} of {N_USABLE} subjects to learn from and {N_TEST} to test on.\n"
+        f"Data: {chosen.data} of {chosen.n_usable} subjects to learn from and {N_TEST} to test on.\n"
         "1. A probe finds out what each operation does to each class.\n"
         "2. A race compares augmentation policies by full training runs, in which all subjects to "
         "learn from take turns in training and validation.\n"

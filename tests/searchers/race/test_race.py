@@ -188,6 +188,23 @@ def test_decisive_blocks_have_no_part_in_the_choice() -> None:
     assert {name for name, _ in decisive} == {"none", "c"}
 
 
+@pytest.mark.parametrize("n_blocks", [4, 100])
+def test_several_blocks_of_the_decision_at_once_give_the_same_verdict(n_blocks: int) -> None:
+    one_by_one = Simulation({"c": 0.12}).run(CANDIDATES)
+    simulation = Simulation({"c": 0.12})
+    race = Race(one_by_one.n_windows, RaceSettings(), CANDIDATES)
+    while runs := race.next_runs(n_blocks):
+        assert len({block.number for _, block in runs}) == 1
+        race.tell(runs, [simulation.score(entrant.candidate, block) for entrant, block in runs])
+    race.decide()
+    sizes = []
+    while runs := race.next_runs(n_blocks):
+        sizes.append(len(runs))
+        race.tell(runs, [simulation.score(entrant.candidate, block) for entrant, block in runs])
+    assert sizes == ([8, 8, 8, 6] if n_blocks == 4 else [30])
+    assert make_verdict(race) == make_verdict(one_by_one)
+
+
 def test_those_who_join_later_catch_up_in_the_same_blocks() -> None:
     simulation = Simulation({"c": 0.1, "late": 0.3})
     race = Race(

@@ -95,13 +95,19 @@ class Race:
         """Return a block by its number."""
         return make_block(tuple(sorted(self.n_windows)), number, self.settings.seed)
 
-    def next_runs(self) -> list[tuple[Entrant, Block]]:
-        """Return the training runs that come next, of one block; none at the end of a phase."""
+    def next_runs(self, n_blocks: int = 1) -> list[tuple[Entrant, Block]]:
+        """Return the training runs that come next; none at the end of a phase.
+
+        They are of one block, or of `n_blocks` in the decision, in which nothing depends on
+        earlier blocks.
+        """
         if self.phase == "decision":
-            if self.winner is None or len(self.none.decisive) >= self.settings.n_decisive:
+            if self.winner is None:
                 return []
-            block = self.block(self.first_decisive + len(self.none.decisive))
-            return [(entrant, block) for entrant in (self.none, self.winner)]
+            n_done = len(self.none.decisive)
+            numbers = range(n_done, min(n_done + n_blocks, self.settings.n_decisive))
+            blocks = [self.block(self.first_decisive + number) for number in numbers]
+            return [(entrant, block) for block in blocks for entrant in (self.none, self.winner)]
         number = self._n_common
         if number >= self.n_target:
             return []

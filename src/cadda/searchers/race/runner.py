@@ -160,11 +160,13 @@ class RaceRunner(SearchRunner):
         return first[: max(2, n_affordable)]
 
     def _next_runs(self) -> list[tuple[Entrant, Block]]:
-        runs = self.race.next_runs()
+        # A block of the decision has two training runs: too few for many workers.
+        n_blocks = self.engine.n_workers
+        runs = self.race.next_runs(n_blocks)
         is_choice = self.race.phase != "decision"
         if is_choice and len(runs) > self.n_epochs - self.n_reserved - self.epoch:
             self.race.decide()
-            runs = self.race.next_runs()
+            runs = self.race.next_runs(n_blocks)
         return runs[: self.n_epochs - self.epoch]
 
     def _end_phase(self) -> None:
