@@ -47,7 +47,8 @@ def demo(
 
     chosen, run = DEMOS[data], out / "run"
     typer.echo(
-        f"Data: {chosen.data} of {chosen.n_usable} subjects to learn from and {N_TEST} to test on.\n"
+        f"Data: {chosen.data} of {chosen.n_usable} subjects to learn from and {N_TEST} to test "
+        "on.\n"
         "1. A probe finds out what each operation does to each class.\n"
         "2. A race compares augmentation policies by full training runs, in which all subjects to "
         "learn from take turns in training and validation.\n"
