@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from cadda._internal.files import make_folder, write_text_atomically
 from cadda._internal.frames import make_frame
@@ -17,9 +15,6 @@ from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec, Provenance
 from cadda.policies.spec.simplify import crisp_policy, largest_distance
 from cadda.probing.leak_probe import with_leak_probe
-from cadda.reporting.evolution import plot_evolution
-from cadda.reporting.figures.candidates import plot_race
-from cadda.reporting.figures.saving import save_figure
 from cadda.reporting.race import RaceFacts, candidate_table
 from cadda.reporting.records import SearchCurves
 from cadda.reporting.stability import limit_notes, stability_notes
@@ -32,6 +27,9 @@ from cadda.searchers.retraining import AnyPolicy, RetrainedModel
 from cadda.searchers.runner import SearchRunner
 from cadda.training import Fitted
 from cadda.training.diagnosis import with_warnings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["SearchResult", "result_of", "write_policy", "write_result"]
 
@@ -133,6 +131,9 @@ class SearchResult:
             The candidates of a race, otherwise how the policy changed from epoch to epoch or from
             trial to trial; the policy itself if there was neither.
         """
+        from cadda.reporting.evolution import plot_evolution
+        from cadda.reporting.figures.candidates import plot_race
+
         if self.race is not None:
             return plot_race(self.race)
         if self.curves is not None:
@@ -236,6 +237,15 @@ def write_result(folder: RunFolder, result: SearchResult) -> None:
         result.race.save(folder.race)
     if result.fitted is not None:
         save_fitted(folder, result.fitted)
+    _save_figures(folder, result)
+
+
+def _save_figures(folder: RunFolder, result: SearchResult) -> None:
+    # Training does without matplotlib, and its 50 MB.
+    from cadda.reporting.evolution import plot_evolution
+    from cadda.reporting.figures.candidates import plot_race
+    from cadda.reporting.figures.saving import save_figure
+
     make_folder(folder.operations_figure.parent)
     save_figure(result.policy.plot(), folder.operations_figure)
     if result.curves is not None:

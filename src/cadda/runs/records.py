@@ -20,7 +20,6 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import operation_info, summarise
-from cadda.reporting.figures.signals import most_changed_draw
 from cadda.reporting.records import (
     DataFacts,
     Examples,
@@ -151,6 +150,8 @@ def make_examples(policy: PolicySpec, windows: Windows, pool: OperationPool) -> 
     Windows are scaled to a standard deviation of 1. Returns None if no operation is for signals,
     or the sampling rate is not known.
     """
+    from cadda.reporting.figures.signals import most_changed_draw
+
     table = summarise(policy)
     pool = pool.for_classes(windows.class_names).with_extra()
     own = {name: value for name, value in policy.operations.items() if name in pool.settings}
