@@ -71,7 +71,8 @@ class HostReads(TorchFunctionMode):
         if self.transfers and func is Tensor.to and any(_is_device(leaf) for leaf in leaves):
             is_remote, result = True, result.clone()
         if is_remote:
-            self.mark(*(leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)))
+            changed = args[0] if func is Tensor.__setitem__ else result
+            self.mark(*(leaf for leaf in tree_leaves(changed) if isinstance(leaf, Tensor)))
         return result
 
 

@@ -129,14 +129,15 @@ class Trainer:
 
     def _run_steps(self, epoch: int) -> Tensor:
         """Iterate once over the training windows; return the losses, on the device."""
-        losses = []
+        # Small tensors that stay between large ones would keep memory from being reused.
+        losses = torch.empty(len(self._batches(epoch)), device=self.device)
         self.model.train()
         with seeded(self.seeds.integer("dropout", epoch=epoch), self.device):
-            for batch in self._augmented_batches(epoch):
+            for number, batch in enumerate(self._augmented_batches(epoch)):
                 loss = self._loss(*batch)
-                losses.append(loss.detach())
+                losses[number] = loss.detach()
                 descend(self.optimizer, loss)
-        return torch.stack(losses)
+        return losses
 
     def _augmented_batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the batches of an epoch, the same each time."""
