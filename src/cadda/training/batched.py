@@ -110,17 +110,17 @@ class _Stack:
     def _train(self) -> list[float]:
         epoch = len(self.members[0].progress.history) + 1
         members = [self._augmented_batches(member, epoch) for member in self.members]
-        losses = []
-        for step in zip(*members, strict=True):
+        sizes = [len(index) for index in self._order(self.members[0], epoch)]
+        losses = torch.empty(len(sizes), len(self.members), device=self.problem.device)
+        for number, step in enumerate(zip(*members, strict=True)):
             x, y = zip(*step, strict=True)
             loss = self._losses(torch.stack(x), torch.stack(y))
-            losses.append(loss.detach())
+            losses[number] = loss.detach()
             # Each loss depends on the weights of one member only, so the sum mixes nothing.
             descend(self.optimizer, loss.sum())
-        values = torch.stack(losses).T.tolist()
+        values = losses.T.tolist()
         for member, own in zip(self.members, values, strict=True):
             self._note_divergence(member, own, epoch)
-        sizes = [len(index) for index in self._order(self.members[0], epoch)]
         return [
             sum(loss * size for loss, size in zip(own, sizes, strict=True)) / sum(sizes)
             for own in values
