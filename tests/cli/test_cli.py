@@ -239,6 +239,17 @@ def test_policy_diff(two_policies: tuple[Path, Path]) -> None:
     assert report["total_variation"]["N2"] == 0
 
 
+def test_what_braindecode_does_not_have_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "policy.txt"
+    file.write_text("channel_symmetry p=0.5 -> {left: right, right: left} > sign_flip p=0.5")
+    said = run("policy", "export", file)
+    assert said.stderr.startswith("note: left out: channel_symmetry")
+    assert "--format torch has everything" in said.stderr
+    assert "SignFlip(0.5)" in said.stdout
+    file.write_text("sign_flip p=0.5")
+    assert not run("policy", "export", file).stderr
+
+
 def test_policy_export(two_policies: tuple[Path, Path]) -> None:
     first, _ = two_policies
     said = run("policy", "export", first, code=2).stderr

@@ -206,13 +206,16 @@ def export(
     Examples: cadda policy export policy.json --format braindecode > transforms.py · cadda policy
     export policy.json --format torch > augment.py
     """
-    from cadda.policies.spec.export import to_braindecode
+    from cadda.policies.spec.export import not_in_braindecode, to_braindecode
     from cadda.policies.spec.yaml import to_yaml
 
     spec, channels = _last(file), parse_names(ch_names)
     match file_format:
         case "braindecode":
             text = to_braindecode(spec, sfreq=sfreq, ch_names=channels)
+            if left_out := not_in_braindecode(spec):
+                names = ", ".join(left_out)
+                typer.echo(f"note: left out: {names}; --format torch has everything", err=True)
         case "torch":
             text = _torch_code(spec, sfreq, channels, parse_names(class_names))
         case "yaml":

@@ -12,7 +12,7 @@ from cadda.policies.spec.entries import ALL_CLASSES, Subpolicy
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import OperationUse, mean_uses
 
-__all__ = ["to_braindecode"]
+__all__ = ["not_in_braindecode", "to_braindecode"]
 
 
 class Transform(NamedTuple):
@@ -152,6 +152,17 @@ def to_braindecode(
     channels = spec.ch_names if ch_names is None else ch_names
     header += _constant("CH_NAMES", "ch_names", None if channels is None else list(channels), code)
     return f"{header}{code}"
+
+
+def not_in_braindecode(spec: PolicySpec) -> list[str]:
+    """Return the operations that `to_braindecode` leaves out."""
+    uses = (name for row in spec.rows for name, _ in _uses(spec.policy[row], row)[0])
+    return [name for name in dict.fromkeys(uses) if not _has_transform(name)]
+
+
+def _has_transform(name: str) -> bool:
+    """Check for a transform; those of braindecode keep the labels."""
+    return name == plain_name(name) and name in TRANSFORMS
 
 
 def _needed_version(used: Sequence[Transform]) -> str:
