@@ -31,12 +31,19 @@ class DaskProcesses:
         self.scheduler = self._start(
             "scheduler", "--port", "0", "--protocol", protocol, "--dashboard-address", ":0"
         )
-        wait_for(self.file.exists)
+        wait_for(self._is_written)
 
     @property
     def address(self) -> str:
         address: str = json.loads(self.file.read_text())["address"]
         return address
+
+    def _is_written(self) -> bool:
+        """Check for the file, which is empty for a moment."""
+        try:
+            return bool(self.address)
+        except (OSError, ValueError):
+            return False
 
     def add_worker(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a worker without a nanny: nothing starts it again if it is killed."""

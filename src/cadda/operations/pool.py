@@ -41,6 +41,7 @@ class OperationPool:
 
     Examples
     --------
+    >>> from cadda.operations import image_pool
     >>> pool = image_pool()
     >>> pool.names
     ('horizontal_flip', 'vertical_flip', 'rotation_90', 'rotation_180')
