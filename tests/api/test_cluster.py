@@ -120,7 +120,7 @@ def test_a_comparison_is_the_same(engine: str, tmp_path: Path) -> None:
     settings = {
         "methods": ["none", "guided"],
         "n_folds": 2,
-        "seconds": None,
+        "max_seconds": None,
         "model": "shallow",
         "operations": OPERATIONS[:2],
         "max_epochs": 1,
