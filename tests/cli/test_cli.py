@@ -57,7 +57,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(report) in text
     assert report.stat().st_size > 10_000
     race = json.loads((out / "run" / "race.json").read_text())
-    assert text.index("16 subjects to learn from and 20 to test on") < text.index(
+    assert text.index("12 subjects to learn from and 20 to test on") < text.index(
         race["verdict"]["sentence"]
     )
     scores = json.loads((out / "run" / "scores.json").read_text())

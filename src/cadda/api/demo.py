@@ -76,8 +76,8 @@ class Demo:
 DEMOS = {
     "motor-imagery": Demo(
         simulate_motor_imagery,
-        16,
-        16,
+        12,
+        20,
         "shallow",
         TrainingSettings(batch_size=64, lr=3e-3, patience=20, max_epochs=80),
         60,
