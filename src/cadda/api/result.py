@@ -97,7 +97,7 @@ class SearchResult:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 90 % interval of `gain`; None if there are too few."""
+        """The 90 % interval of `gain`; None if there are too few subjects or blocks."""
         verdict = None if self.race is None else self.race.verdict
         if verdict is None or verdict.low is None or verdict.high is None:
             return None

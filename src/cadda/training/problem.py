@@ -32,8 +32,7 @@ class Samples:
     def of(cls, x: Signals, y: Tensor, subject: NDArray[np.str_]) -> Samples:
         """Return windows whose subjects are given as an array, with one text for each subject."""
         different, index = np.unique(subject, return_inverse=True)
-        names = different.tolist()
-        return cls(x, y, tuple(names[i] for i in index))
+        return cls(x, y, tuple(different.astype(object)[index]))
 
     def __len__(self) -> int:
         return len(self.x)

@@ -18,13 +18,12 @@ from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, hypnogram_windows, merge_note, stages
 from cadda.data.io.mapping import RecordingMapping, mapped_files, read_mapping
-from cadda.data.io.naming import distinct, subject_of
+from cadda.data.io.naming import Inspected, distinct, subject_of
 from cadda.data.io.options import ReadOptions, check_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import inspect_recording, names_a_class
 from cadda.data.io.windowing import (
     MAX_LISTED,
-    Inspected,
     Labelled,
     Rules,
     label_windows,
@@ -255,16 +254,15 @@ def _listed(names: Sequence[str]) -> str:
 def _subjects(headers: Sequence[Header], rules: Rules) -> list[str]:
     pattern = rules.mapping.subject
     subjects = [subject_of(header, pattern, rules.key("subject")) for header in headers]
-    different = list(dict.fromkeys(subjects))
     if pattern is not None:
         return subjects
-    if any(header.folders for header in headers):
+    if any(name in header.folders[:1] for name, header in zip(subjects, headers, strict=True)):
         _logger.warning(
             "%s: files in different folders have the same name, so that folders are subjects: %s; "
             "if they are not, set `subject` to a regular expression whose first group is the "
             "subject in a path.",
             rules.where,
-            _listed(different),
+            _listed(list(dict.fromkeys(subjects))),
         )
     elif len(headers) > 1 and subjects == [header.name for header in headers]:
         _logger.warning(

@@ -7,24 +7,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import DataError
 
-__all__ = ["distinct", "subject_of"]
+__all__ = ["Inspected", "distinct", "subject_of"]
+
+Inspected: TypeAlias = tuple[Header, list[Annotation]]
 
 
-def distinct(
-    inspected: Sequence[tuple[Header, list[Annotation]]],
-) -> list[tuple[Header, list[Annotation]]]:
+def distinct(inspected: Sequence[Inspected]) -> list[Inspected]:
     """Return recordings with different names; raise if one would count twice.
 
     Files that are parts of other recordings are left out. If files in different folders have the
     same name, recordings are named by their folders, too.
     """
-    in_memory = [header.raw is not None for header, _ in inspected]
-    if any(in_memory):
+    if any(header.raw is not None for header, _ in inspected):
         return list(inspected)
     parts = {file for header, _ in inspected for file in header.files}
     kept = [(header, notes) for header, notes in inspected if header.path not in parts]

@@ -16,15 +16,14 @@ from cadda.data.io.bids import participant_values
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, count_windows
 from cadda.data.io.mapping import RecordingMapping, match_class
-from cadda.data.io.naming import subject_of
+from cadda.data.io.naming import Inspected, subject_of
 from cadda.data.io.preprocess import Preprocessing
 from cadda.exceptions import DataError
 
-__all__ = ["MAX_LISTED", "Inspected", "Labelled", "Rules", "label_windows"]
+__all__ = ["MAX_LISTED", "Labelled", "Rules", "label_windows"]
 
 _logger = logging.getLogger(__name__)
 
-Inspected: TypeAlias = tuple[Header, list[Annotation]]
 Labelled: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 """Starts of windows in seconds, and their labels."""
 
