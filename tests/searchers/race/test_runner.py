@@ -15,7 +15,10 @@ from cadda import SearchResult, TrainingSettings
 from cadda.exceptions import RunError
 from cadda.probing.probe import ProbeProgress
 from cadda.searchers.events import RaceProgress, RaceRound, SearchEnd
+from cadda.searchers.race.blocks import Block, RunScore
+from cadda.searchers.race.candidates import Candidate, Level
 from cadda.testing.planted import planted_network, planted_windows
+from cadda.training import Problem
 
 QUICK: dict[str, Any] = {
     "model": planted_network,
@@ -114,6 +117,25 @@ def test_the_time_of_the_probe_counts(tmp_path: Path) -> None:
     assert result.probe_seconds > 1e-3
     assert result.race is not None
     assert {row.n_blocks for row in result.race.candidates} == {1}
+
+
+def test_what_the_choice_leaves_of_the_budget_measures_the_gain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def score(usable: Problem, block: Block, candidate: Candidate, training: object) -> RunScore:
+        is_plain = candidate.level == Level.NONE
+        n_correct = 1 if is_plain else 2
+        correct = tuple((n_correct,) * usable.n_classes for _ in block.valid)
+        return RunScore(1.0 if is_plain else 0.5, correct, 0.0)
+
+    monkeypatch.setattr("cadda.searchers.race.runner.run_candidate", score)
+    result = race(budget=48, n_decisive=15, n_survivors=1, engine="serial")
+    assert result.race is not None
+    choice = sum(row.n_blocks for row in result.race.candidates)
+    verdict = result.race.verdict
+    assert verdict is not None
+    # A quarter of the budget alone would be six blocks.
+    assert verdict.n_blocks == min(15, (48 - choice) // 2) > 6
 
 
 def test_the_budget_is_kept() -> None:

@@ -65,13 +65,13 @@ def first_generation(
     y: Tensor,
     generator: Generator,
 ) -> list[Candidate]:
-    """Return none and what should improve on it, the most promising first.
+    """Return none and what should improve on it, the most promising of each kind first.
 
-    Operations are those that a probe lets pass, with a strict and with a lenient rule. Of single
-    operations, those with a label map come first, then those that change the windows ``x``, of the
-    classes ``y``, most: what keeps the class and changes little teaches little. Policies of the
-    zoo race where they are made for the operations and classes of the pool. If nothing passes,
-    all operations race.
+    With a small budget, only the first ones race. Operations are those that a probe lets pass,
+    with a strict and with a lenient rule. Of single operations, those with a label map come first,
+    then those that change the windows ``x``, of the classes ``y``, most: what keeps the class and
+    changes little teaches little. Policies of the zoo race where they are made for the operations
+    and classes of the pool. If nothing passes, all operations race.
     """
     mixed = f"{GUIDED}, lenient"
     if not lenient:
@@ -83,12 +83,17 @@ def first_generation(
     singles = sorted(lenient, key=lambda item: (item.label_map is None, -change[item.operation]))
     strong = [_single(item, strong=True) for item in singles]
     known = [candidate.policy.policy for candidate in strong]
+    guided = _guided(GUIDED, passing, (2, 3, 1))
+    tolerant = _guided(mixed, lenient, (2, 3)) if lenient != passing else []
     return [
         NONE,
-        *_guided(GUIDED, passing, (2, 3, 1)),
-        *(_guided(mixed, lenient, (2, 3)) if lenient != passing else ()),
+        *guided[:1],
+        *tolerant[:1],
         *(item for item in _zoo(pool, general=False) if item.policy.policy not in known),
-        *strong,
+        *strong[:1],
+        *guided[1:],
+        *tolerant[1:],
+        *strong[1:],
         DUPLICATES,
         Candidate("one of all operations", trivial_policy(pool), Level.CHAIN),
         *_zoo(pool, general=True),

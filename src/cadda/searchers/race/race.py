@@ -68,6 +68,7 @@ class Race:
         self.entrants = [Entrant(candidate) for candidate in candidates]
         self.phase: Phase = "candidates"
         self.winner: Entrant | None = None
+        self.n_decisive = settings.n_decisive
 
     @property
     def none(self) -> Entrant:
@@ -105,7 +106,7 @@ class Race:
             if self.winner is None:
                 return []
             n_done = len(self.none.decisive)
-            numbers = range(n_done, min(n_done + n_blocks, self.settings.n_decisive))
+            numbers = range(n_done, min(n_done + n_blocks, self.n_decisive))
             blocks = [self.block(self.first_decisive + number) for number in numbers]
             return [(entrant, block) for block in blocks for entrant in (self.none, self.winner)]
         number = self._n_common
@@ -138,11 +139,15 @@ class Race:
         self.entrants += [Entrant(item) for item in candidates if item.name not in known]
         self.phase = phase
 
-    def decide(self) -> None:
-        """Choose the simplest candidate that is as good as the best, and measure its gain."""
+    def decide(self, n_blocks: int | None = None) -> None:
+        """Choose the simplest candidate that is as good as the best, and measure its gain.
+
+        ``n_blocks`` is the number of blocks for that; None for that of the settings.
+        """
         chosen = self.simplest()
         self.winner = chosen if chosen is not self.none else None
         self.phase = "decision"
+        self.n_decisive = self.settings.n_decisive if n_blocks is None else n_blocks
 
     def ranked(self) -> list[Entrant]:
         """Return candidates that have not been dropped, by mean gain, the best first."""
@@ -188,7 +193,7 @@ class Race:
         """Training runs until the end; None as long as further candidates may join."""
         if self.phase == "candidates":
             return None
-        n_decisive = self.settings.n_decisive
+        n_decisive = self.n_decisive
         if self.phase == "decision":
             return 0 if self.winner is None else 2 * (n_decisive - len(self.none.decisive))
         now = sum(max(0, self.n_target - entrant.n_blocks) for entrant in self.alive)

@@ -165,7 +165,7 @@ class RaceRunner(SearchRunner):
         runs = self.race.next_runs(n_blocks)
         is_choice = self.race.phase != "decision"
         if is_choice and len(runs) > self.n_epochs - self.n_reserved - self.epoch:
-            self.race.decide()
+            self._decide()
             runs = self.race.next_runs(n_blocks)
         return runs[: self.n_epochs - self.epoch]
 
@@ -176,7 +176,7 @@ class RaceRunner(SearchRunner):
             return
         spent = self.probe_seconds + self.seconds
         if limit is not None and spent > (1 - SHARE_OF_DECISION) * limit:
-            race.decide()
+            self._decide()
         elif race.next_runs():
             return
         elif race.phase == "candidates":
@@ -188,7 +188,12 @@ class RaceRunner(SearchRunner):
         elif race.phase != "finalists":
             race.join("finalists", [])
         else:
-            race.decide()
+            self._decide()
+
+    def _decide(self) -> None:
+        """Begin the decision, with all that is left of the budget."""
+        n_affordable = (self.n_epochs - self.epoch) // 2
+        self.race.decide(min(self.settings.n_decisive, max(MIN_DECISIVE, n_affordable)))
 
     def _class_by_class(self) -> list[Candidate]:
         best = self.race.ranked()[0].candidate
@@ -272,6 +277,7 @@ class RaceRunner(SearchRunner):
         return {
             "phase": race.phase,
             "winner": None if race.winner is None else names.index(race.winner.candidate.name),
+            "n_decisive": race.n_decisive,
             "entrants": [
                 {
                     "name": entrant.candidate.name,
@@ -287,7 +293,7 @@ class RaceRunner(SearchRunner):
 
     def load_state_dict(self, state: State) -> None:
         race = self.race
-        race.phase = state["phase"]
+        race.phase, race.n_decisive = state["phase"], int(state["n_decisive"])
         race.entrants = [
             Entrant(
                 Candidate(

@@ -23,7 +23,7 @@ class RaceSettings:
         join later are trained in the earlier blocks, too.
     n_decisive : int
         Blocks that measure the gain of the candidate that was chosen, at most; they have no part
-        in the choice, and get a quarter of the training runs.
+        in the choice, and get a quarter of the training runs, and those that the choice has left.
     n_survivors : int
         Candidates that are left of each generation, at most. Of the last, three get further
         blocks.
