@@ -100,7 +100,8 @@ class FasterSettings:
     warmup_epochs : int
         Epochs before the policy starts to move: first the critic must have learned something.
     n_subpolicies : int
-        Number L of subpolicies.
+        Number L of subpolicies. Their stages start with operations drawn at random, so few
+        subpolicies try few operations.
     n_stages : int
         Number K of stages in a subpolicy.
     granularity : 'window' | 'batch'
