@@ -16,12 +16,8 @@ from cadda.exceptions import TrainingError
 from cadda.models.critic import make_critic
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeMask, TimeReverse
-from cadda.searchers.gradient.faster_autoaugment import (
-    FasterSearcher,
-    FasterSettings,
-    gradient_penalty,
-    partners,
-)
+from cadda.searchers.gradient.critic_loss import gradient_penalty, partners
+from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.training.problem import Problem
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])
