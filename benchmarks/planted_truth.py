@@ -48,6 +48,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "exact": {"hypergradient": "exact"},
     "fresh inner gradient": {"reuse_inner_gradient": False},
     "mixture": {"sampling": "mixture"},
+    "class-wise": {"classwise": True},
     "paper": {"preset": "paper"},
 }
 
@@ -99,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--methods", nargs="+", default=["adda", "cadda"])
     parser.add_argument("--variants", nargs="+", default=["defaults"], choices=[*VARIANTS, "all"])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=60)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -33,6 +33,7 @@ from benchmarks.planted_truth import success  # noqa: E402
 from benchmarks.probe import TASKS  # noqa: E402
 from benchmarks.records import Records  # noqa: E402
 from benchmarks.search_budget import MARGIN  # noqa: E402
+from image_results import critic_distances, image_gains  # noqa: E402
 from panel_results import (  # noqa: E402
     auto_gains,
     carried_over,
@@ -303,6 +304,8 @@ BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
         "carry over": carried_over,
         "results": benefit_table,
         "probe": probe_table,
+        "image gains": image_gains,
+        "image critic": critic_distances,
         **{
             f"{name} accuracy": partial(
                 accuracy_table, name, (*STUDIES[name].titles, *STUDIES[name].kept)

@@ -23,10 +23,12 @@ into another would look harmless, since the windows that it makes do exist. Ther
 all classes, with a term for each: what a real window looks like is learned from all of them, even
 where a class has few.
 
-**Blends.** At first a stage is the plain mean of all operations, and what the critic sees is that
-the mean of unlike windows is smaller than any of them. Operations that make windows unlike the
-given one, such as time reverse, sign flip or FT surrogate, lose their share to that, even where
-what they make is real. This is part of the method.
+**One operation per stage.** A stage is the weighted mean of all operations, and the mean of unlike
+windows is smaller than any of them. A critic sees that first. From equal weights, operations that
+make windows unlike the given one, such as time reverse, sign flip or FT surrogate, therefore lose
+their share even where what they make is real. So the weights start at random in [0, 1] and η is
+small, as in the published code: from its start, each stage is nearly one operation. All classes
+start alike, so that the start tells nothing about the class.
 
 **Label maps.** A blend with an operation that changes the class has no class whose real windows
 it could be compared with, so operations with label maps are left out.
@@ -35,8 +37,7 @@ it could be compared with, so operations with label maps are left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field
@@ -58,14 +59,18 @@ from cadda.policies.dispatch import Granularity, per_window
 from cadda.policies.relaxed.policies import MixturePolicy
 from cadda.policies.spec.leakage import MAX_LEAK
 from cadda.searchers.gradient.base import Searcher, StepValues, assign_gradients
+from cadda.searchers.gradient.critic_loss import gradient_penalty, partners
 from cadda.training.checkpoint import Stateful
 from cadda.training.problem import Problem
 from cadda.training.step import descend
 
-__all__ = ["FasterSearcher", "FasterSettings", "gradient_penalty", "partners"]
+__all__ = ["FasterSearcher", "FasterSettings", "start_randomly"]
 
 BETAS = (0.0, 0.999)
 """Decay rates of Adam for critic and policy, as in the paper and usual for Wasserstein GANs."""
+
+SIGMOID_SLOPE = 0.25
+"""Largest slope of the sigmoid: p and µ are sigmoids of the parameters that are learned."""
 
 
 @validated_dataclass
@@ -77,7 +82,7 @@ class FasterSettings:
     batch_size : int
         Windows to augment per step, and as many real windows.
     policy_lr : float
-        Learning rate of Adam on the policy.
+        Learning rate of Adam on the policy: on the weights w, and on p and µ at 1/2.
     critic_lr : float
         Learning rate of Adam on the critic.
     penalty : float
@@ -89,7 +94,8 @@ class FasterSettings:
     warmup_epochs : int
         Epochs before the policy starts to move: first the critic must have learned something.
     n_subpolicies : int
-        Number L of subpolicies.
+        Number L of subpolicies. Their stages start with operations drawn at random, so few
+        subpolicies try few operations.
     n_stages : int
         Number K of stages in a subpolicy.
     granularity : 'window' | 'batch'
@@ -97,7 +103,8 @@ class FasterSettings:
     gate_temperature : float
         Temperature of the relaxed Bernoulli variable behind p.
     choice_temperature : float
-        Temperature η of the softmax that mixes operations.
+        Temperature η of the softmax that mixes operations: the smaller it is, the more a stage is
+        one of them.
     max_leak : float | None
         Largest number of bits that an operation of the policy may tell about the class: see
         `PolicySpec.capped`. None for no limit.
@@ -108,17 +115,17 @@ class FasterSettings:
     """
 
     batch_size: Count = 16
-    policy_lr: Positive = 0.01
+    policy_lr: Positive = 1e-3
     critic_lr: Positive = 1e-3
     penalty: NonNegative = 10.0
     classification: NonNegative = 0.1
     critic_steps: Count = 1
     warmup_epochs: Annotated[int, Field(ge=0)] = 2
-    n_subpolicies: SubpolicyCount = 5
+    n_subpolicies: SubpolicyCount = 10
     n_stages: StageCount = 2
     granularity: Granularity = "window"
     gate_temperature: Positive = 0.1
-    choice_temperature: Positive = 0.5
+    choice_temperature: Positive = 0.05
     max_leak: Positive | None = MAX_LEAK
     n_seeds: Count = 1
     seed: Seed = 0
@@ -150,6 +157,7 @@ class FasterSearcher(Searcher):
             gate_temperature=settings.gate_temperature,
             choice_temperature=settings.choice_temperature,
         ).to(problem.device)
+        start_randomly(policy, self.seeds.stream("start"))
         self.critic = problem.make_critic(self.seeds.integer("critic")).to(problem.device)
         super().__init__(
             problem,
@@ -158,9 +166,14 @@ class FasterSearcher(Searcher):
             batch_size=settings.batch_size,
             warmup_epochs=settings.warmup_epochs,
         )
-        self.policy_optimizer = torch.optim.Adam(
-            self.policy.parameters(), lr=settings.policy_lr, betas=BETAS
-        )
+        groups: list[dict[str, Any]] = [
+            {"params": [policy.weight]},
+            {
+                "params": [policy.probability_logit, policy.magnitude_logit],
+                "lr": settings.policy_lr / SIGMOID_SLOPE,
+            },
+        ]
+        self.policy_optimizer = torch.optim.Adam(groups, lr=settings.policy_lr, betas=BETAS)
         self.critic_optimizer = torch.optim.Adam(
             self.critic.parameters(), lr=settings.critic_lr, betas=BETAS
         )
@@ -251,6 +264,20 @@ class FasterSearcher(Searcher):
         return self.seeds.stream(name, device=device, step=self.step_number, turn=turn)
 
 
+@torch.no_grad()
+def start_randomly(policy: MixturePolicy, generator: torch.Generator) -> None:
+    """Draw the weights of all choices from [0, 1], the same for all classes.
+
+    Parameters
+    ----------
+    policy : MixturePolicy
+        The policy, whose weights are overwritten.
+    generator : torch.Generator
+        Source of randomness, on the CPU.
+    """
+    policy.weight.copy_(torch.rand(policy.weight.shape[1:], generator=generator))
+
+
 class Classifier(nn.Module):
     """A critic as a model, which only classifies; the critic is shared, not copied."""
 
@@ -273,51 +300,3 @@ class Classifier(nn.Module):
         """
         logits: Tensor = self.critic(x)[0]
         return logits
-
-
-def gradient_penalty(critic: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Measure how far the slope of a critic is from 1.
-
-    Parameters
-    ----------
-    critic : callable
-        Maps windows to one critic score each, which must not depend on other windows.
-    x : Tensor
-        Windows at which to measure.
-
-    Returns
-    -------
-    Tensor
-        Mean over windows of (‖∇D‖ − 1)², the norm being over all axes but that of the windows;
-        differentiable in the parameters of the critic.
-    """
-    point = x.detach().requires_grad_()
-    (slope,) = torch.autograd.grad(critic(point).sum(), point, create_graph=True)
-    length: Tensor = torch.linalg.vector_norm(slope.flatten(1), dim=1)
-    return (length - 1).square().mean()
-
-
-def partners(y: Tensor, index: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw another window of the same class for each of some windows.
-
-    Parameters
-    ----------
-    y : Tensor
-        Labels of all windows.
-    index : Tensor
-        Windows that get a partner.
-    generator : torch.Generator
-        Source of randomness, on the device of the labels.
-
-    Returns
-    -------
-    Tensor
-        Indices of the partners; a window that is alone in its class is its own.
-    """
-    order = y.argsort(stable=True)
-    size = y.bincount()
-    start = (size.cumsum(0) - size)[y[index]]
-    place = order.argsort()[index] - start
-    others = size[y[index]] - 1
-    share = torch.rand(len(index), generator=generator, device=y.device)
-    return order[start + (place + 1 + (share * others).long()) % (others + 1)]
