@@ -104,6 +104,23 @@ def test_metadata_without_subjects() -> None:
         read_windows(blank)
 
 
+def test_several_epochs_without_a_column_of_subjects(caplog: pytest.LogCaptureFixture) -> None:
+    """Each is a subject, as are recordings."""
+    parts = [make_epochs([1, 2], {"a": 1, "b": 2}, block=[1, 2]) for _ in range(3)]
+    assert read_windows(parts).subjects == ["epochs 1", "epochs 2", "epochs 3"]
+    assert "Each of the 3 epochs objects or files" in caplog.text
+    caplog.clear()
+    assert read_windows(parts, subject=["x", "y", "x"]).subject.tolist() == list("xxyyxx")
+    for part, name in zip(parts, ("u", "v", "v"), strict=True):
+        part.info["subject_info"] = {"his_id": name}
+    assert read_windows(parts).subject.tolist() == list("uuvvvv")
+    assert not caplog.messages
+    with pytest.raises(ValueError, match=r"one name per source, 3 for 3 epochs .*, got 6"):
+        read_windows(parts, subject=list("xxyyzz"))
+    with pytest.raises(DataError, match=r"has \['block'\], not 'subject'"):
+        read_windows(parts[0])
+
+
 def test_metadata_where_pandas_is_not_installed(epochs: mne.EpochsArray) -> None:
     rows = epochs.metadata.to_dict("records")
     epochs._metadata = rows

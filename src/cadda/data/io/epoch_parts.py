@@ -15,6 +15,7 @@ from cadda.data.channels import find_channels, measured_positions
 from cadda.data.checks import chunks, count_missing
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, stage_of, stages
+from cadda.data.io.naming import own_subject
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.preprocess import Preprocessing, exceeds, filter_signal, sampling_ratio
 from cadda.data.quality import WindowQuality, assess_windows
@@ -36,10 +37,13 @@ class EpochsPart:
     class_names: list[str]  # in their order
     subjects: NDArray[np.str_]
     recordings: NDArray[np.str_]
+    is_named: bool  # whether more than its own name tells the subjects
 
     @classmethod
-    def of(cls, where: str, epochs: Any, options: ReadOptions) -> EpochsPart:
-        """Read everything but the signals."""
+    def of(
+        cls, where: str, epochs: Any, options: ReadOptions, subject: str | None, *, is_only: bool
+    ) -> EpochsPart:
+        """Read everything but the signals; `subject` is that of all epochs, if it is given."""
         import mne
 
         if isinstance(epochs, mne.Epochs) and not epochs.preload:
@@ -50,7 +54,10 @@ class EpochsPart:
         picks = find_channels(wanted, header.labels, where)
         columns = _columns(epochs.metadata)
         class_names, classes = _classes(epochs, columns, options.label, where)
-        subjects, recordings = _subjects(epochs, columns, options.subject, where)
+        subjects, is_named = _subjects(epochs, columns, options, where, subject, is_only=is_only)
+        recordings = (
+            _texts("recording", columns["recording"]) if "recording" in columns else subjects
+        )
         return cls(
             where,
             epochs,
@@ -61,6 +68,7 @@ class EpochsPart:
             class_names,
             subjects,
             recordings,
+            is_named,
         )
 
     @property
@@ -209,15 +217,23 @@ def _classes(
 
 
 def _subjects(
-    epochs: Any, columns: dict[str, list[Any]], subject: str | None, where: str
-) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
-    if subject is None and not columns:
-        only = (epochs.info["subject_info"] or {}).get("his_id") or where
-        subjects = np.full(len(epochs), str(only))
-    else:
-        subjects = _column("subject", subject or "subject", columns, where)
-    recordings = _texts("recording", columns["recording"]) if "recording" in columns else subjects
-    return subjects, recordings
+    epochs: Any,
+    columns: dict[str, list[Any]],
+    options: ReadOptions,
+    where: str,
+    given: str | None,
+    *,
+    is_only: bool,
+) -> tuple[NDArray[np.str_], bool]:
+    """Return the subject of each epoch, and whether more than the name of the source tells it.
+
+    Without a column of subjects, each of several sources is a subject.
+    """
+    column = options.subject_rule
+    if given is None and (column is not None or "subject" in columns or (columns and is_only)):
+        return _column("subject", column or "subject", columns, where), True
+    name = given or own_subject(epochs.info)
+    return np.full(len(epochs), name or where), name is not None
 
 
 def _column(

@@ -45,7 +45,7 @@ _SLOW = 1.0
 def read_windows(
     source: Any,
     *,
-    subject: str | None = None,
+    subject: str | Sequence[str] | None = None,
     label: str | None = None,
     channels: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
@@ -77,11 +77,13 @@ def read_windows(
         MASS; a mapping file (``.toml``), or a folder with one, that assigns classes and subjects;
         a ``.npz`` file; MNE epochs or Raw; `Windows`, or a mapping with their arguments. Also a
         list of files, of epochs or of Raw.
-    subject : str | None
+    subject : str | sequence of str | None
         For epochs: the column of the metadata with the subjects, by default ``subject``. For
         recordings: a regular expression whose first group is the subject in a file name; by
         default ``sub-`` of BIDS, or the folder if files in several have the same name, or else
-        each file is a subject.
+        each file is a subject. For a list of files, of epochs or of Raw, also a list with the
+        subject of each. Raw without a file, and epochs without metadata, are by default of the
+        subject ``info["subject_info"]["his_id"]``, or else each is a subject.
     label : str | None
         For epochs: the column of the metadata with the classes; None uses the names of events.
     channels : sequence of str | None
@@ -247,6 +249,11 @@ def _name(source: Any) -> str:
 def _read_arrays(
     source: Windows | Mapping[str, Any], options: ReadOptions, where: str
 ) -> tuple[Windows, Quality]:
+    if options.subject is not None and options.subject_rule is None:
+        raise ValueError(
+            "`subject` must be None for arrays and windows, which have the subject of each "
+            "window, got a list."
+        )
     for setting in options.settings:
         raise ValueError(
             f"`{argument_of(setting)}` is for recordings and epochs, not for arrays; use "
