@@ -435,8 +435,10 @@ def test_a_search_that_ends_with_its_warmup_says_so(budget: int, said: bool) -> 
 def test_windows_in_volts_are_pointed_out() -> None:
     windows = planted_windows(64, varied=False)
     windows.x *= 1e-5
-    with pytest.warns(UserWarning, match="standard deviation of .*e-0.*standardised"):
+    with pytest.warns(UserWarning, match=r"standard deviation of .*e-0.*standardised") as caught:
         run(train=windows, budget=1)
+    # The line of the user, and not one of cadda.
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_size_of_the_space_is_the_papers_formula() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 
 from cadda._internal.rows import Signals, take
+from cadda._internal.scale import describe_odd_scale
 from cadda.data.checks import CHUNK
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import epochs_notes, epochs_preprocessing, epochs_to_windows
@@ -206,7 +207,7 @@ def read_with_quality(source: Any, options: ReadOptions) -> ReadResult:
 def _read(source: Any, options: ReadOptions) -> ReadResult:
     if isinstance(source, Windows | Mapping):
         where = "windows" if isinstance(source, Windows) else "arrays"
-        return ReadResult(*_read_arrays(source, options, where))
+        return _read_arrays(source, options, where)
     listed = list(source) if isinstance(source, list | tuple) else [source]
     sources = [
         item
@@ -217,7 +218,7 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
     ]
     if len(sources) == 1 and isinstance(sources[0], Path) and sources[0].suffix == ".npz":
         path = sources[0]
-        return ReadResult(*_read_arrays(load_npz(path), options, str(path)))
+        return _read_arrays(load_npz(path), options, str(path))
     opened = open_sources(sources, options)
     if isinstance(opened, ReadPlan):
         windows, quality = read_recordings(opened, options)
@@ -248,7 +249,7 @@ def _name(source: Any) -> str:
 
 def _read_arrays(
     source: Windows | Mapping[str, Any], options: ReadOptions, where: str
-) -> tuple[Windows, Quality]:
+) -> ReadResult:
     if options.subject is not None and options.subject_rule is None:
         raise ValueError(
             "`subject` must be None for arrays and windows, which have the subject of each "
@@ -260,8 +261,10 @@ def _read_arrays(
             "`Windows.to_epochs` to preprocess windows."
         )
     if isinstance(source, Windows):
-        return _read_existing(source, options, where)
-    return arrays_to_windows(source, options, where)
+        windows, quality = _read_existing(source, options, where)
+        odd = describe_odd_scale(windows.signals)
+        return ReadResult(windows, quality, notes=() if odd is None else (odd,))
+    return ReadResult(*arrays_to_windows(source, options, where))
 
 
 def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
