@@ -272,7 +272,7 @@ def test_run_folder_holds_everything_and_goes_on(tmp_path: Path) -> None:
     assert len(folder.events.read_text().splitlines()) == 4
     again = run(tmp_path / "run")
     assert again.scores.scores.to_dict() == outcome.scores.scores.to_dict()
-    with pytest.raises(RunError, match=r"another `training\.seed`: 0, now 1"):
+    with pytest.raises(RunError, match=r"another `seed`: 0, now 1"):
         run(tmp_path / "run", settings=replace(SETTINGS, seed=1))
 
 
@@ -308,9 +308,9 @@ def test_checkpoint_of_other_windows_or_policy_is_not_resumed(tmp_path: Path) ->
     file = tmp_path / "checkpoint.pt"
     options = QUICK | {"max_epochs": 1, "checkpoint": file}
     fit(train, valid, **options)
-    with pytest.raises(TrainingError, match="`data` was"):
+    with pytest.raises(TrainingError, match="the windows are not the same"):
         fit(train[::-1], valid, **options)
-    with pytest.raises(TrainingError, match="`policy` was None"):
+    with pytest.raises(TrainingError, match="the policy is not the same"):
         fit(train, valid, policy=PolicySpec.from_text("sign_flip p=1"), **options)
 
 

@@ -40,6 +40,7 @@ ARGUMENT = re.compile("".join(f"(?<!{words})" for words in NO_ARGUMENT) + r"`(\w
 """An argument of the library in a message, such as `max_warmup`, `probe=True` or `lr=0.01`."""
 
 FLAGS = {
+    "`on_bad`": "`--drop-bad`",
     "`on_bad='drop'`": "`--drop-bad`",
     "`standardise='window'`": "`--standardise window`",
 }
