@@ -28,5 +28,5 @@ def _excerpt(text: str, start: int) -> str:
 
 
 def is_digest(value: object) -> bool:
-    """Check for a digest, which tells nobody anything."""
+    """Check for a digest, whose value says nothing to a reader."""
     return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{16,64}", value) is not None
