@@ -213,6 +213,8 @@ def compare(
 
     Example: cadda compare night-epo.fif.gz --methods none,guided,auto,policy.txt --seeds 2
     """
+    from cadda.experiments.study import is_simulated
+
     names = parse_names(methods) or []
     if "none" not in names:
         typer.echo("Added `none`, which gains are measured against.", err=True)
@@ -236,6 +238,7 @@ def compare(
         engine=engine,
         formats=["png"],
         read=read_options.read,
+        reading=None if is_simulated(str(data)) else read_options.reading(data),
         as_json=as_json,
     )
 
