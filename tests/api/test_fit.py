@@ -103,6 +103,16 @@ def test_no_augmentation_needs_no_unit() -> None:
     fit(train, valid, policy=PolicySpec.none(), **(QUICK | {"max_epochs": 1}))
 
 
+def test_a_trained_model_is_shown_in_a_line() -> None:
+    train, valid, _ = make().split()
+    fitted = fit(train, valid, **(QUICK | {"max_epochs": 1}))
+    assert repr(fitted) == (
+        f"Fitted: {type(fitted.model).__name__}, trained for 1 epochs; weights of epoch 1: "
+        f"validation loss {fitted.best.valid_loss:.3f}, balanced accuracy "
+        f"{fitted.best.valid_balanced_accuracy:.3f}"
+    )
+
+
 def test_the_users_module_is_not_touched() -> None:
     own = nn.Sequential(nn.Flatten(), nn.Linear(512, 2))
     before = own[1].weight.detach().clone()

@@ -121,6 +121,12 @@ def test_warnings_name_options(
     assert capsys.readouterr().err.strip() == "`max_warmup` is out."
 
 
+def test_the_package_can_be_run() -> None:
+    command = [sys.executable, "-m", "cadda", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("cadda ")
+
+
 def test_messages_outside_a_command_stay_as_they_are() -> None:
     assert name_options("`lr` must be positive") == "`lr` must be positive"
 

@@ -168,6 +168,21 @@ def test_several_raws_are_several_subjects(caplog: pytest.LogCaptureFixture) -> 
     assert "each of the 3 recordings counts as a subject" in caplog.text
 
 
+def test_a_short_annotation_is_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+    """As at the end of a recording: it makes all windows short."""
+    raw = make_raw()
+    raw.annotations.duration[:] = 1.0
+    assert read_windows(raw).n_times == 100
+    assert not caplog.messages
+    raw.annotations.duration[-1] = 0.5
+    assert read_windows(raw).n_times == 50
+    assert "windows have 0.5 s, as long as the shortest annotation" in caplog.text
+    assert "half of them have 1 s or more: set `window_seconds`" in caplog.text
+    caplog.clear()
+    assert read_windows(raw, window_seconds=1.0).n_times == 100
+    assert not caplog.messages
+
+
 def test_raws_name_their_subjects(caplog: pytest.LogCaptureFixture) -> None:
     raws = [make_raw(seed) for seed in range(3)]
     for raw, name in zip(raws, ("anna", "anna", "b.1"), strict=True):

@@ -46,6 +46,19 @@ def _check_pattern(pattern: str) -> str:
     return pattern
 
 
+def _check_class_source(source: str) -> str:
+    """Raise `ValueError` for what cannot name the class of a recording; return it."""
+    if not re.fullmatch("annotations|file|participants:.+", source):
+        hint = (
+            "; epochs whose metadata name the class are read with `label`, without a mapping file"
+        )
+        raise ValueError(
+            "must be 'annotations', 'file' or 'participants:COLUMN'"
+            + (hint if source.startswith("metadata") else "")
+        )
+    return source
+
+
 ClassName = Annotated[str, AfterValidator(check_class_name)]
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
 
@@ -57,9 +70,7 @@ class RecordingMapping(BaseModel):
 
     classes: Annotated[dict[str, ClassName], Field(min_length=1)]  # of texts, with *
     subject: Pattern | None = None  # for file names; its first group is the subject
-    class_from: Annotated[str, Field(pattern="^(annotations|file|participants:.+)$")] = (
-        "annotations"
-    )
+    class_from: Annotated[str, AfterValidator(_check_class_source)] = "annotations"
     within: Names | None = None  # annotations to cut from, if the class is not theirs
     repeat: bool = False  # fill an annotation with windows, instead of one at its onset
     files: Names | None = None  # None: all recordings below the folder of the mapping file
