@@ -44,7 +44,7 @@ MIN_SHARE = 0.75
 def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
     """Plan the reading of recordings by a mapping file."""
     mapping, preprocessing = read_mapping(path)
-    inspected = distinct([inspect_recording(file) for file in mapped_files(path, mapping.files)])
+    inspected = distinct([inspect_recording(file) for file in mapped_files(path, mapping)])
     if options.subject_rule is not None:
         mapping = mapping.model_copy(update={"subject": options.subject_rule})
     rules = Rules(str(path), mapping, options.preprocess(preprocessing), path.parent, in_file=True)

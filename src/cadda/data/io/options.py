@@ -80,6 +80,7 @@ class ReadOptions:
     label: str | None = None
     keep_stage_4: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the preprocessing, if given
+    class_of: Mapping[str, str] | None = None  # of values of `label`, with *
 
     def __post_init__(self) -> None:
         if self.standardise not in ("auto", "window", "recording", None):

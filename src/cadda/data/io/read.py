@@ -219,7 +219,7 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
     if len(sources) == 1 and isinstance(sources[0], Path) and sources[0].suffix == ".npz":
         path = sources[0]
         return _read_arrays(load_npz(path), options, str(path))
-    opened = open_sources(sources, options)
+    opened, options = open_sources(sources, options)
     if isinstance(opened, ReadPlan):
         windows, quality = read_recordings(opened, options)
         notes = (*opened.notes, *_highpass_note(windows, opened.preprocessing.highpass or 0.0))

@@ -12,6 +12,7 @@ from typing import Any
 from cadda.data.io.annotated import plan_mapping, plan_recordings
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import open_epochs
+from cadda.data.io.mapped_epochs import open_mapped_epochs
 from cadda.data.io.mapping import find_mapping
 from cadda.data.io.naming import Inspected, own_subject
 from cadda.data.io.options import ReadOptions
@@ -57,17 +58,29 @@ def expand_paths(path: Path) -> list[Path]:
     return found
 
 
-def open_sources(sources: Sequence[Any], options: ReadOptions) -> ReadPlan | Epochs:
+def open_sources(
+    sources: Sequence[Any], options: ReadOptions
+) -> tuple[ReadPlan | Epochs, ReadOptions]:
     """Return a plan for recordings, or epochs, of paths or objects of one kind.
 
-    Paths are files, or folders of recordings.
+    Paths are files, or folders of recordings. A mapping file of epochs has options, too.
     """
     if not sources:
         raise ValueError("`source` must have at least one element, got an empty list.")
-    if len(sources) == 1 and isinstance(sources[0], Path):
-        path = sources[0]
-        if path.suffix == ".toml" or (path.is_dir() and not is_recording(path)):
-            return _open_folder(path, options)
+    path = sources[0]
+    if len(sources) > 1 or not isinstance(path, Path) or not _is_folder(path):
+        return _open_several(sources, options), options
+    mapping = path if path.is_file() else find_mapping(path)
+    opened = None if mapping is None else open_mapped_epochs(mapping, options)
+    return (_open_folder(path, mapping, options), options) if opened is None else opened
+
+
+def _is_folder(path: Path) -> bool:
+    """Check for a mapping file, or a folder that is not a recording itself."""
+    return path.suffix == ".toml" or (path.is_dir() and not is_recording(path))
+
+
+def _open_several(sources: Sequence[Any], options: ReadOptions) -> ReadPlan | Epochs:
     if all(map(is_epochs, sources)):
         return _named("epochs", sources)
     if all(map(is_raw, sources)):
@@ -111,13 +124,12 @@ def _inspect_files(files: Sequence[Path], options: ReadOptions) -> list[Inspecte
     ]
 
 
-def _open_folder(path: Path, options: ReadOptions) -> ReadPlan | Epochs:
+def _open_folder(path: Path, mapping: Path | None, options: ReadOptions) -> ReadPlan | Epochs:
     if options.subject is not None and options.subject_rule is None:
         raise ValueError(
             f"`subject` must be a regular expression for {path}, got a list; list the files as "
             "well, or pass a pattern such as 'data/*.edf'."
         )
-    mapping = path if path.is_file() else find_mapping(path)
     if mapping is not None:
         if options.preprocessing is not None:
             raise ValueError(f"`preprocessing` must be None, as {mapping} defines it.")
