@@ -16,7 +16,7 @@ from cadda.data.channels import find_channels, has_channel
 from cadda.data.io.bids import missing_description
 from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
-from cadda.data.io.hypnogram import Annotation, are_stages, hypnogram_windows, merge_note, stages
+from cadda.data.io.hypnogram import are_stages, hypnogram_windows, merge_note, stages
 from cadda.data.io.mapping import RecordingMapping, mapped_files, read_mapping
 from cadda.data.io.naming import Inspected, distinct, subject_of
 from cadda.data.io.options import ReadOptions, check_classes
@@ -27,6 +27,7 @@ from cadda.data.io.windowing import (
     Labelled,
     Rules,
     label_windows,
+    warn_about_short,
 )
 from cadda.exceptions import DataError
 
@@ -36,9 +37,6 @@ _logger = logging.getLogger(__name__)
 
 MIN_SECONDS = 0.2
 """Duration below which annotations are markers, and not the windows themselves."""
-
-MIN_SHARE = 0.75
-"""Part of the usual duration below which the shortest annotation is an exception."""
 
 
 def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
@@ -85,24 +83,10 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
             f"{where}: `window_seconds` is missing, as {reason}; set it to the length of a window."
         )
     if options.given_seconds is None:
-        _warn_about_short(shortest, [n for n in notes if n.text in mapping.classes], where)
+        warn_about_short(shortest, [n for n in notes if n.text in mapping.classes], where)
     default = Preprocessing(seconds=seconds or 1.0)
     rules = Rules(where, mapping, options.preprocess(default))
     return _plan(inspected, rules, options, label_windows(inspected, rules))
-
-
-def _warn_about_short(shortest: Annotation, notes: Sequence[Annotation], where: str) -> None:
-    """Warn if one annotation, as at the end of a recording, makes all windows short."""
-    usual = float(np.median([note.duration for note in notes]))
-    if shortest.duration < MIN_SHARE * usual:
-        _logger.warning(
-            "%s: windows have %g s, as long as the shortest annotation, %s; half of them have %g "
-            "s or more: set `window_seconds` to use more.",
-            where,
-            shortest.duration,
-            quote(shortest.text),
-            usual,
-        )
 
 
 def _way_out(inspected: Sequence[Inspected]) -> str:
