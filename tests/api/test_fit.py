@@ -103,6 +103,16 @@ def test_no_augmentation_needs_no_unit() -> None:
     fit(train, valid, policy=PolicySpec.none(), **(QUICK | {"max_epochs": 1}))
 
 
+def test_a_trained_model_is_shown_in_a_line() -> None:
+    train, valid, _ = make().split()
+    fitted = fit(train, valid, **(QUICK | {"max_epochs": 1}))
+    assert repr(fitted) == (
+        f"Fitted: {type(fitted.model).__name__}, trained for 1 epochs; weights of epoch 1: "
+        f"validation loss {fitted.best.valid_loss:.3f}, balanced accuracy "
+        f"{fitted.best.valid_balanced_accuracy:.3f}"
+    )
+
+
 def test_the_users_module_is_not_touched() -> None:
     own = nn.Sequential(nn.Flatten(), nn.Linear(512, 2))
     before = own[1].weight.detach().clone()
@@ -272,7 +282,7 @@ def test_run_folder_holds_everything_and_goes_on(tmp_path: Path) -> None:
     assert len(folder.events.read_text().splitlines()) == 4
     again = run(tmp_path / "run")
     assert again.scores.scores.to_dict() == outcome.scores.scores.to_dict()
-    with pytest.raises(RunError, match=r"another `training\.seed`: 0, now 1"):
+    with pytest.raises(RunError, match=r"another `seed`: 0, now 1"):
         run(tmp_path / "run", settings=replace(SETTINGS, seed=1))
 
 
@@ -308,9 +318,9 @@ def test_checkpoint_of_other_windows_or_policy_is_not_resumed(tmp_path: Path) ->
     file = tmp_path / "checkpoint.pt"
     options = QUICK | {"max_epochs": 1, "checkpoint": file}
     fit(train, valid, **options)
-    with pytest.raises(TrainingError, match="`data` was"):
+    with pytest.raises(TrainingError, match="the windows are not the same"):
         fit(train[::-1], valid, **options)
-    with pytest.raises(TrainingError, match="`policy` was None"):
+    with pytest.raises(TrainingError, match="the policy is not the same"):
         fit(train, valid, policy=PolicySpec.from_text("sign_flip p=1"), **options)
 
 

@@ -311,9 +311,9 @@ def test_resumes_to_the_same_bytes(
 
 def test_run_folder_of_other_data(tmp_path: Path) -> None:
     run(run_dir=tmp_path / "run")
-    with pytest.raises(RunError, match=r"contains a search with another `data.train`"):
+    with pytest.raises(RunError, match=r"contains a search on other windows: those of the train"):
         run(run_dir=tmp_path / "run", train=planted_windows(64, varied=False, seed=9))
-    with pytest.raises(RunError, match=r"another `settings.n_stages`: 2, now 1; .* same arg"):
+    with pytest.raises(RunError, match=r"another `n_stages`: 2, now 1; .* same arg"):
         run(run_dir=tmp_path / "run", n_stages=1)
 
 
@@ -324,10 +324,10 @@ def wider(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
 def test_run_folder_of_another_model_or_pool(tmp_path: Path) -> None:
     """Their names are the same, "custom" and those of the operations."""
     run(run_dir=tmp_path / "run", budget=2)
-    with pytest.raises(TrainingError, match="`model` was"):
+    with pytest.raises(TrainingError, match="the model is not the same"):
         run(run_dir=tmp_path / "run", budget=2, model=wider)
     pool = operation_pool(sfreq=50.0, ch_names=["C3", "C4"]).select(OPERATIONS)
-    with pytest.raises(TrainingError, match="`pool` was"):
+    with pytest.raises(TrainingError, match="the operations are not the same"):
         run(run_dir=tmp_path / "run", budget=2, operations=pool)
 
 
@@ -435,8 +435,10 @@ def test_a_search_that_ends_with_its_warmup_says_so(budget: int, said: bool) -> 
 def test_windows_in_volts_are_pointed_out() -> None:
     windows = planted_windows(64, varied=False)
     windows.x *= 1e-5
-    with pytest.warns(UserWarning, match="standard deviation of .*e-0.*standardised"):
+    with pytest.warns(UserWarning, match=r"standard deviation of .*e-0.*standardised") as caught:
         run(train=windows, budget=1)
+    # The line of the user, and not one of cadda.
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_size_of_the_space_is_the_papers_formula() -> None:

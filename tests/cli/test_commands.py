@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -94,6 +96,35 @@ def test_errors_of_the_library_and_the_system_end_in_a_sentence() -> None:
     assert message_of(DataError("no windows.")) == "cadda: no windows."
     missing = FileNotFoundError(2, "No such file or directory", "a.fif")
     assert message_of(missing) == "cadda: cannot use a.fif: No such file or directory."
+
+
+def test_warnings_name_options(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the log and those of `warnings`, without the line of code."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+
+    def work(*, max_warmup: int = 3) -> None:
+        logging.getLogger("cadda.data").warning("set `max_warmup` to %d.", max_warmup)
+        warnings.warn("`max_warmup` is large.", stacklevel=1)
+        warnings.warn("`max_warmup` will change.", FutureWarning, stacklevel=1)
+
+    small = typer.Typer(pretty_exceptions_enable=False)
+    add_command(small, work)
+    with warnings.catch_warnings(record=True) as others:
+        warnings.simplefilter("always")
+        get_command(small)(["--max-warmup", "4"], standalone_mode=False)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["set `--max-warmup` to 4.", "Warning: `--max-warmup` is large."]
+    assert [str(other.message) for other in others] == ["`max_warmup` will change."]
+    logging.getLogger("cadda.data").warning("`max_warmup` is out.")
+    assert capsys.readouterr().err.strip() == "`max_warmup` is out."
+
+
+def test_the_package_can_be_run() -> None:
+    command = [sys.executable, "-m", "cadda", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("cadda ")
 
 
 def test_messages_outside_a_command_stay_as_they_are() -> None:

@@ -54,9 +54,10 @@ def test_search_writes_down_how_it_read_and_was_called(searched: Path, data: Pat
 def test_other_reading_is_not_the_same_run(searched: Path, data: Path) -> None:
     options = ["--method", "randaugment", "--budget", "1", "--classes", "W,N2,N3"]
     refused = run("search", data, *options, *QUICK, "--out", searched, code=2).stderr
-    assert "contains a search with another `reading.arguments.on_bad`" in refused.replace(
-        "\n", " "
-    )
+    assert 'contains a search with another `--drop-bad`: "drop", now "raise"' in refused
+    options = ["--method", "randaugment", "--budget", "2", "--classes", "W,N2,N3", "--drop-bad"]
+    refused = run("search", data, *options, *QUICK, "--out", searched, code=2).stderr
+    assert "contains a search with another `--budget`: 1, now 2" in refused
 
 
 def test_missing_records_are_added(searched: Path, data: Path) -> None:

@@ -158,7 +158,7 @@ def test_rare_classes_can_be_left_out(data: Path, tmp_path: Path) -> None:
     assert set(saved["operations"]) == {"sign_flip", "time_mask"}
     assert set(saved["policy"]) == {name for name, count in count_of.items() if count > fewest}
     refused = run(*command, code=2).stderr
-    assert "another `reading.arguments.standardise`: " in " ".join(refused.split())
+    assert "another `--standardise`: " in " ".join(refused.split())
 
 
 @pytest.mark.parametrize(

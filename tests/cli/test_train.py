@@ -171,7 +171,7 @@ def test_folds(data: Path, tmp_path: Path) -> None:
     assert len(before) == 2
     assert json.loads(run(*arguments, "--folds", "2", "--json").stdout).items() <= scores.items()
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert "contains a training with another" in run(*arguments, "--folds", "3", code=2).stderr
+    assert "with other training subjects: " in run(*arguments, "--folds", "3", code=2).stderr
     assert "fold 1 of 2" in Path(run("report", out / "fold-1").stdout.strip()).read_text("utf-8")
     assert f"`cadda report {out}` writes a report" in shown
 

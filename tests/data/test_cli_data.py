@@ -138,6 +138,12 @@ def test_info_of_saved_windows(tmp_path: Path, run: Run) -> None:
     assert json.loads(out)["classes"] == {"[l]": 2, "r": 2}
     out, _ = run("info", str(tmp_path / "w.npz"))
     assert re.search(r"subject . \[l\] . r", out)
+    assert "note:" not in out
+    windows.x.mul_(1e-5)
+    windows.save(tmp_path / "volts.npz")
+    out, _ = run("info", str(tmp_path / "volts.npz"))
+    assert "note: the windows have a standard deviation of 1e-05" in out
+    assert "`--standardise window` to read them" in out
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,12 @@ def test_only_blocks_that_all_conditions_have_are_compared() -> None:
     assert adda.gain.n_subjects == 4
 
 
+def test_subjects_are_in_natural_order() -> None:
+    counts = np.full((12, 2), 10)
+    names = [row[0] for row in subject_table([record("none", 0, counts)]).rows]
+    assert names == [f"0-{i}" for i in range(12)]
+
+
 def test_each_subject_has_its_own_accuracy_and_gain() -> None:
     plain, better = np.array([[10, 20], [0, 10]]), np.array([[12, 20], [4, 8]])
     records = [record("none", 0, plain), record("adda", 0, better)]

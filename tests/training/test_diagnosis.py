@@ -71,6 +71,16 @@ def test_a_model_that_predicts_one_class() -> None:
     assert "and 0.693 if the frequencies" in at_chance
 
 
+def test_windows_in_volts_are_a_reason() -> None:
+    settings = TrainingSettings(max_epochs=2, lr=0.01)
+    in_volts = problem(Constant)
+    in_volts.train.x.mul_(1e-5)
+    fitted = with_warnings(train(in_volts, settings), in_volts, settings)
+    scale = float(in_volts.train.x.std())
+    assert fitted.warnings[-1].startswith(f"the windows have a standard deviation of {scale:.2g}")
+    assert "`standardise='window'`" in fitted.warnings[-1]
+
+
 class Linear(nn.Sequential):
     """Tells the classes apart by the mean of a window."""
 

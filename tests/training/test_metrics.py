@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,13 @@ def test_equal_to_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     np.testing.assert_array_equal(result.confusion, expected)
     if np.isfinite(kappa):
         assert result.kappa == pytest.approx(kappa)
+
+
+def test_text() -> None:
+    scores = score([0, 0, 1, 1], [0, 0, 1, 0], ("a", "b"))
+    assert str(scores) == "balanced accuracy 0.750, macro F1 0.733, kappa 0.500, 4 windows"
+    within = replace(scores, intervals={"balanced_accuracy": (0.5, 1.0)})
+    assert str(within).startswith("balanced accuracy 0.750 [0.500 to 1.000], macro F1 0.733, ")
 
 
 def test_plain_data() -> None:

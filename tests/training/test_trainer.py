@@ -181,13 +181,13 @@ def test_checkpoint_of_another_training(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"`lr` was 0.01, and is 0.02 now"):
         train(problem(), settings(max_epochs=1, lr=0.02), checkpoint=file)
     for name, other, policy_now in (
-        ("data", problem(valid=data(seed=2)), None),
-        ("data", problem(train=data(seed=2)), None),
-        ("model", problem(lambda seed: network(seed + 1)), None),
-        ("policy", problem(), policy()),
-        ("policy", problem(), policy_of(MASKED)),
+        ("windows are", problem(valid=data(seed=2)), None),
+        ("windows are", problem(train=data(seed=2)), None),
+        ("model is", problem(lambda seed: network(seed + 1)), None),
+        ("policy is", problem(), policy()),
+        ("policy is", problem(), policy_of(MASKED)),
     ):
-        with pytest.raises(TrainingError, match=f"another training run: `{name}` was"):
+        with pytest.raises(TrainingError, match=f"another training run: the {name} not the same"):
             train(other, settings(max_epochs=1), policy=policy_now, checkpoint=file)
     file.write_bytes(b"nonsense")
     with pytest.raises(TrainingError, match="not a checkpoint"):

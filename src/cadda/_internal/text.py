@@ -18,6 +18,7 @@ __all__ = [
     "did_you_mean",
     "has_hidden",
     "is_unknown_name",
+    "natural_order",
     "python_place",
     "quote",
     "short_reason",
@@ -48,6 +49,12 @@ def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
     spelling = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name.lower(), spelling, n=1, cutoff=cutoff)
     return f" (did you mean `{spelling[near[0]]}`?)" if near else ""
+
+
+def natural_order(subject: str) -> list[str | int]:
+    """Return a key that sorts sub-2 before sub-10."""
+    parts = re.split(r"([0-9]+)", subject)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
 def short_reason(error: BaseException) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -14,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from cadda._internal.rows import join
+from cadda._internal.scale import describe_odd_scale
+from cadda._internal.user_warnings import warn_user
 from cadda.api.agreement import check_pair
 from cadda.data.channels import measured_positions, resolve_montage
 from cadda.data.windows import Windows
@@ -179,7 +180,6 @@ def make_problem(
     check_pair(train, valid)
     model = choose_model(model, train.n_times, train.sfreq)
     is_image = isinstance(operations, OperationPool) and _are_image_operations(operations.names)
-    scale = float(train.signals[: len(train) : max(1, len(train) // 64)].std())
     description = ModelDescription(
         model=model if isinstance(model, str) else "custom",
         n_channels=train.n_channels,
@@ -201,7 +201,8 @@ def make_problem(
             train.ch_names,
             train.positions,
             train.class_names,
-            scale=None if is_image else scale,
+            # Images have no unit.
+            odd_scale=None if is_image else describe_odd_scale(train.signals),
         ),
         make_model=lambda seed: model_for(model, description, seed=seed),
         make_critic=lambda seed: make_critic(shape, n_classes, seed, images=is_image),
@@ -228,16 +229,11 @@ def _make_pool(
     ch_names: tuple[str, ...],
     positions: NDArray[np.float64] | None,
     class_names: tuple[str, ...],
-    scale: float | None,
+    odd_scale: str | None,
 ) -> OperationPool:
-    """Make the pool of a problem; `scale` is the standard deviation of its windows, if known."""
-    if scale is not None and not 0.05 < scale < 20:
-        # It changes what noise of 0.2 standard deviations means; images have no unit.
-        warnings.warn(
-            f"the windows have a standard deviation of {scale:.2g}, but operations are meant for "
-            "about 1; use windows.standardised().",
-            stacklevel=3,
-        )
+    """Make the pool of a problem; warn if its windows have an odd scale."""
+    if odd_scale is not None:
+        warn_user(f"{odd_scale}.")
     if isinstance(operations, OperationPool):
         return _with_settings(operations.for_classes(class_names), operation_settings)
     pool = _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names)

@@ -66,6 +66,8 @@ class SearchResult:
         Candidates of the method ``"auto"``, their gains, and the verdict.
     probe_seconds : float
         Duration of the probe before the search.
+    probe_notes : tuple of str
+        What the probe, and the method, have done to the operations.
     """
 
     policy: PolicySpec
@@ -77,6 +79,7 @@ class SearchResult:
     baseline: Fitted | None
     race: RaceFacts | None = None
     probe_seconds: float = 0.0
+    probe_notes: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str | None:
@@ -161,15 +164,17 @@ class SearchResult:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about the policy of a search by epochs or trials, a sentence each.
+        """What to know about the policy, a sentence each.
 
-        Which epochs it is the mean of, how much it still moved, whether several seeds agree, and
-        the operations that it uses at their largest magnitude.
+        What the probe did to the operations, and of a search by epochs or trials: which epochs the
+        policy is the mean of, how much it still moved, whether several seeds agree, and the
+        operations that it uses at their largest magnitude.
         """
+        probed = tuple(f"{note}." for note in self.probe_notes)
         if self.curves is None:
-            return ()
+            return probed
         limits = (f"{note}." for note in limit_notes(self.policy))
-        return (*stability_notes(self.curves), *limits)
+        return (*probed, *stability_notes(self.curves), *limits)
 
     @property
     def curves(self) -> SearchCurves | None:
@@ -177,7 +182,9 @@ class SearchResult:
         return search_curves(self.history)
 
 
-def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
+def result_of(
+    runner: SearchRunner, provenance: Provenance, probe_notes: tuple[str, ...]
+) -> SearchResult:
     """Return the result of a search that has run."""
     best = runner.retrainer.best()
     plain = runner.retrainer.done.get(0)
@@ -194,6 +201,7 @@ def result_of(runner: SearchRunner, provenance: Provenance) -> SearchResult:
         fitted=None if best is None else _checked(best, runner),
         baseline=None if plain is None else _checked(plain, runner),
         race=runner.facts() if isinstance(runner, RaceRunner) else None,
+        probe_notes=probe_notes,
     )
 
 

@@ -99,7 +99,7 @@ def _run(
         events.rewrite(runner.history)
     report(request.start_event(runner, context))
     runner.run()
-    return result_of(runner, provenance)
+    return result_of(runner, provenance, request.notes)
 
 
 def _find_probe(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import logging
 import re
 import shlex
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -37,7 +39,11 @@ NO_ARGUMENT = ("did you mean ", "got ", "key ", "setting ", "operation ")
 ARGUMENT = re.compile("".join(f"(?<!{words})" for words in NO_ARGUMENT) + r"`(\w+)(?:=([^`]+))?`")
 """An argument of the library in a message, such as `max_warmup`, `probe=True` or `lr=0.01`."""
 
-FLAGS = {"`on_bad='drop'`": "`--drop-bad`"}
+FLAGS = {
+    "`on_bad`": "`--drop-bad`",
+    "`on_bad='drop'`": "`--drop-bad`",
+    "`standardise='window'`": "`--standardise window`",
+}
 """Values of arguments that have a flag of another name, or of another command."""
 
 
@@ -62,7 +68,7 @@ class Command(TyperCommand):
         """Run the command; errors of the library name options instead of arguments."""
         token = _running.set(self)
         try:
-            with _terminable():
+            with _terminable(), _options_in_warnings():
                 return super().invoke(ctx)
         except (CaddaError, ValueError, TypeError, OSError) as error:
             typer.echo(f"cadda: {name_options(one_line(_sentence(error)))}", err=True)
@@ -115,6 +121,34 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class _OptionFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return name_options(super().format(record))
+
+
+@contextmanager
+def _options_in_warnings() -> Iterator[None]:
+    """Show warnings as errors are shown: with options instead of arguments, without code."""
+    log = logging.lastResort
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_text(message: Warning | str, *place: Any, **options: Any) -> None:
+            if place[0] is UserWarning:
+                typer.echo(f"Warning: {name_options(one_line(str(message)))}", err=True)
+            else:
+                show(message, *place, **options)
+
+        warnings.showwarning = show_text
+        if log is not None:
+            log.setFormatter(_OptionFormatter())
+        try:
+            yield
+        finally:
+            if log is not None:
+                log.setFormatter(None)
 
 
 def name_options(text: str) -> str:

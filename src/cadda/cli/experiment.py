@@ -198,7 +198,7 @@ def compare(
         Option(help="What ends searches: the same time for all, or each method's default budget."),
     ] = "seconds",
     model: options.Model = "auto",
-    operations: options.Operations = None,
+    operations: options.OwnOperations = None,
     trial_epochs: options.TrialEpochs = None,
     seed: options.Seed = 0,
     engine: options.Engine = "serial",
@@ -213,6 +213,8 @@ def compare(
 
     Example: cadda compare night-epo.fif.gz --methods none,guided,auto,policy.txt --seeds 2
     """
+    from cadda.experiments.study import is_simulated
+
     names = parse_names(methods) or []
     if "none" not in names:
         typer.echo("Added `none`, which gains are measured against.", err=True)
@@ -236,6 +238,7 @@ def compare(
         engine=engine,
         formats=["png"],
         read=read_options.read,
+        reading=None if is_simulated(str(data)) else read_options.reading(data),
         as_json=as_json,
     )
 

@@ -135,8 +135,6 @@ def _print(result: ProbeResult) -> None:
     console.print(table)
     for sentence in result.sentences:
         console.print(sentence, markup=False)
-    if result.is_useful and not result.label_maps:
-        console.print("No label map is proposed.")
     for name, reason in result.left_out.items():
         console.print(f"Not applicable: {name}, {reason}.", markup=False)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cadda.experiments.registry import StudyInfo
     from cadda.experiments.runner import StudyEvent
     from cadda.experiments.study import ResultTable, StudyConfig
+    from cadda.reporting.records import Reading
 
 __all__ = [
     "counts",
@@ -62,6 +63,7 @@ def run_and_print(
     engine: str,
     formats: Sequence[str],
     read: Callable[[str | Path | Windows], Windows],
+    reading: Reading | None = None,
     as_json: bool,
 ) -> None:
     """Run a study, print its table, and exit with 1 if jobs failed."""
@@ -79,6 +81,7 @@ def run_and_print(
             engine=engine,
             formats=formats,
             read=read,
+            reading=reading,
             on_progress=simulation_bar(data, reporter.simulating),
             progress=False,
             on_event=reporter,

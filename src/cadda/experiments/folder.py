@@ -16,7 +16,13 @@ from cadda._internal.limits import MAX_RECORD, read_text
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.experiments.plan import AnyPlan, ResultLine, parse_plan, read_plan_name
-from cadda.experiments.study import AnyStudy, StudyConfig, StudyJob, to_toml
+from cadda.experiments.study import (
+    SIMULATION_SETTINGS,
+    AnyStudy,
+    StudyConfig,
+    StudyJob,
+    to_toml,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +88,8 @@ class StudyFolder:
         with suppress(OSError, ValueError):
             self._check_study(read_plan_name(read_text(self.plan, MAX_RECORD)), plan.study)
         make_folder(self.folder)
-        write_text_atomically(self.config, to_toml(config))
+        without = () if plan.data.reading is None else SIMULATION_SETTINGS
+        write_text_atomically(self.config, to_toml(config, without=without))
         write_text_atomically(self.plan, plan.to_json())
 
     def reuse_results(self, plan: AnyPlan, study: AnyStudy, others: Iterable[str]) -> int:

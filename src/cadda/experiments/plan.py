@@ -14,6 +14,7 @@ from pydantic_core import to_jsonable_python
 from cadda._internal.limits import parse_json
 from cadda.data.windows import Windows
 from cadda.experiments.study import AnyStudy, Config, Job, Record, Result, Study, StudyConfig
+from cadda.reporting.records import Reading
 from cadda.runs.folder import digest_of
 
 __all__ = [
@@ -33,7 +34,7 @@ Values: TypeAlias = dict[str, JsonValue]
 
 @dataclass(frozen=True)
 class DataInfo:
-    """What identifies data: a name and a summary for people, the rest for keys of results."""
+    """What identifies data: name, summary and reading for people, the rest for keys of results."""
 
     name: str
     summary: str
@@ -41,17 +42,27 @@ class DataInfo:
     sfreq: float | None
     ch_names: tuple[str, ...]
     class_names: tuple[str, ...]
+    reading: Reading | None = None
 
     def result_key(self) -> Values:
-        """Return what results depend on: all but the name and the summary."""
-        key: Values = to_jsonable_python(self, exclude={"name", "summary"})
+        """Return what results depend on: the digest tells more than how data were read."""
+        key: Values = to_jsonable_python(self, exclude={"name", "summary", "reading"})
         return key
 
 
-def describe_data(windows: Windows, name: str, summary: str) -> DataInfo:
+def describe_data(
+    windows: Windows, name: str, summary: str, reading: Reading | None = None
+) -> DataInfo:
     """Collect what identifies windows."""
-    digest = digest_of(windows)
-    return DataInfo(name, summary, digest, windows.sfreq, windows.ch_names, windows.class_names)
+    return DataInfo(
+        name,
+        summary,
+        digest_of(windows),
+        windows.sfreq,
+        windows.ch_names,
+        windows.class_names,
+        reading,
+    )
 
 
 class ResultLine(BaseModel):

@@ -8,6 +8,7 @@ from statistics import median
 
 import numpy as np
 
+from cadda._internal.text import natural_order
 from cadda.experiments.comparison import (
     Comparison,
     Records,
@@ -96,7 +97,7 @@ def subject_table(records: Records) -> ResultTable:
     scores = common_blocks(records)
     accuracies = {name: subject_accuracies(by_block) for name, by_block in scores.items()}
     others = [name for name in scores if name != NO_SEARCH]
-    subjects = sorted(next(iter(accuracies.values())))
+    subjects = sorted(next(iter(accuracies.values())), key=natural_order)
     has_plain = NO_SEARCH in accuracies
     columns = ("subject", *scores, *(f"gain of {name}" for name in others if has_plain))
     rows: list[tuple[Cell, ...]] = []

@@ -30,6 +30,8 @@ from cadda.experiments.study import (
     make_config,
 )
 from cadda.reporting.html import StudyPage, TextTable, render_study
+from cadda.reporting.html.provenance import read_call
+from cadda.reporting.records import Reading
 from cadda.tracking import shown_progress
 
 if TYPE_CHECKING:
@@ -117,13 +119,14 @@ def plan_study(
     settings: Mapping[str, object] | None = None,
     out: str | Path | None = None,
     read: Reader = read_windows,
+    reading: Reading | None = None,
     on_progress: Callable[[int, int, str], None] = _ignore,
 ) -> PlannedStudy:
     """Plan a study without running it.
 
     Parameters
     ----------
-    name, data, scale, settings, read, on_progress : as in `run_study`
+    name, data, scale, settings, read, reading, on_progress : as in `run_study`
         The study, its data and its settings.
     out : path-like | None
         Folder of the study, by default ``experiments/NAME``. It is only read.
@@ -140,7 +143,7 @@ def plan_study(
     else:
         windows = study.windows(config, str(data), read, on_progress)
         data_name = study.data_name(str(data))
-    info = describe_data(windows, data_name, study.data_summary(windows))
+    info = describe_data(windows, data_name, study.data_summary(windows), reading)
     plan = make_plan(name, study, scale, config, windows, info)
     lines = _folder(name, out).read_results()
     progress = plan.progress(study, lines)
@@ -159,6 +162,7 @@ def run_study(
     engine: str = "serial",
     formats: Sequence[str] = ("png",),
     read: Reader = read_windows,
+    reading: Reading | None = None,
     progress: bool = True,
     on_progress: Callable[[int, int, str], None] = _ignore,
     on_event: Callable[[StudyEvent], None] = _ignore,
@@ -186,6 +190,8 @@ def run_study(
         File formats of the figure: ``"png"``, ``"svg"``, ``"pdf"``.
     read : callable
         Reads a path, or selects from simulated windows.
+    reading : Reading | None
+        The call that `read` makes, for the report.
     progress : bool
         Whether to show the progress of a study that takes longer than a few seconds: a bar in a
         terminal, a few lines elsewhere.
@@ -209,6 +215,7 @@ def run_study(
         settings=settings,
         out=out,
         read=read,
+        reading=reading,
         on_progress=on_progress,
     )
     run, plan, folder = planned.run, planned.plan, _folder(name, out)
@@ -341,6 +348,7 @@ def _page(
         ),
         figure=picture.getvalue(),
         settings=folder.read_settings(),
+        reading="" if plan.data.reading is None else read_call(plan.data.reading),
     )
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCALES",
+    "SIMULATION_SETTINGS",
     "Added",
     "Cell",
     "JobResult",
@@ -70,6 +71,9 @@ __all__ = [
 
 SCALES = ("quick", "cpu", "paper")
 MAX_DESCRIPTION = 60
+SIMULATION_SETTINGS = ("n_subjects", "n_windows")
+"""Settings that have no effect on data that are read."""
+
 MONTAGES = {"simulated": "physionet", "simulated-mass": "mass"}
 """Names of simulated data, and their montages."""
 
@@ -166,9 +170,9 @@ def read_toml(path: Path) -> dict[str, object]:
         raise CaddaError(f"{path} cannot be read as TOML: {short_reason(error)}.") from error
 
 
-def to_toml(config: StudyConfig) -> str:
-    """Format settings for `read_toml`, with "none" for None."""
-    plain = config.model_dump(mode="json")
+def to_toml(config: StudyConfig, without: Sequence[str] = ()) -> str:
+    """Format settings for `read_toml`, with "none" for None, but for some."""
+    plain = config.model_dump(mode="json", exclude=set(without))
     return tomli_w.dumps(
         {name: NONE_WORD if value is None else value for name, value in plain.items()}
     )

@@ -22,6 +22,7 @@ from cadda.probing.clustered import LEVEL
 from cadda.probing.probe_notebook import probe_html
 from cadda.probing.probe_text import (
     describe_map,
+    describe_no_map,
     describe_operation,
     describe_plain,
     kept_up_to,
@@ -213,7 +214,7 @@ class ProbeResult:
         yield self._describe_plain()
         if not self.is_useful:
             return
-        yield from map(str, self.proposals)
+        yield from self._describe_maps()
         mapped = {item.operation for item in self.proposals}
         for name in self.operations:
             if name not in mapped:
@@ -229,8 +230,10 @@ class ProbeResult:
         """
         if not self.is_useful:
             return self._describe_plain()
-        maps = [str(item) for item in self.proposals] or ["No label map is proposed."]
-        return " ".join([self._describe_plain(), *maps])
+        return " ".join([self._describe_plain(), *self._describe_maps()])
+
+    def _describe_maps(self) -> list[str]:
+        return [str(item) for item in self.proposals] or [describe_no_map(self.table)]
 
     def _describe_plain(self) -> str:
         accuracy = Estimate(self.accuracy, self.accuracy_low, self.accuracy_high)

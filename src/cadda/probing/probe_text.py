@@ -9,7 +9,13 @@ from cadda._internal.statistics import Estimate
 from cadda.operations.label_maps import cycles_of
 from cadda.reporting.probe_records import ProbeRow
 
-__all__ = ["describe_map", "describe_operation", "describe_plain", "kept_up_to"]
+__all__ = [
+    "describe_map",
+    "describe_no_map",
+    "describe_operation",
+    "describe_plain",
+    "kept_up_to",
+]
 
 
 def _with_interval(estimate: Estimate) -> str:
@@ -45,6 +51,47 @@ def describe_map(
     and_keeps = f" and keeps {_listed(kept)}" if kept else ""
     share = f"{_with_interval(agreement)} of windows, plain {plain:.2f}"
     return f"{operation}{at} turns {turns}{and_keeps}: {share}."
+
+
+def describe_no_map(rows: Sequence[ProbeRow]) -> str:
+    """Return why no label map is proposed, with the operation that comes closest to one."""
+    moved = [row for row in rows if row.verdict == "becomes"]
+    if moved:
+        return f"No label map is proposed: {_why_not(max(moved, key=_lead), moved)}."
+    closest = max(rows, key=_lead)
+    if _lead(closest) <= 0:
+        return (
+            "No label map is proposed: after every operation, windows of each class are still "
+            "taken for their own class most."
+        )
+    return (
+        "No label map is proposed: no operation turns a class significantly into another. The "
+        f"closest is {_condition(closest)}: {closest.other_share:.2f} of {closest.class_name} are "
+        f"taken for {closest.other}, {closest.kept:.2f} for {closest.class_name}."
+    )
+
+
+def _why_not(row: ProbeRow, moved: Sequence[ProbeRow]) -> str:
+    """Return why a class that becomes another is not part of a label map."""
+    here = (row.operation, row.magnitude)
+    target = {r.class_name: r.other for r in moved if (r.operation, r.magnitude) == here}
+    name, seen = row.class_name, set[str]()
+    while name in target and name not in seen:
+        seen.add(name)
+        name = target[name]
+    turns = f"{_condition(row)} turns {row.class_name} into {row.other}"
+    if name not in target:
+        return f"{turns}, but {name} into no other class, and a label map permutes classes"
+    return f"{turns}, but the exchange is not significant, corrected for the number of operations"
+
+
+def _condition(row: ProbeRow) -> str:
+    return row.operation + ("" if row.magnitude is None else f" at magnitude {row.magnitude:g}")
+
+
+def _lead(row: ProbeRow) -> float:
+    """Return by how much a class is taken for another rather than for itself."""
+    return row.other_share - row.kept
 
 
 def _describe_cycle(cycle: list[str]) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import torch
-from pydantic import Discriminator, JsonValue, TypeAdapter
+from pydantic import Discriminator, TypeAdapter
 
 from cadda._internal.files import JsonRecord, make_folder, remove_temporary
 from cadda._internal.folder_lock import is_empty, locked
@@ -25,6 +24,7 @@ from cadda.exceptions import RunError
 from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probed_pool import PoolChange
 from cadda.reporting.records import Reading, Versions
+from cadda.runs.differences import describe_difference
 from cadda.searchers.retraining import SearchBudget, SearchFiles
 from cadda.training import Samples
 from cadda.training.settings import TrainingSettings
@@ -42,9 +42,6 @@ __all__ = [
 
 HOW_TO_RESUME = "run it again with the same arguments"
 """What to do with an unfinished run, as the end of a sentence."""
-
-PATHS = ("data.name", "reading.arguments.source")
-"""Fields of a configuration that depend on where the data are, and from where a command is run."""
 
 
 def versions() -> Versions:
@@ -209,40 +206,12 @@ class RunFolder:
                 f"{self.folder} contains a {before.kind}, not a {config.kind}; choose another "
                 "folder."
             )
-        for name, old, new in _differences(before, config):
+        difference = describe_difference(before, config)
+        if difference is not None:
             raise RunError(
-                f"{self.folder} contains a {config.kind} with another `{name}`: {_short(old)}, "
-                f"now {_short(new)}; choose another folder, or {HOW_TO_RESUME}."
+                f"{self.folder} contains a {config.kind} {difference}; choose another folder, or "
+                f"{HOW_TO_RESUME}."
             )
-
-
-def _differences(
-    before: RunConfig, after: RunConfig
-) -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    """Yield the dotted name and both values of each field that differs, but for versions.
-
-    Paths of the data may differ, as digests tell whether they are the same data.
-    """
-    old, new = (json.loads(config.to_json()) for config in (before, after))
-    for name, first, second in _changes(old, new):
-        if not name.startswith("versions.") and name not in PATHS:
-            yield name, first, second
-
-
-def _changes(
-    before: Mapping[str, JsonValue], after: Mapping[str, JsonValue], path: str = ""
-) -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    for key in dict.fromkeys([*after, *before]):
-        old, new = before.get(key), after.get(key)
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
-            yield from _changes(old, new, f"{path}{key}.")
-        elif old != new:
-            yield f"{path}{key}", old, new
-
-
-def _short(value: JsonValue) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:37]}…"
 
 
 def digest_of(windows: Windows) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from cadda._internal.differences import excerpts, is_digest
 from cadda._internal.files import write_bytes_atomically
 from cadda._internal.limits import check_memory, check_regular, open_regular
 from cadda._internal.signals import signals_deferred
@@ -80,11 +81,19 @@ def load_checkpoint(path: Path, fingerprint: Fingerprint) -> State:
     for key, value in fingerprint.items():
         if saved.get(key) != value:
             raise TrainingError(
-                f"{path} belongs to another training run: `{key}` was {saved.get(key)}, "
-                f"and is {value} now; use another folder or the same settings."
+                f"{path} belongs to another training run: {_change(key, saved.get(key), value)}; "
+                "use another folder, or the same data and settings."
             )
     checked: State = state
     return checked
+
+
+def _change(key: str, old: object, new: object) -> str:
+    if is_digest(old) or is_digest(new):
+        noun = {"data": "windows are", "pool": "operations are", "operations": "operations are"}
+        return f"the {noun.get(key, f'{key} is')} not the same"
+    first, second = excerpts(old, new)
+    return f"`{key}` was {first}, and is {second} now"
 
 
 @contextmanager

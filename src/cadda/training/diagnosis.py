@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cadda._internal.scale import describe_odd_scale
 from cadda.training.metrics import score
 from cadda.training.problem import Problem
 from cadda.training.progress import Fitted
@@ -30,6 +31,8 @@ def with_warnings(fitted: Fitted, problem: Problem, settings: TrainingSettings) 
         *prediction_warnings(score(valid.y, logits.argmax(1), names).confusion, names),
         *loss_warnings([epoch.valid_loss for epoch in fitted.history], chance),
     ]
+    if texts and (odd_scale := describe_odd_scale(problem.train.x)) is not None:
+        texts.append(odd_scale)
     return replace(fitted, warnings=tuple(texts))
 
 

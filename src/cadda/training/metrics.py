@@ -108,6 +108,19 @@ class Scores:
         rows = zip(*columns.values(), strict=True)
         return make_frame((dict(zip(columns, row, strict=True)) for row in rows), tuple(columns))
 
+    def __str__(self) -> str:
+        names = {
+            "balanced_accuracy": "balanced accuracy",
+            "macro_f1": "macro F1",
+            "kappa": "kappa",
+        }
+        values = []
+        for name, words in names.items():
+            ends = self.intervals.get(name)
+            interval = "" if ends is None else f" [{ends[0]:.3f} to {ends[1]:.3f}]"
+            values.append(f"{words} {getattr(self, name):.3f}{interval}")
+        return f"{', '.join(values)}, {self.confusion.sum()} windows"
+
     def _repr_html_(self) -> str:
         share = self.confusion / np.maximum(self.confusion.sum(1, keepdims=True), 1)
         counts = [

@@ -118,7 +118,7 @@ class LeakReading:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fitted:
     """A trained model and its history.
 
@@ -193,14 +193,23 @@ class Fitted:
             best_epoch=self.best_epoch,
         )
 
-    def _repr_html_(self) -> str:
+    @property
+    def _summary(self) -> tuple[str, str]:
         stopped = ", stopped early" if self.stopped_early else ""
-        return block(
+        return (
             f"{type(self.model).__name__}, trained for {len(self.history)} epochs{stopped}",
-            paragraph(
-                f"weights of epoch {self.best_epoch}: validation loss {self.best.valid_loss:.3f}, "
-                f"balanced accuracy {self.best.valid_balanced_accuracy:.3f}"
-            ),
+            f"weights of epoch {self.best_epoch}: validation loss {self.best.valid_loss:.3f}, "
+            f"balanced accuracy {self.best.valid_balanced_accuracy:.3f}",
+        )
+
+    def __repr__(self) -> str:
+        return f"Fitted: {'; '.join(self._summary)}"
+
+    def _repr_html_(self) -> str:
+        headline, weights = self._summary
+        return block(
+            headline,
+            paragraph(weights),
             *(paragraph(f"{leak}.") for leak in self.leaks if leak.is_read),
         )
 

@@ -13,6 +13,7 @@ import pytest
 
 from cadda.data.io.epochs import epochs_to_windows
 from cadda.data.io.options import ReadOptions
+from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -102,6 +103,68 @@ def test_metadata_without_subjects() -> None:
     blank = make_epochs([1, 2], {"a": 1, "b": 2}, subjects=pd.array(["x", None], dtype="string"))
     with pytest.raises(DataError, match="column 'subject' of the metadata is empty for 1 epochs"):
         read_windows(blank)
+
+
+def test_several_epochs_without_a_column_of_subjects(caplog: pytest.LogCaptureFixture) -> None:
+    """Each is a subject, as are recordings."""
+    parts = [make_epochs([1, 2], {"a": 1, "b": 2}, block=[1, 2]) for _ in range(3)]
+    assert read_windows(parts).subjects == ["epochs 1", "epochs 2", "epochs 3"]
+    assert "Each of the 3 epochs objects or files" in caplog.text
+    caplog.clear()
+    assert read_windows(parts, subject=["x", "y", "x"]).subject.tolist() == list("xxyyxx")
+    for part, name in zip(parts, ("u", "v", "v"), strict=True):
+        part.info["subject_info"] = {"his_id": name}
+    assert read_windows(parts).subject.tolist() == list("uuvvvv")
+    assert not caplog.messages
+    with pytest.raises(ValueError, match=r"one name per source, 3 for 3 epochs .*, got 6"):
+        read_windows(parts, subject=list("xxyyzz"))
+    with pytest.raises(DataError, match=r"has \['block'\], not 'subject'"):
+        read_windows(parts[0])
+
+
+def test_mapping_file_of_epochs(tmp_path: Path) -> None:
+    """Classes are values of a column, in the order of the mapping; options come before keys."""
+    side = ["L", "right hand", "rest", "right foot", "L"]
+    for seed, name in enumerate(("s1", "s2")):
+        people = [name] * 5
+        part = make_epochs([1, 2, 1, 2, 1], {"a": 1, "b": 2}, seed=seed, person=people, side=side)
+        part.save(tmp_path / f"{name}-epo.fif", fmt="double", verbose="error")
+    file = tmp_path / "mapping.toml"
+    classes = '[classes]\n"right*" = "right"\nL = "left"\n'
+    file.write_text(f'class_from = "metadata:side"\nsubject = "person"\n{classes}')
+    plain = read_windows(str(tmp_path / "*-epo.fif"), subject="person", label="side")
+    for source in (file, tmp_path):
+        windows = read_windows(source)
+        assert windows.class_names == ("right", "left")
+        assert windows.y.tolist() == [1, 0, 0, 1] * 2
+        assert windows.subject.tolist() == ["s1"] * 4 + ["s2"] * 4
+        kept = np.array(side * 2) != "rest"
+        np.testing.assert_array_equal(windows.x, plain.x[kept])
+    start = 'files = "s1-epo.fif"\nchannels = ["C4"]\nhighpass = 4.0\n'
+    file.write_text(f'{start}class_from = "metadata:side"\nsubject = "person"\n{classes}')
+    filtered = read_windows(file)
+    expected = read_windows(
+        tmp_path / "s1-epo.fif", subject="person", label="side", channels=["C4"], highpass=4.0
+    )
+    np.testing.assert_array_equal(filtered.x, expected.x[np.array(side) != "rest"])
+    assert read_windows(file, channels=["C3"]).ch_names == ("C3",)
+    with pytest.raises(ValueError, match=r"`preprocessing` must be None, as .*mapping\.toml"):
+        read_windows(file, preprocessing=Preprocessing())
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("seconds = 1.0", "key `seconds` is for recordings; epochs are windows already"),
+        ("repeat = true", "key `repeat` is for recordings"),
+        ("", "has no file of epochs; name some by the key `files`"),
+    ],
+)
+def test_mistakes_in_a_mapping_file_of_epochs(tmp_path: Path, lines: str, message: str) -> None:
+    file = tmp_path / "mapping.toml"
+    file.write_text(f'{lines}\nclass_from = "metadata:side"\n[classes]\na = "a"\nb = "b"\n')
+    with pytest.raises(DataError, match=message):
+        read_windows(file)
 
 
 def test_metadata_where_pandas_is_not_installed(epochs: mne.EpochsArray) -> None:

@@ -166,9 +166,60 @@ def test_several_raws_are_several_subjects(caplog: pytest.LogCaptureFixture) -> 
     windows = read_windows(raws)
     assert windows.subjects == ["raw-1", "raw-2", "raw-3"]
     assert "each of the 3 recordings counts as a subject" in caplog.text
-    for raw, name in zip(raws, ("anna", "anna", "boris"), strict=True):
+
+
+def test_a_short_annotation_is_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+    """As at the end of a recording: it makes all windows short."""
+    raw = make_raw()
+    raw.annotations.duration[:] = 1.0
+    assert read_windows(raw).n_times == 100
+    assert not caplog.messages
+    raw.annotations.duration[-1] = 0.5
+    assert read_windows(raw).n_times == 50
+    assert "windows have 0.5 s, as long as the shortest annotation" in caplog.text
+    assert "half of them have 1 s or more: set `window_seconds`" in caplog.text
+    caplog.clear()
+    assert read_windows(raw, window_seconds=1.0).n_times == 100
+    assert not caplog.messages
+
+
+def test_raws_name_their_subjects(caplog: pytest.LogCaptureFixture) -> None:
+    raws = [make_raw(seed) for seed in range(3)]
+    for raw, name in zip(raws, ("anna", "anna", "b.1"), strict=True):
         raw.info["subject_info"] = {"his_id": name}
-    assert read_windows(raws).subjects == ["anna", "boris"]
+    windows = read_windows(raws)
+    assert windows.subject.tolist() == ["anna"] * 10 + ["b.1"] * 5
+    assert windows.recording.tolist() == ["raw-1"] * 5 + ["raw-2"] * 5 + ["raw-3"] * 5
+    assert not caplog.messages
+    assert read_windows(raws, subject=r"^(\w)").subjects == ["a", "b"]
+    # EDF+ has X where nobody is named.
+    raws[2].info["subject_info"] = {"his_id": "X"}
+    assert read_windows(raws).subjects == ["anna", "raw-3"]
+    assert "each of the 1 recordings that do not name one counts as a subject" in caplog.text
+    assert "a list with the subject of each recording" in caplog.text
+
+
+def test_subjects_by_a_list(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    names = ["anna", "boris", "anna"]
+    expected = ["anna"] * 5 + ["boris"] * 5 + ["anna"] * 5
+    files = sorted(folder.iterdir())
+    opened = [mne.io.read_raw_fif(file, verbose="error") for file in files]
+    made = [make_raw(seed) for seed in range(3)]
+    made[0].info["subject_info"] = {"his_id": "clara"}
+    for source in (files, str(folder / "*.fif"), opened, made):
+        windows = read_windows(source, subject=names)
+        assert windows.subject.tolist() == expected
+        assert len(set(windows.recording)) == 3
+    assert not caplog.messages
+    assert read_windows(made, subject=np.array([7, 8, 7])).subjects == ["7", "8"]
+    with pytest.raises(ValueError, match="one name per source, 3 for 3 recordings, got 2"):
+        read_windows(made, subject=names[:2])
+    with pytest.raises(ValueError, match="one name per source, 3 for 3 files, got 1"):
+        read_windows(files, subject=["anna"])
+    with pytest.raises(ValueError, match=r"`subject` must be a regular expression for .* a list"):
+        read_windows(folder, subject=names)
+    with pytest.raises(ValueError, match="`subject` must be None for arrays and windows"):
+        read_windows(read_windows(made), subject=names)
 
 
 @pytest.fixture
@@ -214,6 +265,25 @@ def test_recordings_and_epochs_do_not_mix(folder: Path) -> None:
     epochs.save(folder / "x-epo.fif", verbose="error")
     with pytest.raises(DataError, match=r"x-epo.fif has epochs and s1-a_raw.fif does not"):
         read_windows(sorted(folder.iterdir()))
+
+
+def test_folder_of_epochs(tmp_path: Path) -> None:
+    """If a folder has recordings, these are read, and epochs are not."""
+    raws = [make_raw(seed) for seed in range(2)]
+    for i, raw in enumerate(raws):
+        (tmp_path / f"s{i}").mkdir()
+        events, ids = mne.events_from_annotations(raw, verbose="error")
+        epochs = mne.Epochs(raw, events, ids, tmin=0, tmax=1, baseline=None, preload=True)
+        epochs.save(tmp_path / f"s{i}" / "task-epo.fif", verbose="error")
+    names = ["anna", "boris"]
+    windows = read_windows([tmp_path / "s0", tmp_path / "s1"], subject=names)
+    assert windows.subjects == names
+    assert len(read_windows(tmp_path)) == len(windows) == 10
+    raws[0].save(tmp_path / "a_raw.fif", verbose="error")
+    assert len(read_windows(tmp_path)) == 5
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"empty has no recording and no file of epochs"):
+        read_windows([tmp_path / "s0", tmp_path / "empty"])
 
 
 def test_epochs_of_eeglab(tmp_path: Path) -> None:

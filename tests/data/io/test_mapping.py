@@ -185,7 +185,7 @@ def test_types_of_channels(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('class_from = "colour"', "key `class_from` must"),
+        ('class_from = "colour"', "`class_from` must be 'annotations', 'file', 'participants:C"),
         ("highpass = -1", "mapping.toml: key `highpass` must be above 0, got -1"),
         ("notch = []", "mapping.toml: key `notch` must have at least one frequency"),
         ("reject = 100.0", "mapping.toml: key `reject` must be in volts, such as 150e-6"),

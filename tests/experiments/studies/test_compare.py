@@ -1,5 +1,6 @@
 """`cadda compare`: blocks, jobs, table and figure of a comparison."""
 
+import html
 import json
 
 import commands
@@ -138,6 +139,19 @@ def test_the_command_compares_and_resumes(data, tmp_path):
     before = (tmp_path / "out" / "results.jsonl").read_bytes()
     assert json.loads(run(*command).stdout)["table"] == first["table"]
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == before
+
+
+def test_the_page_has_the_options_of_reading(data, tmp_path):
+    out = tmp_path / "compared"
+    options = ["--channels", "C3,C4", "--standardise", "recording", "--folds", "2"]
+    run(data, "--methods", "none", *options, "--max-epochs", "1", "--out", out)
+    page = html.unescape((out / "report.html").read_text("utf-8"))
+    assert f'cadda.read_windows("{data}", channels=["C3", "C4"], standardise="recording"' in page
+    assert "max_epochs = 1" in page
+    # Settings of the simulation are none of a file.
+    assert "n_subjects" not in page
+    commands.run("report", out)
+    assert html.unescape((out / "report.html").read_text("utf-8")) == page
 
 
 def test_an_unknown_method_is_one_sentence(data, tmp_path):

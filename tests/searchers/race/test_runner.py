@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,16 @@ def probe() -> cadda.ProbeResult:
 
 def race(**changes: Any) -> SearchResult:
     return cadda.search(TRAIN, VALID, **QUICK | {"probe": probe()} | changes)
+
+
+def test_a_probe_at_chance_is_a_note_of_the_result() -> None:
+    """Also without a display, and for a method that has no verdict."""
+    options = {key: QUICK[key] for key in ("model", "operations", "training", "device", "retrain")}
+    for is_useful in (False, True):
+        found = replace(probe(), is_useful=is_useful)
+        result = cadda.search(TRAIN, VALID, method="guided", probe=found, **options)
+        notes = [note for note in result.notes if "not distinguishable from chance" in note]
+        assert notes == ([] if is_useful else [found.summary()])
 
 
 class KilledError(Exception):

@@ -27,6 +27,7 @@ from cadda.data.io.windowing import (
     Labelled,
     Rules,
     label_windows,
+    warn_about_short,
 )
 from cadda.exceptions import DataError
 
@@ -41,9 +42,9 @@ MIN_SECONDS = 0.2
 def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
     """Plan the reading of recordings by a mapping file."""
     mapping, preprocessing = read_mapping(path)
-    inspected = distinct([inspect_recording(file) for file in mapped_files(path, mapping.files)])
-    if options.subject is not None:
-        mapping = mapping.model_copy(update={"subject": options.subject})
+    inspected = distinct([inspect_recording(file) for file in mapped_files(path, mapping)])
+    if options.subject_rule is not None:
+        mapping = mapping.model_copy(update={"subject": options.subject_rule})
     rules = Rules(str(path), mapping, options.preprocess(preprocessing), path.parent, in_file=True)
     return _plan(inspected, rules, options, label_windows(inspected, rules))
 
@@ -66,7 +67,7 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     for text in chosen:
         _check_class(text, where)
     mapping = RecordingMapping(
-        classes={text: text.strip() for text in chosen}, subject=options.subject
+        classes={text: text.strip() for text in chosen}, subject=options.subject_rule
     )
     shortest = min(
         (note for note in notes if note.text in mapping.classes), key=lambda note: note.duration
@@ -81,6 +82,8 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
         raise DataError(
             f"{where}: `window_seconds` is missing, as {reason}; set it to the length of a window."
         )
+    if options.given_seconds is None:
+        warn_about_short(shortest, [n for n in notes if n.text in mapping.classes], where)
     default = Preprocessing(seconds=seconds or 1.0)
     rules = Rules(where, mapping, options.preprocess(default))
     return _plan(inspected, rules, options, label_windows(inspected, rules))
@@ -111,7 +114,9 @@ def _check_class(text: str, where: str) -> None:
 def _plan_stages(inspected: Sequence[Inspected], options: ReadOptions, where: str) -> ReadPlan:
     """Plan the reading of nights that have their sleep stages as annotations."""
     names = stages(keep_stage_4=options.keep_stage_4)
-    mapping = RecordingMapping(classes={name: name for name in names}, subject=options.subject)
+    mapping = RecordingMapping(
+        classes={name: name for name in names}, subject=options.subject_rule
+    )
     rules = Rules(where, mapping, options.preprocess(Preprocessing()))
     labelled = [
         hypnogram_windows(
@@ -264,12 +269,17 @@ def _subjects(headers: Sequence[Header], rules: Rules) -> list[str]:
             rules.where,
             _listed(list(dict.fromkeys(subjects))),
         )
-    elif len(headers) > 1 and subjects == [header.name for header in headers]:
+    unnamed = [header for header in headers if header.subject is None]
+    if len(headers) > 1 and unnamed and {header.name for header in unnamed} <= set(subjects):
         _logger.warning(
-            "%s: each of the %d recordings counts as a subject; if a subject has several, set "
-            "`subject` to a regular expression whose first group is the subject in a file name.",
+            "%s: each of the %d recordings %scounts as a subject; if a subject has several, set "
+            "`subject` to %s.",
             rules.where,
-            len(headers),
+            len(unnamed),
+            "" if len(unnamed) == len(headers) else "that do not name one ",
+            "a list with the subject of each recording"
+            if headers[0].raw is not None
+            else "a regular expression whose first group is the subject in a file name",
         )
     return subjects
 

@@ -15,6 +15,8 @@ from cadda.data.channels import find_channels, measured_positions
 from cadda.data.checks import chunks, count_missing
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, stage_of, stages
+from cadda.data.io.mapping import match_class
+from cadda.data.io.naming import own_subject
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.preprocess import Preprocessing, exceeds, filter_signal, sampling_ratio
 from cadda.data.quality import WindowQuality, assess_windows
@@ -36,10 +38,13 @@ class EpochsPart:
     class_names: list[str]  # in their order
     subjects: NDArray[np.str_]
     recordings: NDArray[np.str_]
+    is_named: bool  # whether more than its own name tells the subjects
 
     @classmethod
-    def of(cls, where: str, epochs: Any, options: ReadOptions) -> EpochsPart:
-        """Read everything but the signals."""
+    def of(
+        cls, where: str, epochs: Any, options: ReadOptions, subject: str | None, *, is_only: bool
+    ) -> EpochsPart:
+        """Read everything but the signals; `subject` is that of all epochs, if it is given."""
         import mne
 
         if isinstance(epochs, mne.Epochs) and not epochs.preload:
@@ -49,8 +54,11 @@ class EpochsPart:
         wanted = _wanted(header, options.channels)
         picks = find_channels(wanted, header.labels, where)
         columns = _columns(epochs.metadata)
-        class_names, classes = _classes(epochs, columns, options.label, where)
-        subjects, recordings = _subjects(epochs, columns, options.subject, where)
+        class_names, classes = _classes(epochs, columns, options, where)
+        subjects, is_named = _subjects(epochs, columns, options, where, subject, is_only=is_only)
+        recordings = (
+            _texts("recording", columns["recording"]) if "recording" in columns else subjects
+        )
         return cls(
             where,
             epochs,
@@ -61,6 +69,7 @@ class EpochsPart:
             class_names,
             subjects,
             recordings,
+            is_named,
         )
 
     @property
@@ -92,7 +101,7 @@ def merge_classes(
         class_of = {n: stage_of(n, keep_stage_4=keep_stage_4) or "" for n in names}
         names = [n for n in stages(keep_stage_4=keep_stage_4) if n in class_of.values()]
     index = {name: i for i, name in enumerate(names)}
-    labels = [index.get(class_of[name], -1) for part in parts for name in part.classes]
+    labels = [index.get(class_of.get(name, ""), -1) for part in parts for name in part.classes]
     return names, np.array(labels, dtype=np.int64)
 
 
@@ -197,27 +206,41 @@ def _wanted(header: Header, channels: Sequence[str] | None) -> list[str]:
 
 
 def _classes(
-    epochs: Any, columns: dict[str, list[Any]], label: str | None, where: str
+    epochs: Any, columns: dict[str, list[Any]], options: ReadOptions, where: str
 ) -> tuple[list[str], list[str]]:
-    """Return the names of the classes and the class of each epoch, by events or by a column."""
-    if label is not None:
-        texts = _column("label", label, columns, where).tolist()
-        return sorted(set(texts)), texts
+    """Return the names of the classes and the class of each epoch, by events or by a column.
+
+    Epochs without a class have the text "".
+    """
+    if options.label is not None:
+        texts = _column("label", options.label, columns, where).tolist()
+        if options.class_of is None:
+            return sorted(set(texts)), texts
+        named = [match_class(text, options.class_of) or "" for text in texts]
+        return list(dict.fromkeys(options.class_of.values())), named
     ids = dict(sorted(epochs.event_id.items(), key=lambda item: item[1]))
     name_of = {code: str(name) for name, code in ids.items()}
     return [str(name) for name in ids], [name_of.get(c, "") for c in epochs.events[:, 2]]
 
 
 def _subjects(
-    epochs: Any, columns: dict[str, list[Any]], subject: str | None, where: str
-) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
-    if subject is None and not columns:
-        only = (epochs.info["subject_info"] or {}).get("his_id") or where
-        subjects = np.full(len(epochs), str(only))
-    else:
-        subjects = _column("subject", subject or "subject", columns, where)
-    recordings = _texts("recording", columns["recording"]) if "recording" in columns else subjects
-    return subjects, recordings
+    epochs: Any,
+    columns: dict[str, list[Any]],
+    options: ReadOptions,
+    where: str,
+    given: str | None,
+    *,
+    is_only: bool,
+) -> tuple[NDArray[np.str_], bool]:
+    """Return the subject of each epoch, and whether more than the name of the source tells it.
+
+    Without a column of subjects, each of several sources is a subject.
+    """
+    column = options.subject_rule
+    if given is None and (column is not None or "subject" in columns or (columns and is_only)):
+        return _column("subject", column or "subject", columns, where), True
+    name = given or own_subject(epochs.info)
+    return np.full(len(epochs), name or where), name is not None
 
 
 def _column(

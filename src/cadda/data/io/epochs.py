@@ -58,7 +58,7 @@ def epochs_to_windows(
     if there is one, the recording. Without `channels`, the EEG channels that are not marked as bad
     are used.
     """
-    parts = [EpochsPart.of(where, epochs, options) for where, epochs in sources]
+    parts = _parts(sources, options)
     first = parts[0]
     for part in parts[1:]:
         part.check_fits(first)
@@ -92,6 +92,24 @@ def epochs_to_windows(
         positions=first.header.positions_of(first.picks),
     )
     return windows, quality
+
+
+def _parts(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> list[EpochsPart]:
+    given = options.subject_names(len(sources), "epochs objects or files")
+    parts = [
+        EpochsPart.of(where, epochs, options, subject, is_only=len(sources) == 1)
+        for (where, epochs), subject in zip(sources, given, strict=True)
+    ]
+    unnamed = [part.where for part in parts if not part.is_named]
+    if unnamed and len(parts) > 1:
+        _logger.warning(
+            "Each of the %d epochs objects or files that do not tell the subject, such as %s, "
+            "counts as a subject; if a subject has several, set `subject` to a column of the "
+            "metadata, or to a list with the subject of each.",
+            len(unnamed),
+            unnamed[0],
+        )
+    return parts
 
 
 def windows_to_epochs(windows: Windows) -> Any:

@@ -38,6 +38,7 @@ class Header:
     positions: NDArray[np.float64] | None = None  # of the sensors, shape (n_channels, 3)
     raw: Any = None  # the recording itself, if it is in memory
     folders: tuple[str, ...] = ()  # that tell it from recordings with the same file name
+    subject: str | None = None  # if it is known without the name of the file
 
     @property
     def name(self) -> str:

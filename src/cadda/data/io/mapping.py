@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from cadda._internal.text import describe_error, python_place, short_reason
 from cadda._internal.validation import check_class_name
 from cadda.data.io.file_checks import MAX_FILES
 from cadda.data.io.preprocess import Preprocessing
-from cadda.data.io.raw_files import find_recordings
+from cadda.data.io.raw_files import find_epochs, find_recordings
 from cadda.exceptions import DataError
 
 __all__ = ["RecordingMapping", "find_mapping", "mapped_files", "match_class", "read_mapping"]
@@ -46,6 +46,15 @@ def _check_pattern(pattern: str) -> str:
     return pattern
 
 
+def _check_class_source(source: str) -> str:
+    """Raise `ValueError` for what cannot name the class of a recording; return it."""
+    if not re.fullmatch("annotations|file|(participants|metadata):.+", source):
+        raise ValueError(
+            "must be 'annotations', 'file', 'participants:COLUMN' or 'metadata:COLUMN'"
+        )
+    return source
+
+
 ClassName = Annotated[str, AfterValidator(check_class_name)]
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
 
@@ -57,14 +66,18 @@ class RecordingMapping(BaseModel):
 
     classes: Annotated[dict[str, ClassName], Field(min_length=1)]  # of texts, with *
     subject: Pattern | None = None  # for file names; its first group is the subject
-    class_from: Annotated[str, Field(pattern="^(annotations|file|participants:.+)$")] = (
-        "annotations"
-    )
+    class_from: Annotated[str, AfterValidator(_check_class_source)] = "annotations"
     within: Names | None = None  # annotations to cut from, if the class is not theirs
     repeat: bool = False  # fill an annotation with windows, instead of one at its onset
     files: Names | None = None  # None: all recordings below the folder of the mapping file
     channels: Names | None = None  # None: the good EEG channels
     participants: str = "participants.tsv"
+
+    @property
+    def label(self) -> str | None:
+        """Column of the metadata that names the class, if the mapping is of epochs."""
+        source, _, column = self.class_from.partition(":")
+        return column if source == "metadata" else None
 
 
 def find_mapping(folder: Path) -> Path | None:
@@ -106,29 +119,41 @@ def read_mapping(path: Path) -> tuple[RecordingMapping, Preprocessing]:
             error, noun="known key", known=known, place=lambda at: f"key {python_place(at)}"
         )
         raise DataError(f"{path}: {text}.") from error
-    if "seconds" not in settings:
+    # TOML has no value for None.
+    given: dict[str, Any] = {
+        name: None if value is False else value for name, value in settings.items()
+    }
+    if mapping.label is not None:
+        _check_epochs_keys(path, content)
+        given = {"lowpass": None} | given
+    elif "seconds" not in settings:
         raise DataError(f"{path}: key `seconds` is missing.")
     try:
-        # TOML has no value for None.
-        given: dict[str, Any] = {
-            name: None if value is False else value for name, value in settings.items()
-        }
         return mapping, Preprocessing(**given)
     except ValueError as error:
         raise DataError(f"{path}: key {error}") from error
 
 
-def mapped_files(path: Path, patterns: Sequence[str] | None) -> list[Path]:
-    """Return the recordings that a mapping file is about."""
+def _check_epochs_keys(path: Path, content: Iterable[str]) -> None:
+    """Raise for keys that are about windows to cut."""
+    for name in content:
+        if name in ("seconds", "offset", "within", "repeat", "participants"):
+            raise DataError(f"{path}: key `{name}` is for recordings; epochs are windows already.")
+
+
+def mapped_files(path: Path, mapping: RecordingMapping) -> list[Path]:
+    """Return the recordings, or the files of epochs, that a mapping file is about."""
+    patterns, of_epochs = mapping.files, mapping.label is not None
     if patterns is not None:
         return sorted({file for pattern in patterns for file in _matching_files(path, pattern)})
-    found = find_recordings(path.parent)
+    found = find_epochs(path.parent) if of_epochs else find_recordings(path.parent)
     if not found:
-        raise DataError(f"{path.parent} has no recording; name some by the key `files` of {path}.")
+        noun = "file of epochs" if of_epochs else "recording"
+        raise DataError(f"{path.parent} has no {noun}; name some by the key `files` of {path}.")
     return found
 
 
-def match_class(text: str, classes: dict[str, str]) -> str | None:
+def match_class(text: str, classes: Mapping[str, str]) -> str | None:
     """Return the class of a text: of the same text, or else of the first pattern that matches."""
     if text in classes:
         return classes[text]

@@ -7,15 +7,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import DataError
 
-__all__ = ["Inspected", "distinct", "subject_of"]
+__all__ = ["Inspected", "distinct", "own_subject", "subject_of"]
 
 Inspected: TypeAlias = tuple[Header, list[Annotation]]
+
+_UNKNOWN = "X"
+"""What EDF+ has for a subject that is not named."""
+
+
+def own_subject(info: Any) -> str | None:
+    """Return the subject that an object of MNE names, or None."""
+    name = (info["subject_info"] or {}).get("his_id")
+    return None if name in (None, "", _UNKNOWN) else str(name)
 
 
 def distinct(inspected: Sequence[Inspected]) -> list[Inspected]:
@@ -63,13 +72,16 @@ def _folders(paths: Sequence[Path]) -> list[tuple[str, ...]]:
 
 
 def subject_of(header: Header, pattern: str | None, key: str) -> str:
-    """Return the subject of a recording: by its file name, or by its first folder.
+    """Return the subject of a recording: its own, by its file name, or by its first folder.
 
-    The first group of ``pattern`` is the subject in the name of the file, or else in the name of
-    the recording, which can have folders; ``key`` names the pattern in messages.
+    The first group of ``pattern`` is the subject in what the recording says itself or in the name
+    of the file, or else in the name of the recording, which can have folders; ``key`` names the
+    pattern in messages.
     """
-    name = header.path.name
+    name = header.subject or header.path.name
     if pattern is None:
+        if header.subject is not None:
+            return header.subject
         bids = re.match(r"sub-[^_.]+", name)
         return bids[0] if bids else (header.folders or (header.file_name,))[0]
     try:

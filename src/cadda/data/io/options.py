@@ -68,7 +68,7 @@ def argument_of(setting: str) -> str:
 class ReadOptions:
     """The options of `read_windows`, where they are documented."""
 
-    subject: str | None = None
+    subject: str | Sequence[str] | None = None
     channels: Sequence[str] | None = None
     classes: Sequence[str] | None = None
     min_windows: int | None = None
@@ -80,6 +80,7 @@ class ReadOptions:
     label: str | None = None
     keep_stage_4: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the preprocessing, if given
+    class_of: Mapping[str, str] | None = None  # of values of `label`, with *
 
     def __post_init__(self) -> None:
         if self.standardise not in ("auto", "window", "recording", None):
@@ -97,6 +98,23 @@ class ReadOptions:
                 raise TypeError(f"`{name}` must be a list of names, got {getattr(self, name)!r}.")
         if self.channels is not None and not len(self.channels):
             raise ValueError("`channels` must name at least one channel, got none.")
+
+    @property
+    def subject_rule(self) -> str | None:
+        """Column of the metadata, or regular expression, that tells the subjects."""
+        return self.subject if isinstance(self.subject, str) else None
+
+    def subject_names(self, n_sources: int, kind: str) -> list[str | None]:
+        """Return the subject of each source if `subject` lists them; raise if some are missing."""
+        if self.subject is None or isinstance(self.subject, str):
+            return [None] * n_sources
+        if len(self.subject) != n_sources:
+            raise ValueError(
+                f"`subject` must list one name per source, {n_sources} for {n_sources} {kind}, "
+                f"got {len(self.subject)}; for the subject of each window, name a column of the "
+                "metadata of epochs, or make `Windows` of arrays."
+            )
+        return [str(name) for name in self.subject]
 
     @property
     def given_seconds(self) -> float | None:

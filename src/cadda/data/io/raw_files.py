@@ -21,6 +21,7 @@ from cadda.exceptions import CaddaError, DataError
 
 __all__ = [
     "SUFFIXES",
+    "find_epochs",
     "find_recordings",
     "inspect_raw",
     "inspect_recording",
@@ -59,6 +60,15 @@ def find_recordings(folder: Path) -> list[Path]:
     # Some formats are folders of files.
     folders = {path for path in found if path.is_dir()}
     return sorted(path for path in found if not folders.intersection(path.parents))
+
+
+def find_epochs(folder: Path) -> list[Path]:
+    """Return the files of epochs in a folder and below, by their names."""
+    return sorted(
+        path
+        for path in folder.rglob("*.fif*")
+        if path.name.casefold().endswith(_EPOCHS) and not path.name.startswith(".")
+    )
 
 
 def inspect_recording(path: Path) -> tuple[Header, list[Annotation]]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 
 from cadda._internal.rows import Signals, take
+from cadda._internal.scale import describe_odd_scale
 from cadda.data.checks import CHUNK
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import epochs_notes, epochs_preprocessing, epochs_to_windows
@@ -45,7 +46,7 @@ _SLOW = 1.0
 def read_windows(
     source: Any,
     *,
-    subject: str | None = None,
+    subject: str | Sequence[str] | None = None,
     label: str | None = None,
     channels: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
@@ -77,11 +78,13 @@ def read_windows(
         MASS; a mapping file (``.toml``), or a folder with one, that assigns classes and subjects;
         a ``.npz`` file; MNE epochs or Raw; `Windows`, or a mapping with their arguments. Also a
         list of files, of epochs or of Raw.
-    subject : str | None
+    subject : str | sequence of str | None
         For epochs: the column of the metadata with the subjects, by default ``subject``. For
         recordings: a regular expression whose first group is the subject in a file name; by
         default ``sub-`` of BIDS, or the folder if files in several have the same name, or else
-        each file is a subject.
+        each file is a subject. For a list of files, of epochs or of Raw, also a list with the
+        subject of each. Raw without a file, and epochs without metadata, are by default of the
+        subject ``info["subject_info"]["his_id"]``, or else each is a subject.
     label : str | None
         For epochs: the column of the metadata with the classes; None uses the names of events.
     channels : sequence of str | None
@@ -204,7 +207,7 @@ def read_with_quality(source: Any, options: ReadOptions) -> ReadResult:
 def _read(source: Any, options: ReadOptions) -> ReadResult:
     if isinstance(source, Windows | Mapping):
         where = "windows" if isinstance(source, Windows) else "arrays"
-        return ReadResult(*_read_arrays(source, options, where))
+        return _read_arrays(source, options, where)
     listed = list(source) if isinstance(source, list | tuple) else [source]
     sources = [
         item
@@ -215,8 +218,8 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
     ]
     if len(sources) == 1 and isinstance(sources[0], Path) and sources[0].suffix == ".npz":
         path = sources[0]
-        return ReadResult(*_read_arrays(load_npz(path), options, str(path)))
-    opened = open_sources(sources, options)
+        return _read_arrays(load_npz(path), options, str(path))
+    opened, options = open_sources(sources, options)
     if isinstance(opened, ReadPlan):
         windows, quality = read_recordings(opened, options)
         notes = (*opened.notes, *_highpass_note(windows, opened.preprocessing.highpass or 0.0))
@@ -246,15 +249,22 @@ def _name(source: Any) -> str:
 
 def _read_arrays(
     source: Windows | Mapping[str, Any], options: ReadOptions, where: str
-) -> tuple[Windows, Quality]:
+) -> ReadResult:
+    if options.subject is not None and options.subject_rule is None:
+        raise ValueError(
+            "`subject` must be None for arrays and windows, which have the subject of each "
+            "window, got a list."
+        )
     for setting in options.settings:
         raise ValueError(
             f"`{argument_of(setting)}` is for recordings and epochs, not for arrays; use "
             "`Windows.to_epochs` to preprocess windows."
         )
     if isinstance(source, Windows):
-        return _read_existing(source, options, where)
-    return arrays_to_windows(source, options, where)
+        windows, quality = _read_existing(source, options, where)
+        odd = describe_odd_scale(windows.signals)
+        return ReadResult(windows, quality, notes=() if odd is None else (odd,))
+    return ReadResult(*arrays_to_windows(source, options, where))
 
 
 def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:

@@ -12,9 +12,12 @@ from typing import Any
 from cadda.data.io.annotated import plan_mapping, plan_recordings
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import open_epochs
+from cadda.data.io.mapped_epochs import open_mapped_epochs
 from cadda.data.io.mapping import find_mapping
+from cadda.data.io.naming import Inspected, own_subject
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.raw_files import (
+    find_epochs,
     find_recordings,
     inspect_raw,
     inspect_recording,
@@ -55,24 +58,33 @@ def expand_paths(path: Path) -> list[Path]:
     return found
 
 
-def open_sources(sources: Sequence[Any], options: ReadOptions) -> ReadPlan | Epochs:
+def open_sources(
+    sources: Sequence[Any], options: ReadOptions
+) -> tuple[ReadPlan | Epochs, ReadOptions]:
     """Return a plan for recordings, or epochs, of paths or objects of one kind.
 
-    Paths are files, or folders of recordings.
+    Paths are files, or folders of recordings. A mapping file of epochs has options, too.
     """
     if not sources:
         raise ValueError("`source` must have at least one element, got an empty list.")
-    if len(sources) == 1 and isinstance(sources[0], Path):
-        path = sources[0]
-        if path.suffix == ".toml" or (path.is_dir() and not is_recording(path)):
-            return _open_folder(path, options)
+    path = sources[0]
+    if len(sources) > 1 or not isinstance(path, Path) or not _is_folder(path):
+        return _open_several(sources, options), options
+    mapping = path if path.is_file() else find_mapping(path)
+    opened = None if mapping is None else open_mapped_epochs(mapping, options)
+    return (_open_folder(path, mapping, options), options) if opened is None else opened
+
+
+def _is_folder(path: Path) -> bool:
+    """Check for a mapping file, or a folder that is not a recording itself."""
+    return path.suffix == ".toml" or (path.is_dir() and not is_recording(path))
+
+
+def _open_several(sources: Sequence[Any], options: ReadOptions) -> ReadPlan | Epochs:
     if all(map(is_epochs, sources)):
         return _named("epochs", sources)
     if all(map(is_raw, sources)):
-        names = [Path(_raw_name(raw, i)) for i, raw in enumerate(sources, 1)]
-        pairs = zip(sources, names, strict=True)
-        inspected = [inspect_raw(raw, name, in_memory=True) for raw, name in pairs]
-        return plan_recordings(inspected, options, type(sources[0]).__name__)
+        return plan_recordings(_inspect_raws(sources, options), options, type(sources[0]).__name__)
     if not all(isinstance(source, Path) for source in sources):
         kinds = sorted({type(source).__name__ for source in sources})
         raise TypeError(
@@ -89,17 +101,35 @@ def _named(kind: str, sources: Sequence[Any]) -> Epochs:
     return [(f"{kind} {i}", source) for i, source in enumerate(sources, 1)]
 
 
-def _raw_name(raw: Any, number: int) -> str:
-    """Return the name of a recording in memory: of its file or of its subject."""
-    file = next(iter(raw.filenames), None)
-    if file is not None:
-        return Path(file).name
-    subject = (raw.info["subject_info"] or {}).get("his_id")
-    return str(subject or f"raw-{number}")
+def _inspect_raws(raws: Sequence[Any], options: ReadOptions) -> list[Inspected]:
+    """Return recordings in memory, named by their files or numbered."""
+    inspected = []
+    given = options.subject_names(len(raws), "recordings")
+    for number, (raw, subject) in enumerate(zip(raws, given, strict=True), 1):
+        file = next(iter(raw.filenames), None)
+        name = f"raw-{number}" if file is None else Path(file).name
+        header, annotations = inspect_raw(raw, Path(name), in_memory=True)
+        # What a file says about its subject is often a placeholder; its name is not.
+        own = own_subject(raw.info) if file is None else None
+        inspected.append((replace(header, subject=subject or own), annotations))
+    return inspected
 
 
-def _open_folder(path: Path, options: ReadOptions) -> ReadPlan:
-    mapping = path if path.is_file() else find_mapping(path)
+def _inspect_files(files: Sequence[Path], options: ReadOptions) -> list[Inspected]:
+    given = options.subject_names(len(files), "files")
+    inspected = map(inspect_recording, files)
+    return [
+        (replace(header, subject=subject), annotations)
+        for (header, annotations), subject in zip(inspected, given, strict=True)
+    ]
+
+
+def _open_folder(path: Path, mapping: Path | None, options: ReadOptions) -> ReadPlan | Epochs:
+    if options.subject is not None and options.subject_rule is None:
+        raise ValueError(
+            f"`subject` must be a regular expression for {path}, got a list; list the files as "
+            "well, or pass a pattern such as 'data/*.edf'."
+        )
     if mapping is not None:
         if options.preprocessing is not None:
             raise ValueError(f"`preprocessing` must be None, as {mapping} defines it.")
@@ -111,10 +141,11 @@ def _open_folder(path: Path, options: ReadOptions) -> ReadPlan:
         return replace(plan, notes=(note, *plan.notes))
     if has_nights(path):
         return plan_sleep(path, options)
-    files = find_recordings(path)
-    if not files:
-        return plan_sleep(path, options)
-    return plan_recordings([inspect_recording(file) for file in files], options, str(path))
+    if files := find_recordings(path):
+        return plan_recordings(_inspect_files(files, options), options, str(path))
+    if epochs := find_epochs(path):
+        return _open_files(epochs, options)
+    return plan_sleep(path, options)
 
 
 def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epochs:
@@ -133,7 +164,7 @@ def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epoch
             f"`source` must be recordings or epochs, but {first.name} has epochs and "
             f"{files[epoched.index(False)].name} does not; read them one after the other."
         )
-    return plan_recordings([inspect_recording(file) for file in files], options, where)
+    return plan_recordings(_inspect_files(files, options), options, where)
 
 
 def _describe_unknown(path: Path) -> str:
@@ -157,9 +188,9 @@ def _describe_unknown(path: Path) -> str:
 def _files_of(path: Path) -> list[Path]:
     if not path.is_dir() or is_recording(path):
         return [path]
-    found = find_recordings(path)
+    found = find_recordings(path) or find_epochs(path)
     if not found:
-        raise DataError(f"{path} has no recording.")
+        raise DataError(f"{path} has no recording and no file of epochs (*-epo.fif).")
     return found
 
 

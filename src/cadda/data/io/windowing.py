@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.text import quote
 from cadda.data.io.bids import participant_values
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, count_windows
@@ -20,7 +21,7 @@ from cadda.data.io.naming import Inspected, subject_of
 from cadda.data.io.preprocess import Preprocessing
 from cadda.exceptions import DataError
 
-__all__ = ["MAX_LISTED", "Labelled", "Rules", "label_windows"]
+__all__ = ["MAX_LISTED", "Labelled", "Rules", "label_windows", "warn_about_short"]
 
 _logger = logging.getLogger(__name__)
 
@@ -29,6 +30,9 @@ Labelled: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 MAX_LISTED = 20
 """Annotations that a message lists."""
+
+MIN_SHARE = 0.75
+"""Part of the usual duration below which the shortest annotation is an exception."""
 
 _BAD = re.compile("(comment/)?bad", re.IGNORECASE)
 """How annotations of bad parts begin, with the prefix that they have in BrainVision's format."""
@@ -70,6 +74,20 @@ def label_windows(inspected: Sequence[Inspected], rules: Rules) -> list[Labelled
     labelled = _without_bad_parts(inspected, labelled, rules)
     _warn_about_overlaps([starts for starts, _ in labelled], rules)
     return labelled
+
+
+def warn_about_short(shortest: Annotation, notes: Sequence[Annotation], where: str) -> None:
+    """Warn if one annotation, as at the end of a recording, makes all windows short."""
+    usual = float(np.median([note.duration for note in notes]))
+    if shortest.duration < MIN_SHARE * usual:
+        _logger.warning(
+            "%s: windows have %g s, as long as the shortest annotation, %s; half of them have %g "
+            "s or more: set `window_seconds` to use more.",
+            where,
+            shortest.duration,
+            quote(shortest.text),
+            usual,
+        )
 
 
 def _segments(

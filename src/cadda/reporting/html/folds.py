@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
+from cadda._internal.text import natural_order
 from cadda.reporting.html.formatting import (
     count,
     number,
@@ -16,7 +17,7 @@ from cadda.reporting.html.formatting import (
 )
 from cadda.reporting.html.page import render_page
 from cadda.reporting.html.provenance import bibtex, provenance_rows
-from cadda.reporting.html.report import Page, natural_order
+from cadda.reporting.html.report import Page
 from cadda.reporting.html.scores import N_RESAMPLES, TestScores, score_predictions
 from cadda.reporting.html.verdict import collect_warnings
 from cadda.reporting.records import Predictions, RunRecord, Session

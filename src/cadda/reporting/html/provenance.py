@@ -11,10 +11,10 @@ from pydantic import JsonValue
 
 from cadda._version import __version__
 from cadda.reporting.html.formatting import count, duration
-from cadda.reporting.records import Machine, RunRecord, SplitSettings
+from cadda.reporting.records import Machine, Reading, RunRecord, SplitSettings
 from cadda.training.settings import TrainingSettings
 
-__all__ = ["bibtex", "policy_file", "provenance_rows", "snippet"]
+__all__ = ["bibtex", "policy_file", "provenance_rows", "read_call", "snippet"]
 
 READERS: Mapping[str, tuple[str, ...]] = {
     "cadda.read_windows": (
@@ -71,7 +71,7 @@ def snippet(record: RunRecord) -> str:
         "import cadda",
         "",
         f"run = {_literal(record.folder)}  # the folder of this report",
-        f"windows = {_read_call(record)}",
+        f"windows = {read_call(record.reading)}",
         f"train, valid, test = {_split_call(record.data.split)}",
         "",
         "fitted = cadda.fit(",
@@ -112,9 +112,8 @@ def _fit_arguments(record: RunRecord) -> dict[str, JsonValue]:
     return {"model": record.model} | changed | {"seed": record.training.seed}
 
 
-def _read_call(record: RunRecord) -> str:
+def read_call(reading: Reading | None) -> str:
     """Return the call that makes the windows, if it is one that is known."""
-    reading = record.reading
     if reading is None or reading.function not in READERS:
         return "...  # your cadda.Windows"
     known = READERS[reading.function]

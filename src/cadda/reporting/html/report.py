@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from cadda._internal.text import natural_order
 from cadda.reporting.charts import HEIGHT, WIDTH
 from cadda.reporting.evolution import evolution_charts
 from cadda.reporting.figures.signals import N_TRIES
@@ -28,7 +28,7 @@ from cadda.reporting.html.verdict import PART_NAMES, Verdict, collect_warnings, 
 from cadda.reporting.records import Examples, RunRecord
 from cadda.reporting.stability import stability_notes
 
-__all__ = ["Page", "natural_order", "render_report"]
+__all__ = ["Page", "render_report"]
 
 Content = dict[str, object]
 """Variables of the template."""
@@ -179,12 +179,6 @@ def _scores(record: RunRecord, scores: TestScores) -> Content:
         "night": hypnogram_of(record.predictions, record.data),
         "night_note": why_no_hypnogram(record.predictions, record.data),
     }
-
-
-def natural_order(subject: str) -> list[str | int]:
-    """Return a key that sorts sub-2 before sub-10."""
-    parts = re.split(r"([0-9]+)", subject)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
 def _end(record: RunRecord, scores: TestScores) -> Content:

@@ -31,6 +31,7 @@ class StudyPage:
     tables: tuple[TextTable, ...]  # the results first
     figure: bytes  # PNG
     settings: str  # TOML
+    reading: str = ""  # the call that read the data, if it is known
 
 
 def render_study(page: StudyPage) -> str:
