@@ -16,6 +16,7 @@ from cadda._internal.limits import MAX_CHANNELS, MAX_CLASSES
 from cadda._internal.rows import Rows, Signals
 from cadda._internal.text import did_you_mean, has_hidden, quote
 from cadda._internal.validation import check_class_name
+from cadda.data.rounding import to_single
 
 __all__ = [
     "check_classes",
@@ -57,7 +58,10 @@ def check_signals(x: ArrayLike | Tensor) -> Signals:
     if 0 in shape:
         raise ValueError(f"`x` must not be empty, got shape {shape}.")
     if isinstance(values, Tensor):
-        return values.detach().to("cpu", torch.float32)
+        values = values.detach().cpu()
+        # NumPy lacks some of the shorter types of torch.
+        long = values.dtype is torch.float64
+        return torch.from_numpy(to_single(values.numpy())) if long else values.float()
     if isinstance(x, np.memmap) and _is_plain(x):
         return Rows(x)
     return _without_copy(values)
@@ -247,8 +251,7 @@ def _equals_itself(value: Any) -> bool:
 def _without_copy(x: NDArray[Any]) -> Tensor:
     """Share the memory of an array where torch can: native float32, no negative strides."""
     # Numbers too large for float32 become infinite, which `check_finite` reports.
-    with np.errstate(over="ignore"):
-        array = x.astype(np.float32, copy=False)
+    array = to_single(x)
     if min(array.strides) < 0:
         array = np.ascontiguousarray(array)
     with warnings.catch_warnings():
