@@ -12,6 +12,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from cadda._internal.limits import parse_json
+from cadda._internal.text import storable
 from cadda.data.windows import Windows
 from cadda.experiments.study import AnyStudy, Config, Job, Record, Result, Study, StudyConfig
 from cadda.runs.folder import digest_of
@@ -51,7 +52,9 @@ class DataInfo:
 def describe_data(windows: Windows, name: str, summary: str) -> DataInfo:
     """Collect what identifies windows."""
     digest = digest_of(windows)
-    return DataInfo(name, summary, digest, windows.sfreq, windows.ch_names, windows.class_names)
+    return DataInfo(
+        storable(name), summary, digest, windows.sfreq, windows.ch_names, windows.class_names
+    )
 
 
 class ResultLine(BaseModel):
