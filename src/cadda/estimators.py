@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cadda.api.fit import fit
 from cadda.api.prepare import Device
 from cadda.api.search import search
+from cadda.data.rounding import to_single
 from cadda.data.splits import split_subjects, stratified_split
 from cadda.data.standardise import standardise
 from cadda.data.windows import Windows
@@ -277,14 +278,18 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])
 
-    def _validated(self, X: Any, *, reset: bool) -> NDArray[np.float32]:  # noqa: N803
+    def _validated(self, X: Any, *, reset: bool) -> NDArray[np.floating]:  # noqa: N803
         data = X.get_data() if hasattr(X, "get_data") else X
-        array = validate_data(self, data, dtype=np.float32, allow_nd=True, reset=reset)
+        kinds = (np.float64, np.float32)
+        array = validate_data(self, data, dtype=kinds, allow_nd=True, reset=reset)
         return np.asarray(array[:, None] if array.ndim == 2 else array)
 
-    def _scaled(self, array: NDArray[np.float32]) -> torch.Tensor:
-        x = torch.from_numpy(np.ascontiguousarray(array))
-        return standardise(x) if self.standardise else x
+    def _scaled(self, array: NDArray[np.floating]) -> torch.Tensor:
+        if not self.standardise:
+            return torch.from_numpy(np.ascontiguousarray(to_single(array, "`X`")))
+        return standardise(
+            torch.from_numpy(np.ascontiguousarray(array)), out=torch.empty(array.shape)
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

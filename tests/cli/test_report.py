@@ -132,3 +132,20 @@ def test_mistakes_end_in_a_sentence(folder: str, tmp_path: Path) -> None:
     assert said.startswith("cadda: ")
     assert "is not the folder of a training run or a search" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("events.jsonl", "", "it has no events, but the training is finished"),
+        ("scores.json", "null", "it has no scores"),
+        ("scores.json", "", "Expecting value: line 1 column 1"),
+    ],
+)
+def test_files_without_content(
+    name: str, content: str, reason: str, data: Path, tmp_path: Path
+) -> None:
+    run("train", data, "--model", "shallow", "--max-epochs", "1", "--out", tmp_path / "run")
+    (tmp_path / "run" / name).write_text(content)
+    said = run("report", tmp_path / "run", code=2).stderr
+    assert f"{name} is damaged or of another version of cadda ({reason}" in said

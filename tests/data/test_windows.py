@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
+from cadda.exceptions import CaddaError, DataError
 
 X = np.random.default_rng(0).standard_normal((6, 2, 50)).astype(np.float32)
 GOOD: dict[str, Any] = {
@@ -256,3 +257,47 @@ def test_standardised_per_recording() -> None:
     assert together[0].std() < together[1].std()
     with pytest.raises(ValueError, match="`per` must be 'window' or 'recording', got 'subject'"):
         made.standardised("subject")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"x": [[1.0, 2.0], [3.0]]}, ValueError, "`x` must be an array, but its lists have diff"),
+        (
+            {"x": torch.zeros(6, 2, 9).to_sparse()},
+            TypeError,
+            "`x` must be a dense tensor .*sparse_coo",
+        ),
+        ({"x": torch.zeros(6, 2, 9, device="meta")}, TypeError, "dense tensor .* on meta"),
+        ({"y": [[0], [1, 1]] * 3}, ValueError, "`y` must be an array, but its lists have diff"),
+        ({"subject": [[0], [1, 1]] * 3}, ValueError, "`subject` must be an array, but its lists"),
+        ({"sfreq": True}, ValueError, "`sfreq` must be a finite number above 0, got True"),
+        ({"sfreq": "100"}, ValueError, "`sfreq` must be a finite number above 0, got '100'"),
+        ({"sfreq": 10**400}, ValueError, "`sfreq` must be from 0.001 to 1e\\+06 Hz, got 1000"),
+        ({"ch_names": 3}, TypeError, "`ch_names` must be a list of names, got 3"),
+        # A set has another order each time, and so would the names of the classes.
+        ({"class_names": {"a", "b"}}, TypeError, "`class_names` must be a list of names, got {"),
+        ({"positions": [["a"] * 3] * 2}, TypeError, "`positions` must be three numbers for each"),
+        ({"positions": np.full((2, 3), np.inf)}, ValueError, "NaN where unknown, got infinity"),
+    ],
+)
+def test_arguments_of_other_kinds(
+    arguments: dict[str, Any], error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        windows(**arguments)
+
+
+def test_splits_of_other_kinds(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="`valid` must be a finite number above 0, got 'half'"):
+        windows().split(valid="half")
+    with pytest.raises(ValueError, match="`valid` must be a finite number above 0, got nan"):
+        windows().split(valid=float("nan"))
+    with pytest.raises(ValueError, match="`n_folds` must be a whole number of at least 2, got '2"):
+        list(windows().folds("2"))
+    with pytest.raises(TypeError, match="`subjects` must be a list of subjects, got None"):
+        windows().of_subjects(None)
+    with pytest.raises(CaddaError, match="the name of a file cannot have a null character"):
+        windows().save(tmp_path / "a\0.npz")
+    with pytest.raises(DataError, match=r"cannot read a.*: File name too long"):
+        read_windows("a" * 5000)

@@ -29,6 +29,13 @@ class Finished:
 
 def run(*arguments: object, code: int = 0) -> Finished:
     """Run ``cadda`` with these arguments and check its exit code."""
+    finished = attempt(*arguments)
+    assert finished.returncode == code, finished.stderr
+    return finished
+
+
+def attempt(*arguments: object) -> Finished:
+    """Run ``cadda`` with these arguments, however it ends."""
     stdout, stderr = io.StringIO(), io.StringIO()
     with redirect_stdout(stdout), redirect_stderr(stderr), _as_in_a_process(arguments):
         try:
@@ -36,9 +43,7 @@ def run(*arguments: object, code: int = 0) -> Finished:
             returncode = 0
         except SystemExit as end:
             returncode = end.code if isinstance(end.code, int) else int(end.code is not None)
-    finished = Finished(returncode, stdout.getvalue(), stderr.getvalue())
-    assert returncode == code, finished.stderr
-    return finished
+    return Finished(returncode, stdout.getvalue(), stderr.getvalue())
 
 
 class _as_in_a_process:  # noqa: N801

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import errno
 import hashlib
 import io
 import os
@@ -152,19 +151,6 @@ def put_back(state: Path, root: Path) -> None:
     """Make a folder what it was in a state."""
     shutil.rmtree(root)
     shutil.copytree(state, root, symlinks=True)
-
-
-def fail_from(number: int, code: int = errno.ENOSPC) -> OnOperation:
-    """Let operations that fill the disk fail, from a number on, as a full disk does."""
-    n_seen = [0]
-
-    def fail(name: str, path: Path) -> None:
-        if name in FILLING:
-            n_seen[0] += 1
-            if n_seen[0] >= number:
-                raise OSError(code, os.strerror(code))
-
-    return fail
 
 
 def exit_at(number: int) -> OnOperation:

@@ -69,6 +69,10 @@ def replace_atomically(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except OSError as error:
         reason = _obstacle(target.parent, error)
         raise CaddaError(f"cannot write {target}: {reason}.") from error
+    except ValueError as error:
+        raise CaddaError(
+            f"cannot write {target}: the name of a file cannot have a null character."
+        ) from error
     try:
         yield file
         file.flush()

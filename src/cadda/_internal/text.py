@@ -22,11 +22,12 @@ __all__ = [
     "python_place",
     "quote",
     "short_reason",
+    "storable",
     "warning_key",
 ]
 
-HIDDEN = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-"""Characters that break lines or change what is seen, as in a regular expression."""
+HIDDEN = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+"""Characters that break lines, change what is seen, or are halves, as in a regular expression."""
 
 _HIDDEN = re.compile(f"[{HIDDEN}]")
 
@@ -80,6 +81,14 @@ def quote(value: object) -> str:
 def has_hidden(text: str) -> bool:
     """Check for line breaks, control characters and marks that change the direction of text."""
     return _HIDDEN.search(text) is not None
+
+
+def storable(text: str) -> str:
+    """Return text that files can hold: bytes in names of files that are not UTF-8, as in Python.
+
+    The letter é in Latin-1 becomes a backslash and ``udce9``.
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def warning_key(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
+from numbers import Real
 from operator import index
 from typing import Annotated, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
@@ -170,8 +171,10 @@ Betas: TypeAlias = Annotated[Pair, AfterValidator(_check_betas)]
 
 def check_positive(name: str, value: float) -> float:
     """Raise `ValueError` unless an argument is a finite number above 0, and return it."""
-    if not 0 < value < float("inf"):
-        raise ValueError(f"`{name}` must be a finite number above 0, got {value}.")
+    # To Python, true is the number 1.
+    is_number = isinstance(value, Real | np.ndarray | Tensor) and not isinstance(value, bool)
+    if not is_number or not 0 < value < float("inf"):
+        raise ValueError(f"`{name}` must be a finite number above 0, got {quote(value)}.")
     return value
 
 
@@ -187,7 +190,9 @@ def check_class_name(name: str) -> str:
 def check_rate(sfreq: float) -> float:
     """Raise `ValueError` unless a number can be a sampling rate in Hz, and return it."""
     if not MIN_SFREQ <= check_positive("sfreq", sfreq) <= MAX_SFREQ:
-        raise ValueError(f"`sfreq` must be from {MIN_SFREQ:g} to {MAX_SFREQ:g} Hz, got {sfreq:g}.")
+        raise ValueError(
+            f"`sfreq` must be from {MIN_SFREQ:g} to {MAX_SFREQ:g} Hz, got {quote(sfreq)}."
+        )
     return sfreq
 
 

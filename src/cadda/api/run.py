@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cadda._internal.text import storable
 from cadda.api.agreement import check_fits
 from cadda.api.fit import evaluate, logged_settings
 from cadda.api.prepare import (
@@ -132,7 +133,10 @@ def train_split(
         run.begin(
             TrainingConfig(
                 data=DataSource(
-                    data, problem.train.digest, problem.valid.digest, split.test_digest
+                    None if data is None else storable(data),
+                    problem.train.digest,
+                    problem.valid.digest,
+                    split.test_digest,
                 ),
                 reading=reading,
                 model=problem.description.model,

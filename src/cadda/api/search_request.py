@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from cadda._internal.jsonlines import JsonObject
+from cadda._internal.text import storable
 from cadda._internal.validation import check_positive, check_seed, check_whole
 from cadda._version import __version__
 from cadda.compute import check_engine
@@ -95,7 +96,7 @@ class SearchRequest:
             ),
             seed=check_seed(seed),
             engine=_pick_engine(engine, chosen.max_parallel_trials(own), method, problem, budget),
-            data=None if data is None else str(data),
+            data=None if data is None else storable(str(data)),
             reading=reading,
             test_subjects=test_subjects,
         )

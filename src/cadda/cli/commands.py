@@ -21,6 +21,7 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from cadda._internal.text import storable
 from cadda.exceptions import CaddaError, one_line
 
 __all__ = [
@@ -182,7 +183,7 @@ def option_names() -> list[str]:
 
 def command_line() -> str:
     """Return the command as it can be typed again."""
-    return shlex.join(["cadda", *sys.argv[1:]])
+    return storable(shlex.join(["cadda", *sys.argv[1:]]))
 
 
 def _as_typed(parameter: Any, value: str | None) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Option
 
+from cadda._internal.text import storable
 from cadda.cli.display import progress_bar
 from cadda.cli.parsing import parse_names
 
@@ -153,7 +154,7 @@ class ReadingOptions(SelectionOptions):
         """Return the call that reads the windows, as the run folder records it."""
         from cadda.reporting.records import Reading
 
-        path = str(source.absolute())
+        path = storable(str(source.absolute()))
         return Reading("cadda.read_windows", {"source": path, **self.arguments()})
 
     def read(self, source: str | Path | Windows) -> Windows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from cadda._internal.limits import MAX_CHANNELS, MAX_CLASSES
 from cadda._internal.rows import Rows, Signals
 from cadda._internal.text import did_you_mean, has_hidden, quote
 from cadda._internal.validation import check_class_name
+from cadda.data.rounding import to_single
 
 __all__ = [
     "check_classes",
@@ -39,8 +40,9 @@ def check_signals(x: ArrayLike | Tensor) -> Signals:
     if isinstance(x, Rows):
         return x
     _check_not_masked(x, "x")
-    values = x if isinstance(x, Tensor) else np.asarray(x)
+    values = x if isinstance(x, Tensor) else _as_array(x, "x")
     if isinstance(values, Tensor):
+        _check_dense(values)
         real = not values.is_complex() and values.dtype is not torch.bool
     else:
         real = values.dtype.kind in "fiu"
@@ -57,7 +59,10 @@ def check_signals(x: ArrayLike | Tensor) -> Signals:
     if 0 in shape:
         raise ValueError(f"`x` must not be empty, got shape {shape}.")
     if isinstance(values, Tensor):
-        return values.detach().to("cpu", torch.float32)
+        values = values.detach().cpu()
+        # NumPy lacks some of the shorter types of torch.
+        long = values.dtype is torch.float64
+        return torch.from_numpy(to_single(values.numpy())) if long else values.float()
     if isinstance(x, np.memmap) and _is_plain(x):
         return Rows(x)
     return _without_copy(values)
@@ -90,7 +95,7 @@ def check_labels(
     those given, or the different labels, in order, as text.
     """
     _check_not_masked(y, "y")
-    labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else _as_array(y, "y")
     if labels.shape != (n_windows,):
         raise ValueError(
             f"`y` must have one label per window, shape ({n_windows},), got {labels.shape}."
@@ -109,6 +114,27 @@ def check_labels(
     _check_several(names, numbers)
     # A copy: the caller's labels may change later.
     return torch.from_numpy(numbers.astype(np.int64)), names
+
+
+def _as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return values as an array; raise `ValueError` for lists of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"`{name}` must be an array, but its lists have different lengths, got "
+            f"{quote(values)}."
+        ) from error
+
+
+def _check_dense(x: Tensor) -> None:
+    """Raise `TypeError` for tensors whose values are not one beside the other in memory."""
+    is_dense = x.layout is torch.strided and not (x.is_quantized or x.is_meta or x.is_nested)
+    if not is_dense:
+        raise TypeError(
+            f"`x` must be a dense tensor of numbers in memory, got {type(x).__name__} with "
+            f"{x.layout} on {x.device.type}, {x.dtype}; convert it first, as by x.to_dense()."
+        )
 
 
 def _check_not_masked(values: object, name: str) -> None:
@@ -171,8 +197,10 @@ def check_names(
     argument: str, names: Sequence[str], count: int | None = None, counted: str = ""
 ) -> tuple[str, ...]:
     """Check for different names, and how many; return them as plain `str`."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"`{argument}` must be a list of names, got {names!r}.")
+    # A set has another order each time.
+    is_list = isinstance(names, Collection) and not isinstance(names, str | set | frozenset)
+    if not is_list or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"`{argument}` must be a list of names, got {quote(names)}.")
     if count is not None and len(names) != count:
         raise ValueError(
             f"`{argument}` must name the {count} {counted}, got {len(names)}: {list(names)}."
@@ -188,7 +216,7 @@ def check_names(
 
 def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray[np.str_]:
     """Check for one value per window and none missing; return them as text."""
-    array = np.asarray(value)
+    array = _as_array(value, argument)
     if array.shape != (n_windows,):
         raise ValueError(
             f"`{argument}` must have one entry per window, shape ({n_windows},), "
@@ -218,12 +246,19 @@ def check_plain(argument: str, texts: Iterable[str]) -> None:
 
 def check_positions(positions: ArrayLike, n_channels: int) -> NDArray[np.float64]:
     """Check for one position per channel."""
-    array = np.asarray(positions, dtype=float)
+    try:
+        array = np.asarray(positions, dtype=float)
+    except (ValueError, TypeError) as error:
+        raise TypeError(
+            f"`positions` must be three numbers for each channel, got {quote(positions)}."
+        ) from error
     if array.shape != (n_channels, 3):
         raise ValueError(
             f"`positions` must have shape ({n_channels}, 3), one row per channel, "
             f"got {array.shape}."
         )
+    if np.isinf(array).any():
+        raise ValueError("`positions` must be in metres, NaN where unknown, got infinity.")
     return array
 
 
@@ -247,8 +282,7 @@ def _equals_itself(value: Any) -> bool:
 def _without_copy(x: NDArray[Any]) -> Tensor:
     """Share the memory of an array where torch can: native float32, no negative strides."""
     # Numbers too large for float32 become infinite, which `check_finite` reports.
-    with np.errstate(over="ignore"):
-        array = x.astype(np.float32, copy=False)
+    array = to_single(x)
     if min(array.strides) < 0:
         array = np.ascontiguousarray(array)
     with warnings.catch_warnings():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.rows import Signals
 from cadda.data.checks import chunks
+from cadda.data.rounding import is_flat
 from cadda.exceptions import DataError
 
 __all__ = [
@@ -101,10 +102,9 @@ def assess_windows(x: NDArray[Any] | Signals) -> WindowQuality:
         finite = np.isfinite(chunk).all(axis=(1, 2))
         with np.errstate(all="ignore"):
             highest, lowest = chunk.max(-1, keepdims=True), chunk.min(-1, keepdims=True)
-            flat = highest == lowest
             at_edge = np.maximum((chunk == highest).mean(-1), (chunk == lowest).mean(-1))
             spread[here] = chunk.std(-1, dtype=float)
-        bad[here] = ~finite | flat.any(axis=(1, 2))
+        bad[here] = ~finite | is_flat(chunk).any(axis=1)
         clipped[here] = (at_edge >= _CLIPPED).any(axis=1)
     return WindowQuality(bad, clipped, spread, np.zeros(len(x), dtype=bool))
 

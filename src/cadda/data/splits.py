@@ -10,6 +10,7 @@ import numpy as np
 
 from cadda._internal.random import Seeds
 from cadda._internal.statistics import MIN_SUBJECTS
+from cadda._internal.validation import check_positive, check_whole
 from cadda.exceptions import LeakError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Split:
 
 def make_split(windows: Windows, *, valid: float, test: float | None, seed: int) -> Split:
     """Assign subjects to parts; see `Windows.split`."""
+    check_positive("valid", valid)
     if test is None:
         test = _default_test(len(windows.subjects), valid)
     groups = _make_groups(windows, (valid, test), Seeds(seed))
@@ -122,7 +124,7 @@ def subject_folds(
 ) -> Iterator[tuple[Windows, Windows]]:
     """Yield training and test windows of each fold; each subject is tested once."""
     n_subjects = len(windows.subjects)
-    if not 2 <= n_folds <= n_subjects:
+    if not 2 <= check_whole("n_folds", n_folds, 2) <= n_subjects:
         raise ValueError(
             f"`n_folds` must be from 2 to the number of subjects, {n_subjects}, got {n_folds}"
             f"{_hint_about_subjects(windows)}."

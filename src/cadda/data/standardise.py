@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cadda.data.checks import chunks
+from cadda.data.rounding import is_flat
 
 __all__ = ["Standardise", "standardise", "standardise_as"]
 
@@ -26,7 +27,7 @@ def standardise(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     with torch.no_grad():
         for here in chunks(len(x)):
             chunk = x[here]
-            flat = chunk.amax(-1, keepdim=True) == chunk.amin(-1, keepdim=True)
+            flat = torch.from_numpy(is_flat(chunk.numpy()))[..., None]
             # In double precision, as an offset may be a thousand times the signal.
             centred = chunk.double()
             centred = centred - centred.mean(-1, keepdim=True)
@@ -36,36 +37,40 @@ def standardise(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def standardise_as(
-    how: Standardise, x: NDArray[np.float32], groups: NDArray[np.str_] | None = None
-) -> None:
-    """Standardise windows in place.
+    how: Standardise, x: NDArray[Any], groups: NDArray[np.str_] | None = None
+) -> NDArray[np.float32]:
+    """Return standardised windows as float32; those that are float32 are changed in place.
 
     The rows of `groups`, shape (n_windows, n_keys), identify recordings; None means one recording.
     """
+    out = x if x.dtype == np.float32 else np.empty(x.shape, dtype=np.float32)
     if how == "window":
-        tensor = torch.from_numpy(x)
-        standardise(tensor, out=tensor)
+        standardise(torch.from_numpy(x), out=torch.from_numpy(out))
     elif how == "recording" and groups is None:
-        _standardise_recording(x)
+        _standardise_recording(x, out)
     elif how == "recording" and groups is not None:
         for group in np.unique(groups, axis=0):
             here = (groups == group).all(axis=1)
             part = x[here]
-            _standardise_recording(part)
-            x[here] = part
+            scaled = np.empty(part.shape, dtype=np.float32)
+            _standardise_recording(part, scaled)
+            out[here] = scaled
+    elif out is not x:
+        out[:] = x
+    return out
 
 
-def _standardise_recording(x: NDArray[np.float32]) -> None:
-    """Scale each channel over all windows, in place; a flat channel becomes zeros."""
+def _standardise_recording(x: NDArray[Any], out: NDArray[Any]) -> None:
+    """Scale each channel over all windows; a flat channel becomes zeros."""
     if not len(x):
         return
-    parts = [x[here] for here in chunks(len(x))]
     count = x.shape[0] * x.shape[2]
-    mean = np.sum([part.sum(axis=(0, 2), dtype=float) for part in parts], axis=0) / count
-    squares = [((part - mean[:, None]) ** 2).sum(axis=(0, 2)) for part in parts]
+    sums = [x[here].sum(axis=(0, 2), dtype=float) for here in chunks(len(x))]
+    mean = np.sum(sums, axis=0) / count
+    squares = [((x[here] - mean[:, None]) ** 2).sum(axis=(0, 2)) for here in chunks(len(x))]
     power = np.sum(squares, axis=0) / count
     # Not from the power, which rounding keeps above 0.
-    varies = x.max(axis=(0, 2)) > x.min(axis=(0, 2))
+    varies = ~is_flat(x, axis=(0, 2))
     factor = np.divide(1.0, np.sqrt(power), out=np.zeros_like(power), where=varies)
-    for part in parts:
-        part[:] = (part - mean[:, None]) * factor[:, None]
+    for here in chunks(len(x)):
+        out[here] = (x[here] - mean[:, None]) * factor[:, None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -192,7 +192,7 @@ class Windows:
         Windows
             Their windows, in the present order.
         """
-        if isinstance(subjects, str):
+        if isinstance(subjects, str) or not isinstance(subjects, Iterable):
             raise TypeError(f"`subjects` must be a list of subjects, got {subjects!r}.")
         unknown = sorted(set(subjects) - set(self.subjects))
         if unknown:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from cadda._internal.limits import parse_json
+from cadda._internal.text import storable
 from cadda.data.windows import Windows
 from cadda.experiments.study import AnyStudy, Config, Job, Record, Result, Study, StudyConfig
 from cadda.reporting.records import Reading
@@ -55,7 +56,7 @@ def describe_data(
 ) -> DataInfo:
     """Collect what identifies windows."""
     return DataInfo(
-        name,
+        storable(name),
         summary,
         digest_of(windows),
         windows.sfreq,

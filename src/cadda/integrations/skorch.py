@@ -230,12 +230,12 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         return result.policy if result.schedule is None else result.schedule
 
 
-def _arrays(X: Any, y: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:  # noqa: N803
+def _arrays(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:  # noqa: N803
     """Return windows and labels of arrays, tensors, or a data set with both."""
     if y is None:
         x, y = zip(*((item[0], item[1]) for item in (X[i] for i in range(len(X)))), strict=True)
         X = np.stack([np.asarray(window) for window in x])  # noqa: N806
-    return np.asarray(X, dtype=np.float32), np.asarray(y)
+    return np.asarray(X), np.asarray(y)
 
 
 def _model_of(net: Any) -> ModelSource:

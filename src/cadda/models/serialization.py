@@ -11,8 +11,8 @@ from functools import partial
 
 import torch
 from pydantic import TypeAdapter
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from cadda._internal.files import write_bytes_atomically
@@ -21,6 +21,7 @@ from cadda._internal.limits import (
     MAX_CLASSES,
     check_memory,
     check_regular,
+    open_regular,
     parse_json,
 )
 from cadda._internal.text import quote, short_reason
@@ -99,14 +100,15 @@ def load_model(
     try:
         size = check_regular(path)
         check_memory(path, size, size)
+        with open_regular(path) as file:
+            content = file.read()
     except FileNotFoundError as error:
         raise ModelError(f"{path} cannot be read: there is no such file.") from error
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {short_reason(error)}.") from error
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        weights = load(content)
+        metadata = _metadata(content)
     # Types and sizes of tensors that torch does not have raise errors of torch.
     except (SafetensorError, OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
         reason = short_reason(error)
@@ -114,9 +116,9 @@ def load_model(
     if KEY not in metadata:
         raise ModelError(f"{path} has weights, but not those of a model that cadda saved.")
     try:
-        content = parse_json(metadata[KEY])
-        description = TypeAdapter(ModelDescription).validate_python(content)
-        is_whole = content.pop("digest", None) == _digest(content, weights)
+        described = parse_json(metadata[KEY])
+        description = TypeAdapter(ModelDescription).validate_python(described)
+        is_whole = described.pop("digest", None) == _digest(described, weights)
     except (ValueError, TypeError) as error:
         reason = short_reason(error)
         raise ModelError(f"{path} has a description that cannot be read: {reason}.") from error
@@ -130,6 +132,13 @@ def load_model(
         first_line = str(error).partition("\n")[2].strip().partition("\n")[0]
         raise ModelError(f"{path} does not fit the model: {first_line}") from error
     return filled.eval(), description
+
+
+def _metadata(content: bytes) -> Mapping[str, str]:
+    """Return what safetensors keeps beside weights: text by name, in its header of JSON."""
+    n_header = int.from_bytes(content[:8], "little")
+    header = parse_json(content[8 : 8 + n_header])
+    return header.get("__metadata__") or {}
 
 
 def _digest(content: Mapping[str, object], weights: Mapping[str, Tensor]) -> str:

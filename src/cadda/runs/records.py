@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.limits import parse_json, read_bytes
 from cadda.data.channels import electrodes
 from cadda.data.windows import Windows
 from cadda.operations.label_maps import mapping_of
@@ -31,7 +32,7 @@ from cadda.runs.folder import RunFolder
 from cadda.runs.splits import WindowSplit
 from cadda.training import Fitted, Problem, Scores, predict_logits, score_subjects
 
-__all__ = ["RunScores", "make_examples", "save_fitted", "write_run_records"]
+__all__ = ["RunScores", "check_scores", "make_examples", "save_fitted", "write_run_records"]
 
 MIN_APPLIED = 0.01
 """Operations that change fewer windows of every class are not shown."""
@@ -63,6 +64,13 @@ class RunScores:
             "without_augmentation": None if plain is None else plain.to_dict(),
         }
         write_text_atomically(path, json.dumps(content, indent=1))
+
+
+def check_scores(path: Path) -> None:
+    """Raise `ValueError` for a file that is not that of scores; reports compute their own."""
+    content = parse_json(read_bytes(path))
+    if not isinstance(content, dict) or "test_subjects" not in content:
+        raise ValueError("it has no scores")
 
 
 def save_fitted(run: RunFolder, fitted: Fitted) -> None:

@@ -32,6 +32,7 @@ from cadda.reporting.records import (
 from cadda.runs.consistency import find_problems
 from cadda.runs.events import EventLog, RunEvent, search_curves
 from cadda.runs.folder import HOW_TO_RESUME, RunConfig, RunFolder, SearchConfig
+from cadda.runs.records import check_scores
 from cadda.runs.sessions import load_sessions
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
 from cadda.training.progress import EpochEnd
@@ -153,10 +154,14 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
     examples, race = _load_any(run.examples, Examples.load), _load_any(run.race, RaceFacts.load)
     leaks = _load_any(run.leaks, LeakReadings.load)
     probe = _load_any(run.probe, ProbeResult.load)
+    with _reading(run.scores):
+        check_scores(run.scores)
     with _reading(run.sessions):
         sessions = load_sessions(run)
     with _reading(run.events):
         events = EventLog(run.events).read()
+        if not events:
+            raise ValueError(f"it has no events, but the {config.kind} is finished")
         curves, learning = search_curves(events), _learning_curves(events, has_policy=is_augmented)
     return RunRecord(
         source=config.data.name or "windows",

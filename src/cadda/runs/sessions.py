@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.limits import parse_json, read_bytes
-from cadda._internal.text import short_reason
+from cadda._internal.text import short_reason, storable
 from cadda.reporting.records import Machine, Session
 from cadda.runs.events import RunEvent
 from cadda.runs.folder import RunFolder, versions
@@ -70,8 +70,9 @@ class SessionRecorder:
 
     def warn(self, text: str) -> None:
         """Keep a warning, once."""
-        if text not in self.warnings:
-            self.warnings.append(text)
+        kept = storable(text)
+        if kept not in self.warnings:
+            self.warnings.append(kept)
 
     def write(self, *, finished: bool) -> None:
         """Write the session, if the run has begun."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -294,3 +296,19 @@ def test_signals_are_not_mistaken_for_annotations(tmp_path: Path, write_edf: Wri
     content[start : start + 14] = b"+5\x152\x14forged\x14\x00\x00"
     path.write_bytes(bytes(content))
     assert [note.text for note in read_annotations(read_edf_header(path))] == ["real"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_names_of_files_that_are_not_utf8(
+    folder: Path, cache_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rewrite(folder, "subject = '(S\\d+)R'", "")
+    before = read_windows(folder)
+    odd = os.fsdecode(b"caf\xe9")
+    (folder / "S001R04.edf").rename(folder / f"{odd}.edf")
+    for _ in range(2):
+        windows = read_windows(folder)
+        assert "is not UTF-8: continuing without the cache." in caplog.text
+        assert windows.subjects == ["S001R08", "S002R04", "S002R08", "caf\\udce9"]
+        here = windows.of_subjects(["caf\\udce9"]).x
+        np.testing.assert_array_equal(here, before.of_subjects(["S001R04"]).x)

@@ -367,3 +367,10 @@ def test_a_killed_save_leaves_the_old_file(tmp_path: Path) -> None:
     )
     assert subprocess.run([sys.executable, "-c", script, file], check=False).returncode == 9
     assert file.read_bytes() == before
+
+
+def test_text_of_other_kinds() -> None:
+    with pytest.raises(TypeError, match="`text` must be a policy as text, got int"):
+        PolicySpec.from_text(3)
+    with pytest.raises(PolicyFileError, match="has half of a character, which no file can hold"):
+        PolicySpec.from_text("sign_flip p=0.5 # \ud800")

@@ -23,6 +23,7 @@ from cadda.data.io.preprocess import (
 )
 from cadda.data.io.raw_files import open_raw, reading
 from cadda.data.quality import WindowQuality, assess_windows
+from cadda.data.rounding import to_single
 from cadda.exceptions import DataError
 
 __all__ = ["ReadPlan", "Recording", "cut_recording"]
@@ -127,14 +128,15 @@ def _cut_piece(
         signal = signal[:n_picks] - signal[rows].mean(axis=0)
     signal = filter_signal(signal, sfreq, preprocessing, recording.path.name)
     origin = int(first * sampling_ratio(sfreq, rate))
-    out[:] = _cut(signal, np.rint(starts * rate).astype(int) - origin, out.shape[-1])
+    windows = _cut(signal, np.rint(starts * rate).astype(int) - origin, out.shape[-1])
     if preprocessing.baseline is not None:
         begin, end = preprocessing.baseline
         times = starts - preprocessing.offset + begin
         # The last sample belongs to the baseline, as in MNE.
         n_times = round((end - begin) * rate) + 1
         baseline = _cut(signal, np.rint(times * rate).astype(int) - origin, n_times)
-        out -= baseline.mean(axis=-1, keepdims=True)
+        windows = windows - baseline.mean(axis=-1, keepdims=True)
+    out[:] = to_single(windows, str(recording.path))
     quality.rejected[:] = exceeds(out, preprocessing.reject)
     return quality
 

@@ -20,6 +20,8 @@ from cadda.data.io.naming import own_subject
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.preprocess import Preprocessing, exceeds, filter_signal, sampling_ratio
 from cadda.data.quality import WindowQuality, assess_windows
+from cadda.data.rounding import to_single
+from cadda.data.standardise import Standardise
 from cadda.exceptions import DataError
 
 __all__ = ["EpochsPart", "merge_classes", "read_epochs"]
@@ -106,18 +108,23 @@ def merge_classes(
 
 
 def read_epochs(
-    parts: Sequence[EpochsPart], labels: NDArray[np.int64], preprocessing: Preprocessing | None
-) -> tuple[NDArray[np.float32], WindowQuality]:
-    """Read the epochs with a label as float32, a chunk at a time, as MNE uses float64.
+    parts: Sequence[EpochsPart],
+    labels: NDArray[np.int64],
+    preprocessing: Preprocessing | None,
+    standardise: Standardise,
+) -> tuple[NDArray[Any], WindowQuality]:
+    """Read the epochs with a label, a chunk at a time, as MNE uses float64.
 
-    The quality is that before filtering.
+    They are float32, without the mean of each window where it is subtracted anyway; and float64 if
+    a recording is standardised, whose offset may be large. The quality is that before filtering.
     """
     first = parts[0]
     n_times = len(first.epochs.times)
     if preprocessing is not None:
         n_times = round(n_times * sampling_ratio(first.sfreq, preprocessing.rate(first.sfreq)))
     n_windows = int((labels >= 0).sum())
-    x = np.empty((n_windows, len(first.picks), n_times), dtype=np.float32)
+    kind = np.float64 if standardise == "recording" else np.float32
+    x = np.empty((n_windows, len(first.picks), n_times), dtype=kind)
     quality = WindowQuality.empty(n_windows, len(first.picks))
     ends = np.cumsum([len(part.classes) for part in parts])[:-1]
     done = 0
@@ -125,7 +132,10 @@ def read_epochs(
         chosen = np.flatnonzero(own >= 0)
         for here in chunks(len(chosen)):
             there = slice(done + here.start, done + here.stop)
-            quality[there] = _read_chunk(part, chosen[here], preprocessing, x[there])
+            signal, quality[there] = _read_chunk(part, chosen[here], preprocessing, n_times)
+            if standardise == "window":
+                signal = signal - signal.mean(axis=-1, keepdims=True)
+            x[there] = to_single(signal, part.where) if kind is np.float32 else signal
         done += len(chosen)
     return x, quality
 
@@ -134,9 +144,9 @@ def _read_chunk(
     part: EpochsPart,
     chosen: NDArray[np.int64],
     preprocessing: Preprocessing | None,
-    out: NDArray[np.float32],
-) -> WindowQuality:
-    """Write some epochs to `out`."""
+    n_times: int,
+) -> tuple[NDArray[np.float64], WindowQuality]:
+    """Read and preprocess some epochs of `n_times` samples."""
     reference = part.header.reference_channels(preprocessing.reference if preprocessing else None)
     channels = list(dict.fromkeys((*part.picks, *reference)))
     try:
@@ -147,10 +157,9 @@ def _read_chunk(
             f"cannot read {part.where} as MNE epochs: {short_reason(error)}."
         ) from error
     n_picks = len(part.picks)
-    quality = assess_windows(signal[:, :n_picks].astype(np.float32))
+    quality = assess_windows(signal[:, :n_picks])
     if preprocessing is None:
-        out[:] = signal
-        return quality
+        return signal, quality
     if reference:
         rows = [channels.index(name) for name in reference]
         signal = signal[:, :n_picks] - signal[:, rows].mean(axis=1, keepdims=True)
@@ -158,9 +167,9 @@ def _read_chunk(
     signal = filter_signal(signal, part.sfreq, preprocessing, part.where, pad="edge")
     if preprocessing.baseline is not None:
         signal = signal - _baseline(part, signal, preprocessing, preprocessing.baseline)
-    out[:] = signal[..., : out.shape[-1]]
-    quality.rejected[:] = exceeds(out, preprocessing.reject)
-    return quality
+    signal = signal[..., :n_times]
+    quality.rejected[:] = exceeds(signal, preprocessing.reject)
+    return signal, quality
 
 
 def _baseline(

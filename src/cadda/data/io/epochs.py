@@ -71,7 +71,7 @@ def epochs_to_windows(
     recordings = np.concatenate([part.recordings for part in parts])
     chosen = np.flatnonzero(labels >= 0)
     preprocessing = epochs_preprocessing(options)
-    x, assessed = read_epochs(parts, labels, preprocessing)
+    x, assessed = read_epochs(parts, labels, preprocessing, options.standardise_signals)
     quality = assessed.summary()
     if not quality.n_good:
         raise_if_bad(quality, first.where)
@@ -80,7 +80,7 @@ def epochs_to_windows(
         x, chosen = x[good], chosen[good]
     raise_if_rejected(quality, labels[chosen], first.where)
     groups = np.stack([subjects, recordings], axis=1)[chosen]
-    standardise_as(options.standardise_signals, x, groups)
+    x = standardise_as(options.standardise_signals, x, groups)
     windows = Windows(
         x,
         labels[chosen],

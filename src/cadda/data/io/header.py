@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.limits import MAX_SFREQ, MIN_SFREQ
+from cadda._internal.text import storable
 from cadda.data.channels import electrodes, find_channels, has_channel
 from cadda.exceptions import DataError
 
@@ -43,13 +44,13 @@ class Header:
     @property
     def name(self) -> str:
         """Name of the recording, after the folders that it needs to be the only one."""
-        return "/".join((*self.folders, self.file_name))
+        return "/".join((*map(storable, self.folders), self.file_name))
 
     @property
     def file_name(self) -> str:
         """Name of the file without what all have."""
-        bare = self.path.name.removesuffix(".gz").rpartition(".")[0].removesuffix("_eeg")
-        return bare or self.path.name
+        name = storable(self.path.name)
+        return name.removesuffix(".gz").rpartition(".")[0].removesuffix("_eeg") or name
 
     def sfreq_of(self, picks: Sequence[str]) -> float:
         """Return the sampling rate of some channels in Hz; raise if they have several."""

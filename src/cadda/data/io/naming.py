@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from cadda._internal.text import storable
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import DataError
@@ -78,12 +79,12 @@ def subject_of(header: Header, pattern: str | None, key: str) -> str:
     of the file, or else in the name of the recording, which can have folders; ``key`` names the
     pattern in messages.
     """
-    name = header.subject or header.path.name
+    name = storable(header.subject or header.path.name)
     if pattern is None:
         if header.subject is not None:
             return header.subject
         bids = re.match(r"sub-[^_.]+", name)
-        return bids[0] if bids else (header.folders or (header.file_name,))[0]
+        return bids[0] if bids else storable((header.folders or (header.file_name,))[0])
     try:
         match = re.search(pattern, name) or re.search(pattern, header.name)
         subject = match[1] if match else None

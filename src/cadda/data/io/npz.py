@@ -19,6 +19,7 @@ from cadda._internal.text import short_reason
 from cadda.data.io.npz_map import map_array
 from cadda.data.io.options import ReadOptions, select
 from cadda.data.quality import Quality, assess_windows, raise_if_bad
+from cadda.data.rounding import to_single
 from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -90,8 +91,12 @@ def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple
     outline = _make_windows(np.zeros((*x.shape[:2], 1), dtype=np.float32), arrays, where)
     _warn_about_absent(arrays, where)
     selection = select(outline, options, where)
-    with np.errstate(over="ignore"):
-        x = np.array(x[np.ix_(selection.kept, np.array(selection.rows))], dtype=np.float32)
+    x = x[np.ix_(selection.kept, np.array(selection.rows))]
+    if options.standardise_signals is None:
+        x = to_single(x, where)
+    elif x.dtype != np.float32:
+        # Beside a large offset, float32 has too few digits for the signal.
+        x = x.astype(np.float64)
     assessed = assess_windows(x)
     quality = assessed.summary()
     if not quality.n_good:
@@ -100,7 +105,7 @@ def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple
         x, good = x[~assessed.bad], ~assessed.bad
         selection = replace(selection, kept=selection.kept[good], labels=selection.labels[good])
     groups = np.stack([outline.subject, outline.recording], axis=1)[selection.kept]
-    standardise_as(options.standardise_signals, x, groups)
+    x = standardise_as(options.standardise_signals, x, groups)
     return selection.take(outline, x), quality
 
 

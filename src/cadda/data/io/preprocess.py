@@ -227,7 +227,7 @@ def filter_signal(
     return _resampled(signal, sfreq, preprocessing)
 
 
-def exceeds(x: NDArray[np.float32], reject: float | None) -> NDArray[np.bool_]:
+def exceeds(x: NDArray[np.floating], reject: float | None) -> NDArray[np.bool_]:
     """Return which windows have a larger peak-to-peak amplitude in any channel."""
     if reject is None:
         return np.zeros(len(x), dtype=bool)

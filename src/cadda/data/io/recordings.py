@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.text import storable
 from cadda.compute import Engine, open_engine
 from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
 from cadda.data.io.cutting import ReadPlan, Recording, cut_recording
@@ -55,7 +56,8 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
     _check_sampling_rates(plan)
     # A recording in memory may change without notice.
     in_memory = any(recording.raw is not None for recording in plan.recordings)
-    keys = _keys(plan, options) if options.cache and not in_memory else None
+    is_cached = options.cache and not in_memory and _have_storable_names(plan)
+    keys = _keys(plan, options) if is_cached else None
     entry = None if keys is None else load_entry(keys.selection, verify=keys.verify)
     if entry is not None:
         x, y = entry.arrays["x"], entry.arrays["y"]
@@ -101,6 +103,15 @@ def _check_sampling_rates(plan: ReadPlan) -> None:
             + ", ".join(f"{name} has {rate:g} Hz" for rate, name in sorted(rates.items()))
             + "; resample them with `sfreq` of the preprocessing."
         )
+
+
+def _have_storable_names(plan: ReadPlan) -> bool:
+    """Check that the cache can tell which files it is made of, by names that are UTF-8."""
+    paths = (path for recording in plan.recordings for path in recording.all_files)
+    odd = next((path for path in paths if str(path) != storable(str(path))), None)
+    if odd is not None:
+        _logger.warning("The name of %s is not UTF-8: continuing without the cache.", odd)
+    return odd is None
 
 
 def _keys(plan: ReadPlan, options: ReadOptions) -> _Keys:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cadda._internal.text import short_reason
 from cadda.data.io.annotated import plan_mapping, plan_recordings
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import open_epochs
@@ -48,7 +49,11 @@ def is_epochs(source: Any) -> bool:
 def expand_paths(path: Path) -> list[Path]:
     """Return the files that a pattern with ``*`` matches, or the path itself."""
     path = path.expanduser()
-    if path.exists():
+    try:
+        is_there = path.exists()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
+    if is_there:
         return [path]
     if not glob.has_magic(str(path)):
         raise DataError(f"{path} does not exist.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from pydantic import Field, field_validator
 
 from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds
+from cadda._internal.text import storable
 from cadda.api.prepare import model_for, prepare_training
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
@@ -76,6 +78,9 @@ class CompareConfig(TrainingConfig):
     @field_validator("methods")
     @classmethod
     def _with_none(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        odd = next((name for name in names if name != storable(name)), None)
+        if odd is not None:
+            raise ValueError(f"must be files whose names are UTF-8; rename {Path(odd).name!r}")
         return tuple(dict.fromkeys(names if NO_SEARCH in names else (NO_SEARCH, *names)))
 
 

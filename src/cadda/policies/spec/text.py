@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import JsonValue, ValidationError
 
 from cadda._internal.limits import check_brackets, read_text
-from cadda._internal.text import describe_error, did_you_mean, python_place, quote, short_reason
+from cadda._internal.text import (
+    describe_error,
+    did_you_mean,
+    python_place,
+    quote,
+    short_reason,
+    storable,
+)
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.short_form import SHORT_NAMES, ShortForm, parse_short_form
@@ -84,6 +91,10 @@ def unique_keys(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 def parse_text(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
     """Read the short form."""
+    if not isinstance(text, str):
+        raise TypeError(f"`text` must be a policy as text, got {type(text).__name__}.")
+    if text != storable(text):
+        raise PolicyFileError("the policy has half of a character, which no file can hold.")
     short = parse_short_form(text)
     return _validated(kind, dumps(short.data), known, short)
 

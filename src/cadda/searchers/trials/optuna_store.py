@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -133,8 +134,11 @@ class StudyMemory:
 
         try:
             yield
-        except (OSError, StorageInternalError) as error:
-            raise RunError(f"cannot write {self._place}: {short_reason(error)}.") from error
+        except (OSError, StorageInternalError, RuntimeError) as error:
+            cause = _cause_of(error)
+            if isinstance(cause, RuntimeError):
+                raise
+            raise RunError(f"cannot write {self._place}: {short_reason(cause)}.") from cause
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -145,6 +149,8 @@ class StudyMemory:
             raise
         # Optuna raises whatever the first surprise in its file leads to.
         except Exception as error:
+            if isinstance(_cause_of(error), OSError):
+                raise
             raise RunError(
                 f"{self._place} is damaged, or has trials of other settings "
                 f"({short_reason(error)}); choose another folder or `study_name`."
@@ -219,6 +225,12 @@ class Sampling:
         return TPESampler(
             seed=seed, multivariate=self._multivariate, constant_liar=self._constant_liar
         )
+
+
+def _cause_of(error: Exception) -> Exception:
+    """Return the error of the disk for which Optuna says that it does not possess its lock."""
+    hidden = error.__context__
+    return hidden if isinstance(error, RuntimeError) and isinstance(hidden, OSError) else error
 
 
 def _tell(study: Study, number: int, outcome: Outcome) -> None:
@@ -297,6 +309,7 @@ def _cut_half_line(path: Path) -> None:
     if not path.exists():
         return
     content = read_bytes(path, MAX_LOG)
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content):
-        path.write_bytes(whole)
+    n_whole = content.rfind(b"\n") + 1
+    if n_whole < len(content):
+        # In one step: a file that is written again is empty for a moment.
+        os.truncate(path, n_whole)
