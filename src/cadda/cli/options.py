@@ -57,7 +57,7 @@ Operations = Annotated[
         "the montage."
     ),
 ]
-OwnOperations = Annotated[
+OperationNames = Annotated[
     str | None,
     Option(
         help="Operations to use, separated by commas: names of cadda's operations, `paper` for "
