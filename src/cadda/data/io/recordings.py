@@ -107,8 +107,8 @@ def _check_sampling_rates(plan: ReadPlan) -> None:
 
 def _have_storable_names(plan: ReadPlan) -> bool:
     """Check that the cache can tell which files it is made of, by names that are UTF-8."""
-    paths = (path for recording in plan.recordings for path in recording.all_files)
-    odd = next((path for path in paths if str(path) != storable(str(path))), None)
+    names = (str(path) for recording in plan.recordings for path in recording.all_files)
+    odd = next((storable(name) for name in names if name != storable(name)), None)
     if odd is not None:
         _logger.warning("The name of %s is not UTF-8: continuing without the cache.", odd)
     return odd is None
