@@ -177,7 +177,9 @@ class StudyPlan(Generic[Job]):
 
     def to_dict(self) -> Values:
         """Return the plan as plain values."""
-        values: Values = to_jsonable_python(self)
+        # Without what older plans lack.
+        absent = {"data": {"reading"}} if self.data.reading is None else None
+        values: Values = to_jsonable_python(self, exclude=absent)
         return values
 
     def to_json(self) -> str:
