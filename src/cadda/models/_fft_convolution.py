@@ -39,8 +39,11 @@ def convolve(x: Tensor, kernels: Tensor) -> Tensor:
         return functional.conv1d(x, kernels)
     n_times, length = x.shape[-1], kernels.shape[-1]
     size = next_fast_len(n_times, real=True)
-    spectra, filters = torch.fft.rfft(x, size), torch.fft.rfft(kernels, size)
+    # Reversed filters, since products with a lazily conjugated tensor copy it once per frequency.
+    spectra, filters = torch.fft.rfft(x, size), torch.fft.rfft(kernels.flip(-1), size)
     # A matrix product for each frequency. What wraps around is cut off.
-    products = torch.bmm(spectra.permute(2, 0, 1), filters.conj().permute(2, 1, 0))
+    products = torch.bmm(
+        spectra.permute(2, 0, 1).contiguous(), filters.permute(2, 1, 0).contiguous()
+    )
     filtered: Tensor = torch.fft.irfft(products.permute(1, 2, 0), size)
-    return filtered[..., : n_times - length + 1]
+    return filtered[..., length - 1 : n_times]
