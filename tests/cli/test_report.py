@@ -137,7 +137,7 @@ def test_mistakes_end_in_a_sentence(folder: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("events.jsonl", "", "it has no events, but the training is finished"),
+        ("events.jsonl", "", "it has no events, but the run is finished"),
         ("scores.json", "null", "it has no scores"),
         ("scores.json", "", "Expecting value: line 1 column 1"),
     ],

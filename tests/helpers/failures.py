@@ -7,6 +7,7 @@ and on a disk that fails from then on, so that a failure takes as long as its me
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import resource
@@ -76,12 +77,12 @@ class Failures:
         aside = self.root.with_name("aside")
         copy = self.root.with_name("copy")
         shutil.copytree(self.root, copy, symlinks=True)
-        # Files that are open remain those of this process.
         self.root.rename(aside)
         copy.rename(self.root)
 
         def begin(pipe: int) -> None:
             self._code, self._answer = code, pipe
+            reopen_files(aside, self.root)
             raise _error(name, path, code)
 
         finished = in_a_copy(begin)
@@ -134,6 +135,23 @@ def in_a_copy(work: Callable[[int], None]) -> Finished:
     _, status = os.waitpid(child, 0)
     assert content, f"the process ended with {os.waitstatus_to_exitcode(status)}"
     return Finished(**json.loads(content))
+
+
+def reopen_files(folder: Path, copy: Path) -> None:
+    """Let files that are open below a folder be those of its copy, at the same place of each.
+
+    A copy of a process shares them, and what it wrote would be in the files of the other.
+    """
+    for entry in Path("/proc/self/fd").iterdir():
+        number = int(entry.name)
+        path = entry.readlink() if entry.is_symlink() else Path()
+        if not path.is_relative_to(folder) or not path.is_file():
+            continue
+        flags = fcntl.fcntl(number, fcntl.F_GETFL)
+        reopened = os.open(copy / path.relative_to(folder), flags & ~os.O_TRUNC)
+        os.lseek(reopened, os.lseek(number, 0, os.SEEK_CUR), os.SEEK_SET)
+        os.dup2(reopened, number, inheritable=False)
+        os.close(reopened)
 
 
 def start_limited(command: Command, n_bytes: int) -> Finished:

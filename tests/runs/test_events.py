@@ -75,15 +75,28 @@ def test_invalid_event(line: str, message: str, tmp_path: Path) -> None:
         EventLog(tmp_path / "events.jsonl").read()
 
 
-@pytest.mark.parametrize("n_lines", [1, 2, 3])
-def test_training_killed_while_writing_an_event(
-    n_lines: int, windows: Windows, tmp_path: Path
+@pytest.mark.parametrize(
+    ("kept", "n_letters", "problem"),
+    [
+        ([0], 20, "ends with EpochEnd"),
+        ([0, 1], 0, "ends with EpochEnd"),
+        ([0, 1, 2], 20, "ends with EpochEnd"),
+        ([0, 2, 3], 0, "has 2 of 3 epochs"),
+        ([0, 1, 1, 2, 3], 0, "has 4 of 3 epochs"),
+        ([], 0, "has no events"),
+    ],
+)
+def test_events_that_were_cut_off(
+    kept: list[int], n_letters: int, problem: str, windows: Windows, tmp_path: Path
 ) -> None:
+    """The report is refused until the same command has written them again."""
     train(windows, tmp_path)
     events, complete = tmp_path / "events.jsonl", (tmp_path / "events.jsonl").read_bytes()
     lines = complete.splitlines(keepends=True)
-    events.write_bytes(b"".join(lines[:n_lines]) + lines[n_lines][:20])
-    write_report(tmp_path)
+    assert len(lines) == 4
+    events.write_bytes(b"".join(lines[i] for i in kept) + lines[len(kept) % 4][:n_letters])
+    with pytest.raises(RunError, match=rf"events.jsonl is damaged .*it {problem}.*run it again"):
+        write_report(tmp_path)
     train(windows, tmp_path)
     assert events.read_bytes() == complete
     write_report(tmp_path)

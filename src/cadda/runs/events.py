@@ -16,6 +16,7 @@ from cadda._internal.text import short_reason
 from cadda.exceptions import RunError
 from cadda.probing.probe import ProbeProgress
 from cadda.reporting.records import RewardCurves, SearchCurves
+from cadda.runs.folder import HOW_TO_RESUME
 from cadda.searchers.events import (
     HISTORY_EVENTS,
     Retrained,
@@ -26,7 +27,7 @@ from cadda.searchers.events import (
 )
 from cadda.training.progress import EpochEnd, TrainingEnd, TrainingEvent
 
-__all__ = ["EventLog", "RunEvent", "search_curves"]
+__all__ = ["EventLog", "RunEvent", "check_finished", "search_curves"]
 
 RunEvent: TypeAlias = ProbeProgress | SearchEvent | TrainingEvent
 
@@ -107,6 +108,18 @@ def _without_tables(event: RunEvent) -> RunEvent:
 
 def _to_json(event: RunEvent) -> dict[str, object]:
     return {"event": type(event).__name__, **asdict(event)}
+
+
+def check_finished(events: Sequence[RunEvent]) -> None:
+    """Raise a ValueError if these are not all events of a run that has come to its end."""
+    if not events or not isinstance(events[-1], SearchEnd | TrainingEnd):
+        end = f"ends with {type(events[-1]).__name__}" if events else "has no events"
+        raise ValueError(f"it {end}, but the run is finished; {HOW_TO_RESUME} to mend it")
+    epochs = [event.epoch for event in events if isinstance(event, EpochEnd | SearchEpoch)]
+    if epochs and epochs != list(range(1, events[-1].epoch + 1)):
+        raise ValueError(
+            f"it has {len(epochs)} of {events[-1].epoch} epochs; {HOW_TO_RESUME} to mend it"
+        )
 
 
 def search_curves(events: Sequence[RunEvent]) -> SearchCurves | None:

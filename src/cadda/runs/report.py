@@ -30,7 +30,7 @@ from cadda.reporting.records import (
     SearchFacts,
 )
 from cadda.runs.consistency import find_problems
-from cadda.runs.events import EventLog, RunEvent, search_curves
+from cadda.runs.events import EventLog, RunEvent, check_finished, search_curves
 from cadda.runs.folder import HOW_TO_RESUME, RunConfig, RunFolder, SearchConfig
 from cadda.runs.records import check_scores
 from cadda.runs.sessions import load_sessions
@@ -160,8 +160,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         sessions = load_sessions(run)
     with _reading(run.events):
         events = EventLog(run.events).read()
-        if not events:
-            raise ValueError(f"it has no events, but the {config.kind} is finished")
+        check_finished(events)
         curves, learning = search_curves(events), _learning_curves(events, has_policy=is_augmented)
     return RunRecord(
         source=config.data.name or "windows",

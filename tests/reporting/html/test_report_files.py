@@ -256,7 +256,7 @@ def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: P
     for event in events:
         if event["event"] == "SearchEpoch":
             event["warnings"] = ["at its largest"]
-    events.append(asdict(FAILED) | {"event": "TrialEnd"})
+    events.insert(-1, asdict(FAILED) | {"event": "TrialEnd"})
     (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     sessions = json.loads((folder / "sessions.json").read_text())
     sessions[0]["warnings"] = ["in volts"]
