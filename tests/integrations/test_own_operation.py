@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -241,3 +242,29 @@ def test_command_line(
         assert reason in refused.stderr
     wrong = ["--operations", "sign_flip,louder_operation:broken", "--out", "d"]
     assert "got int" in run_command("probe", "data.npz", *wrong, code=2).stderr
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes:2"])
+def test_compare(
+    engine: str, windows: cadda.Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A method that chooses it, and a policy that has it, are trained with it by all workers."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "louder_operation.py").write_text(MODULE)
+    windows.save("data.npz")
+    (tmp_path / "own.txt").write_text("louder p=1 m=1\n")
+    options = (
+        "data.npz", "--model", "shallow", "--max-epochs", "1", "--folds", "2", "--out", "run",
+        "--methods", "none,trivial,own.txt", "--engine", engine,
+    )  # fmt: skip
+    refused = run_command("compare", *options, code=2).stderr
+    assert "must be a known operation, got `louder`" in refused
+    run_command("compare", *options, "--operations", "sign_flip,louder_operation:Louder")
+    lines = (tmp_path / "run/results.jsonl").read_text().splitlines()
+    losses = {
+        (line["job"]["method"], line["job"]["fold"]): line["result"]["valid_loss"]
+        for line in map(json.loads, lines)
+    }
+    for fold in (0, 1):
+        assert len({losses[name, fold] for name in ("none", "trivial", "own.txt")}) == 3

@@ -12,7 +12,8 @@ from typing import Literal
 from torch import nn
 
 from cadda.api.agreement import check_fits
-from cadda.api.prepare import Device, PolicyLike, prepare_training
+from cadda.api.policies import PolicyLike
+from cadda.api.prepare import Device, prepare_training
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -16,42 +16,38 @@ from cadda._internal.rows import join
 from cadda._internal.scale import describe_odd_scale
 from cadda._internal.user_warnings import warn_user
 from cadda.api.agreement import check_pair
+from cadda.api.policies import PolicyLike, check_classes, check_policy, read_policy
 from cadda.data.channels import measured_positions, resolve_montage
 from cadda.data.windows import Windows
-from cadda.exceptions import PolicyFileError
 from cadda.models.critic import make_critic
 from cadda.models.registry import ModelSource, choose_model, make_model
 from cadda.models.serialization import ModelDescription
-from cadda.operations.base import Operation, Settings
+from cadda.operations.base import Settings
 from cadda.operations.catalogue import Sensors
+from cadda.operations.own import OwnOperations
 from cadda.operations.pool import OperationPool
 from cadda.operations.pools import choose_operations, eeg_pool, image_pool
 from cadda.policies.policy import Policy, for_classes
-from cadda.policies.schedule import PolicySchedule, build_policy, load_policy
+from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import operation_info
-from cadda.policies.spec.text import OWN_OPERATIONS
 from cadda.training import Problem, Samples, Trainer, TrainingSettings
-from cadda.training.augmenter import Augmentation, AugmentFunction
+from cadda.training.augmenter import Augmentation
 from cadda.training.step import check_model
 
 __all__ = [
     "Device",
     "Operations",
-    "PolicyLike",
     "join_windows",
     "make_problem",
     "model_for",
     "operation_pool",
     "pick_device",
+    "policy_pool",
     "prepare_training",
-    "read_policy",
 ]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
-
-OwnOperations: TypeAlias = Sequence[str | Operation | type[Operation]]
-"""Names of operations, ``"all"``, ``"paper"``, and a user's own operations or their classes."""
 
 Operations: TypeAlias = OwnOperations | OperationPool | None
 """Operations to choose from; None for all that are applicable."""
@@ -144,6 +140,11 @@ def operation_pool(
     pool = _pool_of_montage(sfreq, ch_names, positions).for_classes(class_names)
     chosen = pool if operations is None else choose_operations(pool, operations)
     return _with_settings(chosen, operation_settings)
+
+
+def policy_pool(windows: Windows, operations: OwnOperations | None) -> OperationPool | None:
+    """Return the pool of a policy that may have further operations; None for the default one."""
+    return operation_pool(windows, operations=["all", *operations]) if operations else None
 
 
 def _with_settings(pool: OperationPool, settings: Mapping[str, Settings] | None) -> OperationPool:
@@ -249,11 +250,6 @@ def _are_image_operations(names: Iterable[str]) -> bool:
     return {info.domain for info in known if info is not None} == {"image"}
 
 
-PolicyLike: TypeAlias = (
-    PolicySpec | PolicySchedule | Policy | AugmentFunction | str | os.PathLike[str] | None
-)
-
-
 def prepare_training(
     train: Windows,
     valid: Windows,
@@ -270,7 +266,7 @@ def prepare_training(
         if isinstance(policy, str | os.PathLike)
         else policy
     )
-    _check_policy(spec)
+    check_policy(spec)
     last = spec.last if isinstance(spec, PolicySchedule) else spec
     if (
         pool is None
@@ -279,8 +275,7 @@ def prepare_training(
     ):
         pool = image_pool()
     problem = make_problem(train, valid, model=model, operations=pool, device=device)
-    for names in _classes_of(spec):
-        _check_classes(names, train)
+    check_classes(spec, train)
     if isinstance(spec, Policy):
         spec = for_classes(spec, train.class_names)
     augmentation: Augmentation | None
@@ -293,56 +288,6 @@ def prepare_training(
     trainer = Trainer(problem, settings, augmentation)
     check_model(trainer.model, problem)
     return trainer
-
-
-def _classes_of(policy: PolicyLike) -> Iterator[tuple[str, ...]]:
-    """Yield the classes of policies that depend on them, of each segment of a schedule."""
-    if isinstance(policy, PolicySchedule):
-        for segment in policy.segments:
-            yield from _classes_of(segment.policy)
-    elif isinstance(policy, Policy):
-        # Its labels are numbers by now, in the order of the pool if the policy has none.
-        yield from (names for names in (policy.pool.mapped_classes,) if names)
-        yield from _classes_of(policy.spec)
-    elif isinstance(policy, PolicySpec) and (policy.is_classwise or policy.label_maps):
-        yield from (names for names in (policy.class_names,) if names)
-
-
-def read_policy(
-    path: str | os.PathLike[str],
-    known: Collection[str] = (),
-    class_names: Sequence[str] | None = None,
-) -> PolicySpec | PolicySchedule:
-    """Read a policy file to train with, or take a policy of the zoo.
-
-    `known` are operations that are not of cadda, `class_names` are the classes of the windows.
-    """
-    try:
-        return load_policy(path, known=known, class_names=class_names)
-    except PolicyFileError as error:
-        way_out = "; pass operations of your own as `pool` of `cadda.fit`, or as `operations`"
-        raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error
-
-
-def _check_policy(policy: object) -> None:
-    known = isinstance(policy, PolicySpec | PolicySchedule | Policy)
-    # A class is callable too.
-    if policy is None or known or (callable(policy) and not isinstance(policy, type)):
-        return
-    kind = policy.__name__ if isinstance(policy, type) else type(policy).__name__
-    raise TypeError(
-        "`policy` must be a policy, a schedule, the path of a file with either, or a function of "
-        f"(x, y), got {kind}{'; pass its `policy`' if hasattr(policy, 'policy') else ''}."
-    )
-
-
-def _check_classes(names: tuple[str, ...], windows: Windows) -> None:
-    """Raise if a policy is for other classes."""
-    if set(names) != set(windows.class_names):
-        raise ValueError(
-            f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
-            f"got one for {list(names)}."
-        )
 
 
 def join_windows(train: Windows, valid: Windows) -> Windows:

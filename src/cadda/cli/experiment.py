@@ -198,7 +198,7 @@ def compare(
         Option(help="What ends searches: the same time for all, or each method's default budget."),
     ] = "seconds",
     model: options.Model = "auto",
-    operations: options.OperationNames = None,
+    operations: options.Operations = None,
     trial_epochs: options.TrialEpochs = None,
     seed: options.Seed = 0,
     engine: options.Engine = "serial",

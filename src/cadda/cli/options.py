@@ -57,14 +57,6 @@ Operations = Annotated[
         "the montage."
     ),
 ]
-OperationNames = Annotated[
-    str | None,
-    Option(
-        help="Operations to use, separated by commas: names of cadda's operations, `paper` for "
-        "the paper's, `default`, or `all`; default: those of the default pool that apply to the "
-        "montage."
-    ),
-]
 OperationSettings = Annotated[
     list[str] | None,
     Option(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from cadda._internal.limits import parse_json
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from cadda.operations.base import Operation
+    from cadda.operations.own import OwnOperations
 
 __all__ = ["parse_names", "parse_operation_settings", "parse_operations", "parse_settings"]
 
@@ -22,28 +19,11 @@ def parse_names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def parse_operations(text: str | None) -> list[str | Operation | type[Operation]] | None:
+def parse_operations(text: str | None) -> OwnOperations | None:
     """Return the operations in a list separated by commas; those of the user are imported."""
-    names = parse_names(text)
-    return None if names is None else [_operation(name) if ":" in name else name for name in names]
+    from cadda.operations.own import find_operations
 
-
-def _operation(place: str) -> Operation | type[Operation]:
-    """Import an operation, or its class, from a module that may be in the current folder."""
-    from cadda._internal.text import short_reason
-
-    module, _, name = place.partition(":")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        return cast("Operation | type[Operation]", getattr(importlib.import_module(module), name))
-    # A module of the user's own can raise anything.
-    except Exception as error:
-        raise ValueError(
-            f"`operations` must be names or module:Class, got {place!r}, which cannot be "
-            f"imported: {short_reason(error)}."
-        ) from error
+    return find_operations(parse_names(text))
 
 
 def parse_operation_settings(texts: list[str] | None) -> dict[str, dict[str, Any]] | None:

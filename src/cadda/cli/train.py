@@ -65,14 +65,15 @@ def train(
     Examples: cadda train night-epo.fif.gz --policy policy.json --out run ·
     cadda train night-epo.fif.gz --folds 5 --out run
     """
-    from cadda.api.prepare import operation_pool, read_policy
+    from cadda.api.policies import read_policy
+    from cadda.api.prepare import policy_pool
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
 
     if n_folds is not None and (split.test is not None or split.split_from is not None):
         raise ValueError("pass `n_folds`, or `test` or `split_from`, not both.")
-    own = parse_operations(operations) or []
-    known = [item if isinstance(item, str) else item.name for item in own]
+    own = parse_operations(operations)
+    known = [item if isinstance(item, str) else item.name for item in own or ()]
     # Before recordings are read, which may take long.
     spec = None if policy is None else read_policy(policy, known)
     hint = "Every finished epoch is saved: resume with the same command."
@@ -89,7 +90,7 @@ def train(
                 "settings": training.settings(seed),
                 "data": str(data),
                 "policy": spec,
-                "pool": operation_pool(windows, operations=["all", *own]) if own else None,
+                "pool": policy_pool(windows, own),
                 "valid": split.valid,
                 "model": model,
                 "device": device,

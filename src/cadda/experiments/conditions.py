@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from cadda.api.prepare import join_windows, read_policy
+from cadda.api.policies import read_policy
+from cadda.api.prepare import join_windows
 from cadda.api.search import search
 from cadda.experiments.racing import NO_SEARCH, UNLIMITED, MethodVariant, parse_variant
 from cadda.experiments.training import Fold, TrainingConfig, training_settings
+from cadda.operations.own import OwnOperations
 from cadda.policies.schedule import PolicySchedule, policies_of
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.zoo import is_zoo_name
@@ -44,7 +46,7 @@ Content: TypeAlias = dict[str, JsonValue]
 class SearchLimits:
     """What searches choose from, and how long."""
 
-    operations: tuple[str, ...] | None
+    operations: OwnOperations | None
     max_seconds: float | None  # None for the default budget of each method
     trial_epochs: int | None = None  # most epochs of a trial, of methods that train models for it
 
@@ -61,10 +63,15 @@ class Treatment:
     seconds: float = 0.0
 
 
-def read_content(name: str, class_names: Sequence[str]) -> Content | None:
-    """Return the content of a policy; None for what is not a policy but a method."""
+def read_content(
+    name: str, class_names: Sequence[str], known: Collection[str] = ()
+) -> Content | None:
+    """Return the content of a policy; None for what is not a policy but a method.
+
+    ``known`` are operations that are not of cadda.
+    """
     if _is_policy(name):
-        policy = read_policy(name, class_names=class_names)
+        policy = read_policy(name, known, class_names)
         content: Content = json.loads(policy.to_json())
         return content
     variant_of(name)
@@ -74,7 +81,7 @@ def read_content(name: str, class_names: Sequence[str]) -> Content | None:
 def parse_policy(content: Mapping[str, JsonValue]) -> PolicySpec | PolicySchedule:
     """Return the policy or schedule of a content."""
     kind = PolicySchedule if "segments" in content else PolicySpec
-    return kind.from_dict(content)
+    return kind.from_dict(content, known=None)
 
 
 def variant_of(name: str) -> MethodVariant | None:

@@ -11,6 +11,7 @@ from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_estimate
 from cadda.api.prepare import operation_pool
 from cadda.data.windows import Windows
 from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.own import OwnOperations
 from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
 from cadda.policies.spec.model import PolicySpec
 
@@ -58,7 +59,7 @@ Magnitudes: TypeAlias = (
 """A kind of data, whose magnitudes the catalogue has; or magnitudes by operation."""
 
 
-def chosen_operations(windows: Windows, wanted: Sequence[str] | None) -> tuple[str, ...]:
+def chosen_operations(windows: Windows, wanted: OwnOperations | None) -> tuple[str, ...]:
     """Return the names of the operations to try; None means the default pool."""
     try:
         return operation_pool(windows, operations=wanted).names

@@ -14,6 +14,7 @@ from cadda.api.prepare import model_for
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
 from cadda.experiments.study import Added, JobResult, PlanOnly, StudyConfig, StudyJob
+from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import Fitted, TrainingSettings
@@ -157,12 +158,20 @@ def fit_fold(
     fold: Fold,
     policy: PolicySpec | PolicySchedule | None,
     *,
+    pool: OperationPool | None = None,
     copies: int | None = None,
 ) -> Fitted:
     """Train a model with a policy; ``copies`` replaces that of the settings."""
     settings = asdict(training_settings(config, fold))
     own = settings if copies is None else settings | {"copies": copies}
-    return fit(fold.train, fold.valid, model=config.model, policy=policy, progress=False, **own)
+    return fit(
+        *(fold.train, fold.valid),
+        model=config.model,
+        policy=policy,
+        pool=pool,
+        progress=False,
+        **own,
+    )
 
 
 def score_fitted(fitted: Fitted, fold: Fold) -> TrainingScores:

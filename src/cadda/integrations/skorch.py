@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from cadda._internal.random import Seeds, Streams
-from cadda.api.prepare import operation_pool, read_policy
+from cadda.api.policies import read_policy
+from cadda.api.prepare import operation_pool
 from cadda.api.search import search
 from cadda.data.splits import split_subjects
 from cadda.data.windows import Windows

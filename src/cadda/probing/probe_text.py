@@ -31,8 +31,8 @@ def describe_plain(accuracy: Estimate, n_classes: int, n_subjects: int, *, is_us
         return f"Without an operation, the model has a balanced accuracy of {reached}, {chance}."
     return (
         f"The model is not distinguishable from chance: balanced accuracy {reached}, {chance}. It "
-        "proves nothing about operations, and no label map is proposed; take more subjects, or "
-        "another model."
+        "proves nothing about operations, and no label map is proposed, although a search may try "
+        "one; take more subjects, or another model."
     )
 
 

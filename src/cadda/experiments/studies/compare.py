@@ -21,7 +21,7 @@ from pydantic import Field, field_validator
 from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds
 from cadda._internal.text import storable
-from cadda.api.prepare import model_for, prepare_training
+from cadda.api.prepare import model_for, policy_pool, prepare_training
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
 from cadda.experiments.comparison import (
@@ -51,6 +51,7 @@ from cadda.experiments.training import (
     training_seconds,
     training_settings,
 )
+from cadda.operations.own import find_operations
 from cadda.reporting.figures.comparison import ComparedGain, plot_comparison
 from cadda.searchers.race.blocks import count_windows
 from cadda.searchers.registry import find_method
@@ -71,7 +72,7 @@ class CompareConfig(TrainingConfig):
     max_seconds: float | None = Field(120.0, gt=0)
     """Most time of each search in seconds; none: the default budget of each method."""
     operations: Names | None = None
-    """Operations to choose from; none: the default pool."""
+    """Operations to choose from, your own as module:Class; none: the default pool."""
     trial_epochs: Added[int | None] = Field(None, ge=1, le=MAX_COUNT)
     """Most epochs of the models that searches try policies with; none: as many as others."""
 
@@ -106,8 +107,10 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
     }
 
     def jobs(self, config: CompareConfig, windows: Windows) -> list[CompareJob]:
-        contents = {name: read_content(name, windows.class_names) for name in config.methods}
-        chosen_operations(windows, config.operations)
+        known = chosen_operations(windows, find_operations(config.operations))
+        contents = {
+            name: read_content(name, windows.class_names, known) for name in config.methods
+        }
         # All seeds of a fold last, so that an interrupted comparison has tested each subject.
         jobs = [
             CompareJob(fold=fold, seed=seed, method=name, policy=content)
@@ -126,9 +129,11 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         settings = training_settings(config, fold)
         for content in contents.values():
             if content is not None:
-                policy = parse_policy(content)
                 prepare_training(
-                    fold.train, fold.valid, settings, model=config.model, policy=policy
+                    *(fold.train, fold.valid, settings),
+                    model=config.model,
+                    policy=parse_policy(content),
+                    pool=policy_pool(fold.train, find_operations(config.operations)),
                 )
 
     def fold(self, config: CompareConfig, windows: Windows, job: CompareJob) -> Fold:
@@ -154,9 +159,11 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
 
     def run(self, config: CompareConfig, windows: Windows, job: CompareJob) -> BlockScores:
         fold = self.fold(config, windows, job)
-        limits = SearchLimits(config.operations, config.max_seconds, config.trial_epochs)
+        operations = find_operations(config.operations)
+        limits = SearchLimits(operations, config.max_seconds, config.trial_epochs)
         treatment = apply_condition(job.method, job.policy, config, fold, limits)
-        fitted = fit_fold(config, treatment.fold, treatment.policy)
+        pool = policy_pool(fold.train, operations)
+        fitted = fit_fold(config, treatment.fold, treatment.policy, pool=pool)
         test, n_classes = fold.test, windows.n_classes
         predicted = predict_logits(fitted.model, test.signals, n_classes).argmax(1)
         samples = Samples.of(test.signals, test.y, test.subject)

@@ -1,0 +1,73 @@
+"""Policies to train with: their files, and whether they fit the windows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from typing import TypeAlias
+
+from cadda.data.windows import Windows
+from cadda.exceptions import PolicyFileError
+from cadda.policies.policy import Policy
+from cadda.policies.schedule import PolicySchedule, load_policy
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.text import OWN_OPERATIONS
+from cadda.training.augmenter import AugmentFunction
+
+__all__ = ["PolicyLike", "check_classes", "check_policy", "read_policy"]
+
+PolicyLike: TypeAlias = (
+    PolicySpec | PolicySchedule | Policy | AugmentFunction | str | os.PathLike[str] | None
+)
+
+
+def read_policy(
+    path: str | os.PathLike[str],
+    known: Collection[str] = (),
+    class_names: Sequence[str] | None = None,
+) -> PolicySpec | PolicySchedule:
+    """Read a policy file to train with, or take a policy of the zoo.
+
+    `known` are operations that are not of cadda, `class_names` are the classes of the windows.
+    """
+    try:
+        return load_policy(path, known=known, class_names=class_names)
+    except PolicyFileError as error:
+        way_out = "; pass operations of your own as `pool` of `cadda.fit`, or as `operations`"
+        raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error
+
+
+def check_policy(policy: object) -> None:
+    """Raise if this is nothing that windows can be augmented with."""
+    known = isinstance(policy, PolicySpec | PolicySchedule | Policy)
+    # A class is callable too.
+    if policy is None or known or (callable(policy) and not isinstance(policy, type)):
+        return
+    kind = policy.__name__ if isinstance(policy, type) else type(policy).__name__
+    raise TypeError(
+        "`policy` must be a policy, a schedule, the path of a file with either, or a function of "
+        f"(x, y), got {kind}{'; pass its `policy`' if hasattr(policy, 'policy') else ''}."
+    )
+
+
+def check_classes(policy: PolicyLike, windows: Windows) -> None:
+    """Raise if a policy is for other classes than those of the windows."""
+    for names in _classes_of(policy):
+        if set(names) != set(windows.class_names):
+            raise ValueError(
+                f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
+                f"got one for {list(names)}."
+            )
+
+
+def _classes_of(policy: PolicyLike) -> Iterator[tuple[str, ...]]:
+    """Yield the classes of policies that depend on them, of each segment of a schedule."""
+    if isinstance(policy, PolicySchedule):
+        for segment in policy.segments:
+            yield from _classes_of(segment.policy)
+    elif isinstance(policy, Policy):
+        # Its labels are numbers by now, in the order of the pool if the policy has none.
+        yield from (names for names in (policy.pool.mapped_classes,) if names)
+        yield from _classes_of(policy.spec)
+    elif isinstance(policy, PolicySpec) and (policy.is_classwise or policy.label_maps):
+        yield from (names for names in (policy.class_names,) if names)
