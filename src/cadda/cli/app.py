@@ -11,6 +11,7 @@ from cadda._version import __version__
 from cadda.cli import demo, doctor, experiment, operations, policy, probe, runs, search, train
 from cadda.cli.commands import add_command
 from cadda.cli.data import app as data_app
+from cadda.compute.allocation import keep_freed_memory
 
 __all__ = ["app", "main"]
 
@@ -60,4 +61,5 @@ def main() -> None:
     Exit codes: 0 for success, 2 for a wrong argument, option or file, 1 for a full or broken disk,
     130 and 143 for a command that was interrupted or terminated.
     """
+    keep_freed_memory()
     app()

@@ -1,4 +1,4 @@
-"""Memory that workers keep between two steps of a training run."""
+"""Memory that a process keeps between two steps of a training run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functools import cache
 
 __all__ = ["keep_freed_memory"]
 
-DASK_DEFAULT = "65536"
+VARIABLES = {"MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_MMAP_THRESHOLD_": None}
+"""Variables with which users tell glibc what to keep; the first with the value that Dask sets."""
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 """Options of ``mallopt`` in glibc."""
 MAX_KEPT, MAX_REUSED = 256 << 20, 32 << 20
@@ -18,13 +19,13 @@ MAX_KEPT, MAX_REUSED = 256 << 20, 32 << 20
 
 @cache
 def keep_freed_memory() -> None:
-    """Undo, once per process, what Dask sets for its workers where it costs too much.
+    """Let glibc keep freed tensors for the next step, once in a process of cadda's own.
 
-    With its ``MALLOC_TRIM_THRESHOLD_`` glibc returns every freed tensor of more than 128 kB to the
-    system, which clears its pages for the next one: training took twice as long. Other values,
-    which a user has chosen, are left as they are.
+    By default, and even more with what Dask sets for its workers, it returns large ones to the
+    system, which clears their pages for the next ones: a training run took up to twice as long.
+    What a user has chosen is left as it is.
     """
-    if os.environ.get("MALLOC_TRIM_THRESHOLD_") != DASK_DEFAULT:
+    if any(os.environ.get(name, value) != value for name, value in VARIABLES.items()):
         return
     # Other systems have no such function.
     with suppress(OSError, AttributeError, TypeError):

@@ -216,7 +216,6 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # What a user's model prints must not get between the answers.
     os.dup2(2, 1)
-    # A process that has started workers of Dask passes their setting on.
     keep_freed_memory()
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_receive, args=(sys.stdin.buffer, tasks), daemon=True).start()
