@@ -50,7 +50,7 @@ numpydoc_xref_aliases = {
     **{name: f"cadda.{name}" for name in cadda.__all__ if name[0].isupper()},
     "Group": "cadda.policies.dispatch.Group",
     "PolicyDraw": "cadda.policies.policy.PolicyDraw",
-    "Provenance": "cadda.policies.spec.model.Provenance",
+    "Provenance": "cadda.policies.spec.provenance.Provenance",
     "RelaxedDraw": "cadda.policies.relaxed.base.RelaxedDraw",
     "StageEntry": "cadda.policies.spec.entries.StageEntry",
     "Subpolicy": "cadda.policies.spec.entries.Subpolicy",

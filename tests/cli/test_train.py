@@ -17,7 +17,8 @@ from sklearn.metrics import balanced_accuracy_score
 
 from cadda import Windows, fit, read_windows, simulate_sleep
 from cadda.data.splits import Split
-from cadda.policies.spec.model import PolicySpec, Provenance
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.provenance import Provenance
 from cadda.reporting.records import Predictions
 from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
 from cadda.training import TrainingSettings

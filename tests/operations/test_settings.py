@@ -10,7 +10,7 @@ import torch
 from cadda import LabelMap, OperationPool, Policy, PolicySpec, operation_pool
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
-from cadda.policies.policy import record_settings
+from cadda.policies.fitting import record_settings
 from cadda.policies.spec.compare import compare_policies
 from cadda.policies.spec.export import to_braindecode
 from cadda.policies.spec.summary import describe_subpolicy, summarise

@@ -9,10 +9,11 @@ from cadda._internal.files import make_folder, write_text_atomically
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Html, block, folded, paragraph
 from cadda.operations.pool import OperationPool
-from cadda.policies.policy import record_settings, record_windows
+from cadda.policies.fitting import record_settings, record_windows
 from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.leakage import record_leak
-from cadda.policies.spec.model import PolicySpec, Provenance
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.provenance import Provenance
 from cadda.policies.spec.simplify import crisp_policy, largest_distance
 from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.race import RaceFacts, candidate_table

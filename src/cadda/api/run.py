@@ -30,7 +30,7 @@ from cadda.models.registry import ModelSource
 from cadda.models.serialization import load_model
 from cadda.operations.base import Settings
 from cadda.operations.pool import OperationPool
-from cadda.policies.policy import record_windows
+from cadda.policies.fitting import record_windows
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.leak_probe import with_leak_probe

@@ -12,7 +12,7 @@ from cadda._version import __version__
 from cadda.compute import check_engine
 from cadda.compute.automatic import automatic_engine
 from cadda.data.splits import Split
-from cadda.policies.spec.model import Provenance
+from cadda.policies.spec.provenance import Provenance
 from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probed_pool import PoolChange, probed_pool
 from cadda.reporting.records import Reading

@@ -20,7 +20,7 @@ from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError, TrainingError
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import ScheduledPolicy
-from cadda.policies.spec.model import Provenance
+from cadda.policies.spec.provenance import Provenance
 from cadda.training.augmenter import Augmentation
 
 __all__ = [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cadda import OperationPool, PolicySpec
 from cadda.operations import CATALOGUE
 from cadda.policies.spec.entries import StageEntry, Subpolicy
-from cadda.policies.spec.model import Provenance
+from cadda.policies.spec.provenance import Provenance
 
 CLASSWISE = """
 [W]

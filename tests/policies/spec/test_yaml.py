@@ -8,7 +8,7 @@ import pytest
 from commands import run
 
 from cadda import PolicySpec
-from cadda.policies.spec.model import Provenance
+from cadda.policies.spec.provenance import Provenance
 from cadda.policies.spec.yaml import to_yaml
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")

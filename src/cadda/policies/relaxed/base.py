@@ -25,7 +25,8 @@ from cadda.policies.dispatch import (
 from cadda.policies.policy import stage_entry
 from cadda.policies.relaxed.values import PolicyValues
 from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
-from cadda.policies.spec.model import PolicySpec, Provenance
+from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.provenance import Provenance
 from cadda.signal.relaxation import relaxed_bernoulli
 
 __all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy"]

@@ -13,8 +13,6 @@ from pydantic import (
     AfterValidator,
     Field,
     JsonValue,
-    SerializerFunctionWrapHandler,
-    model_serializer,
     model_validator,
 )
 
@@ -32,11 +30,11 @@ from cadda.policies.spec.entries import (
     PlainData,
     StageEntry,
     Subpolicies,
-    without_none,
 )
 from cadda.policies.spec.formatting import format_text
 from cadda.policies.spec.leakage import MAX_LEAK, HasClasses, trace_operations
 from cadda.policies.spec.notebook import policy_frame, policy_html
+from cadda.policies.spec.provenance import Provenance
 from cadda.policies.spec.simplify import simplify
 from cadda.policies.spec.summary import probability_table
 from cadda.policies.spec.text import load_spec, parse_json, parse_text, readable_json
@@ -44,55 +42,13 @@ from cadda.policies.spec.text import load_spec, parse_json, parse_text, readable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PolicySpec", "Provenance"]
+__all__ = ["PolicySpec"]
 
 FILE_VERSION: Literal[2] = 2
 """Version of the files that are written; version 1 had no label maps."""
 
 REPR_DIGITS = 3
 """Significant digits of the numbers that are shown of a policy."""
-
-
-class Provenance(PlainData):
-    """Where a policy came from.
-
-    Parameters
-    ----------
-    method : str | None
-        Name of the search method.
-    seed : int | None
-        Seed of the search.
-    data : str | None
-        The data that it was found on.
-    scores : dict of str to float
-        Scores that were measured with it, and without augmentation. A search leaves those on its
-        validation windows, by which the policy was chosen.
-    package_version : str | None
-        Version of cadda that found it.
-    leak : float | None
-        Largest leak of an operation in bits, see `PolicySpec.leak`; None if it was not computed.
-    simplified : float | None
-        Total variation distance to the policy that it was made from, see `PolicySpec.simplified`;
-        None if it was not simplified.
-    preprocessing : dict of str to object | None
-        Arguments of `cadda.read_windows` that change signals, as far as they were given; None if
-        that is unknown.
-    """
-
-    method: str | None = None
-    seed: int | None = None
-    data: str | None = None
-    scores: dict[str, float] = Field(default_factory=dict)
-    package_version: str | None = None
-    leak: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    simplified: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    preprocessing: dict[str, JsonValue] | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_rare_fields(
-        self, serialize: SerializerFunctionWrapHandler
-    ) -> dict[str, JsonValue]:
-        return without_none(serialize(self), "simplified", "preprocessing")
 
 
 class PolicySpec(PlainData):
