@@ -194,8 +194,11 @@ def compare(
         float, Option(help="Most time of each search, in seconds.", min=0.001)
     ] = 120.0,
     budget: Annotated[
-        Literal["seconds", "default"],
-        Option(help="What ends searches: the same time for all, or each method's default budget."),
+        str,
+        Option(
+            help="What ends searches: the same time for all, or each method's default budget.",
+            metavar="seconds|default",
+        ),
     ] = "seconds",
     model: options.Model = "auto",
     operations: options.Operations = None,
@@ -215,6 +218,11 @@ def compare(
     """
     from cadda.experiments.study import is_simulated
 
+    if budget not in ("seconds", "default"):
+        raise ValueError(
+            f"`budget` must be 'seconds' or 'default', got {budget!r}: methods count different "
+            "things; `max_seconds` limits the time of each search."
+        )
     names = parse_names(methods) or []
     if "none" not in names:
         typer.echo("Added `none`, which gains are measured against.", err=True)

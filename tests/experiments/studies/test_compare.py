@@ -154,6 +154,12 @@ def test_the_page_has_the_options_of_reading(data, tmp_path):
     assert html.unescape((out / "report.html").read_text("utf-8")) == page
 
 
+def test_a_budget_in_numbers_is_explained(data):
+    said = run(data, "--budget", "12", code=2).stderr
+    assert "`--budget` must be 'seconds' or 'default', got '12'" in said
+    assert "`--max-seconds` limits" in said
+
+
 def test_an_unknown_method_is_one_sentence(data, tmp_path):
     done = run(data, "--methods", "none,caddda", "--out", tmp_path / "out", code=2)
     assert "did you mean `cadda`" in done.stderr
