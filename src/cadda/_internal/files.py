@@ -42,11 +42,14 @@ FIELDS = "fields"
 """Name of an array with the names of the others: a damaged list of files may lack some."""
 
 
-def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Create a folder and its parents, if they do not exist."""
+def make_folder(path: str | os.PathLike[str], *, parents: bool = True) -> Path:
+    """Create a folder and its parents, if they do not exist.
+
+    Without its parents, a folder that a user has deleted meanwhile is not made again.
+    """
     folder = Path(path)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=parents, exist_ok=True)
     except OSError as error:
         reason = _obstacle(folder, error)
         raise CaddaError(f"cannot create folder {folder}: {reason}.") from error

@@ -255,7 +255,7 @@ def _save_figures(folder: RunFolder, result: SearchResult) -> None:
     from cadda.reporting.figures.candidates import plot_race
     from cadda.reporting.figures.saving import save_figure
 
-    make_folder(folder.operations_figure.parent)
+    make_folder(folder.operations_figure.parent, parents=False)
     save_figure(result.policy.plot(), folder.operations_figure)
     if result.curves is not None:
         figure = plot_evolution(result.curves, result.operations, result.policy)
