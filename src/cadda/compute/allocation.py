@@ -19,7 +19,7 @@ MAX_KEPT, MAX_REUSED = 256 << 20, 32 << 20
 
 @cache
 def keep_freed_memory() -> None:
-    """Let glibc keep freed tensors for the next step, once in a process of cadda's own.
+    """Make glibc keep freed tensors for the next step, once in a process of cadda's own.
 
     By default, and even more with what Dask sets for its workers, it returns large ones to the
     system, which clears their pages for the next ones: a training run took up to twice as long.

@@ -111,7 +111,7 @@ def _to_json(event: RunEvent) -> dict[str, object]:
 
 
 def check_finished(events: Sequence[RunEvent]) -> None:
-    """Raise a ValueError if these are not all events of a run that has come to its end."""
+    """Raise a ValueError if these are not all events of a finished run."""
     if not events or not isinstance(events[-1], SearchEnd | TrainingEnd):
         end = f"ends with {type(events[-1]).__name__}" if events else "has no events"
         raise ValueError(f"it {end}, but the run is finished; {HOW_TO_RESUME} to mend it")
