@@ -158,7 +158,7 @@ def test_validation_windows_of_every_class_without_groups() -> None:
     seen: list[list[int]] = []
 
     class Spy(AugmentedClassifier):
-        def _find_policy(self, train, valid, seed):
+        def _search(self, train, valid, seed):
             seen.append([int((part.y == 1).sum()) for part in (train, valid)])
             return
 
@@ -195,6 +195,7 @@ def test_races_policies_by_default() -> None:
     clf = AugmentedClassifier(Linear(), search_budget=24, max_epochs=1, random_state=0)
     clf.fit(x, y, groups=subject)
     assert clf.policy_.is_none  # there is nothing to learn
+    assert clf.search_.verdict.startswith("Train without augmentation")
     assert clf.policy_.provenance.method == "auto"
 
 

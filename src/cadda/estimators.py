@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from cadda.api.fit import fit
 from cadda.api.prepare import Device
+from cadda.api.result import SearchResult
 from cadda.api.search import search
 from cadda.data.rounding import to_single
 from cadda.data.splits import split_subjects, stratified_split
@@ -96,6 +97,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Losses and validation accuracy of each epoch.
     policy_ : PolicySpec | PolicySchedule | path | None
         The policy used: ``policy``, or the result of the search.
+    search_ : SearchResult | None
+        The search, whose ``verdict`` and ``notes`` say why the policy is what it is, such as none;
+        None if there was none.
 
     Examples
     --------
@@ -192,7 +196,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if groups is None
             else split_subjects(windows, (self.valid_fraction,), seed=seed)
         )
-        self.policy_ = self._find_policy(train, valid, seed)
+        self.search_ = self._search(train, valid, seed)
+        self.policy_ = self.policy if self.search_ is None else _found(self.search_)
         fitted = fit(
             train,
             valid,
@@ -206,15 +211,13 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = len(self.history_)
         return self
 
-    def _find_policy(
-        self, train: Windows, valid: Windows, seed: int
-    ) -> PolicySpec | PolicySchedule | str | None:
+    def _search(self, train: Windows, valid: Windows, seed: int) -> SearchResult | None:
         if self.method is None or self.policy is not None:
-            return self.policy
+            return None
         own: dict[str, Any] = {}  # each method has its own settings
         if "batch_size" in find_method(self.method).setting_names:
             own["batch_size"] = self.batch_size
-        result = search(
+        return search(
             train,
             valid,
             method=self.method,
@@ -229,7 +232,6 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=False,
             **own,
         )
-        return result.policy if result.schedule is None else result.schedule
 
     def _training_settings(self, seed: int) -> TrainingSettings:
         return TrainingSettings(
@@ -297,3 +299,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = self.random_state is None
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _found(result: SearchResult) -> PolicySpec | PolicySchedule:
+    """Return what a search has found."""
+    return result.policy if result.schedule is None else result.schedule

@@ -92,7 +92,17 @@ def test_info_counts_flaws(tmp_path: Path, run: Run) -> None:
     assert list(json.loads(one)["amplitude"]) == ["C4"]
     assert json.loads(one)["n_bad"] == 0
     assert re.search(r"C3 (0\.9\d|1)", out)
-    assert "and 3 more" in out
+    assert all(re.search(rf"\b{subject}\b", out) for subject in subjects[1:])
+
+
+@pytest.mark.parametrize("n_times", [20, 99, 100, 101])
+def test_short_windows_are_not_clipped(n_times: int, tmp_path: Path, run: Run) -> None:
+    """Every window has a maximum and a minimum."""
+    x = np.random.default_rng(0).standard_normal((12, 2, n_times))
+    x[0] = np.clip(x[0], -0.5, 0.5)
+    file = tmp_path / "a.npz"
+    np.savez(file, x=x, y=np.arange(12) % 2, subject=np.arange(12) // 4, sfreq=100.0)
+    assert "windows with a clipped channel: 1\n" in run("info", str(file))[0]
 
 
 def test_info_of_some_classes(tmp_path: Path, write_night: WriteNight, run: Run) -> None:

@@ -74,7 +74,7 @@ def verdict_on(name: str, *, is_gain: bool) -> RaceVerdict:
     gain, low, high = (0.062, 0.021, 0.103) if is_gain else (0.012, -0.021, 0.045)
     measured = (
         f"{gain:+.3f} (90 % interval {low:+.3f} to {high:+.3f}) balanced accuracy on new "
-        "subjects, measured in 9 blocks of 12 subjects that had no part in the choice"
+        "subjects, measured in 9 blocks that had no part in the choice, over 12 subjects"
     )
     sentence = f"Use {name}: {measured}."
     if not is_gain:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from torch import nn
 
+from cadda._internal.user_warnings import warn_user
 from cadda.api.agreement import check_fits
 from cadda.api.policies import PolicyLike
 from cadda.api.prepare import Device, prepare_training
@@ -186,6 +187,7 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     """
     if isinstance(model, Fitted):
         check_fits(model.description, windows)
+        _warn_of_seen(model, windows)
         return evaluate(model.model, windows)
     if not isinstance(model, nn.Module):
         raise TypeError(
@@ -195,3 +197,14 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     logits = predict_logits(model, windows.signals, windows.n_classes)
     predicted = logits.argmax(1)
     return score_subjects(windows.y, predicted, windows.subject, windows.class_names)
+
+
+def _warn_of_seen(fitted: Fitted, windows: Windows) -> None:
+    """Warn if windows to test on are of subjects that the model was trained with."""
+    seen = set(fitted.subjects) & set(windows.subjects)
+    if seen:
+        warn_user(
+            f"{len(seen)} of {len(windows.subjects)} subjects have the names of subjects that the "
+            f"model was trained or validated with, such as {min(seen)!r}: unless they are other "
+            "people, the scores do not hold for new subjects."
+        )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-MAX_SUBJECTS, MAX_ENTRIES = 20, 20
+MAX_SUBJECTS, MAX_ENTRIES = 200, 20
 """Rows of the tables of subjects and of cached recordings."""
 
 

@@ -33,7 +33,13 @@ File = Annotated[
 ]
 
 
-def show(file: File, as_json: AsJson = False) -> None:
+def show(
+    file: File,
+    show_all: Annotated[
+        bool, Option("--all", help="All operations of each stage, not only the likeliest.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show a policy in physical units.
 
     Example: cadda policy show policy.json
@@ -48,9 +54,9 @@ def show(file: File, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(_map(loaded, record_leak).to_json(), nl=False)
     elif isinstance(loaded, PolicySchedule):
-        _print_schedule(loaded)
+        _print_schedule(loaded, show_all=show_all)
     else:
-        _print_policy(loaded)
+        _print_policy(loaded, show_all=show_all)
     last = loaded.last if isinstance(loaded, PolicySchedule) else loaded
     for name in last.operations_used:
         if name not in CATALOGUE:
@@ -58,19 +64,19 @@ def show(file: File, as_json: AsJson = False) -> None:
             typer.echo(f"`{name}` is not one of cadda's own operations{near}.", err=True)
 
 
-def _print_schedule(schedule: PolicySchedule) -> None:
+def _print_schedule(schedule: PolicySchedule, *, show_all: bool) -> None:
     first = 1
     for segment in schedule.segments:
         end = first + segment.n_epochs - 1
         last = segment is schedule.segments[-1]
         typer.echo(f"from epoch {first} on" if last else f"epochs {first} to {end}")
-        _print_policy(segment.policy)
+        _print_policy(segment.policy, show_all=show_all)
         first = end + 1
 
 
-def _print_policy(spec: PolicySpec) -> None:
+def _print_policy(spec: PolicySpec, *, show_all: bool) -> None:
     from cadda.policies.spec.label_flow import label_map_notes
-    from cadda.policies.spec.summary import describe_subpolicy, leak_notes
+    from cadda.policies.spec.summary import MAX_LISTED, describe_subpolicy, leak_notes
 
     console = Console()
     found_by = f", found by {spec.provenance.method}" if spec.provenance.method else ""
@@ -87,10 +93,10 @@ def _print_policy(spec: PolicySpec) -> None:
         for k in range(n_stages):
             table.add_column(f"stage {k + 1}")
         total = sum(subpolicy.weight for subpolicy in subpolicies)
+        limit = None if show_all or len(subpolicies) == 1 else MAX_LISTED
         for subpolicy in sorted(subpolicies, key=lambda subpolicy: -subpolicy.weight):
-            stages = [
-                "\n".join(lines) for lines in describe_subpolicy(subpolicy, row, spec.operations)
-            ]
+            described = describe_subpolicy(subpolicy, row, spec.operations, max_listed=limit)
+            stages = ["\n".join(lines) for lines in described]
             table.add_row(f"{subpolicy.weight / total:.0%}", *map(escape, stages))
         console.print(table)
     for note in (*label_map_notes(spec), *leak_notes(spec)):

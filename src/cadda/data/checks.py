@@ -82,7 +82,7 @@ def check_finite(x: Signals) -> None:
     if bad:
         raise ValueError(
             f"`x` must be finite, but {bad} of {len(x)} windows have NaN or infinite values; "
-            "drop them, or read with on_bad='drop'."
+            "drop them, or read with `on_bad='drop'`."
         )
 
 

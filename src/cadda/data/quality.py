@@ -23,8 +23,8 @@ __all__ = [
     "raise_if_rejected",
 ]
 
-_CLIPPED = 0.01
-"""A channel is clipped if this fraction of its samples is at its maximum or minimum."""
+_CLIPPED, _MIN_CLIPPED = 0.01, 3
+"""Fraction and number of samples at its maximum or minimum from which a channel is clipped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +102,10 @@ def assess_windows(x: NDArray[Any] | Signals) -> WindowQuality:
         finite = np.isfinite(chunk).all(axis=(1, 2))
         with np.errstate(all="ignore"):
             highest, lowest = chunk.max(-1, keepdims=True), chunk.min(-1, keepdims=True)
-            at_edge = np.maximum((chunk == highest).mean(-1), (chunk == lowest).mean(-1))
+            at_edge = np.maximum((chunk == highest).sum(-1), (chunk == lowest).sum(-1))
             spread[here] = chunk.std(-1, dtype=float)
         bad[here] = ~finite | is_flat(chunk).any(axis=1)
-        clipped[here] = (at_edge >= _CLIPPED).any(axis=1)
+        clipped[here] = (at_edge >= max(_MIN_CLIPPED, _CLIPPED * chunk.shape[-1])).any(axis=1)
     return WindowQuality(bad, clipped, spread, np.zeros(len(x), dtype=bool))
 
 
@@ -139,5 +139,5 @@ def raise_if_bad(quality: Quality, where: str) -> None:
     if quality.n_bad:
         raise DataError(
             f"{where}: {quality.n_bad} of {total} windows have NaN or a flat channel; drop them "
-            "with on_bad='drop', or select other channels with `channels`."
+            "with `on_bad='drop'`, or select other channels with `channels`."
         )

@@ -78,7 +78,9 @@ class RetrainedModel:
         model.load_state_dict(state["weights"])
         history = [EpochEnd(**event) for event in state["history"]]
         fitted = Fitted(
-            model.eval(), history, state["best_epoch"], state["stopped_early"], problem.description
+            *(model.eval(), history, state["best_epoch"], state["stopped_early"]),
+            problem.description,
+            subjects=problem.subjects,
         )
         return cls(state["epoch"], policy, fitted)
 

@@ -76,6 +76,11 @@ class Problem:
         return self.description.class_names
 
     @property
+    def subjects(self) -> tuple[str, ...]:
+        """Different subjects of both parts, as far as they are known."""
+        return tuple(sorted({*self.train.subject, *self.valid.subject}))
+
+    @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.class_names)

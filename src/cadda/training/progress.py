@@ -140,6 +140,8 @@ class Fitted:
     warnings : tuple of str
         What suggests that the model has learned nothing: it predicts one class only, or its
         validation loss stays at chance.
+    subjects : tuple of str
+        Subjects whose windows it was trained and validated with, as far as they are known.
     """
 
     model: nn.Module
@@ -149,6 +151,7 @@ class Fitted:
     description: ModelDescription
     leaks: tuple[LeakReading, ...] = ()
     warnings: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
 
     @property
     def best(self) -> EpochEnd:

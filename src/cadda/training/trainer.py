@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -97,7 +97,8 @@ class Trainer:
             if checkpoint is not None:
                 save_checkpoint(checkpoint, self.state(), self._fingerprint)
             report(event)
-        fitted = self.progress.finish(self.model, self.problem.description)
+        made = self.progress.finish(self.model, self.problem.description)
+        fitted = replace(made, subjects=self.problem.subjects)
         report(TrainingEnd(len(fitted.history), fitted.best_epoch, fitted.stopped_early))
         return fitted
 

@@ -107,7 +107,7 @@ def test_metadata_without_subjects() -> None:
 
 def test_several_epochs_without_a_column_of_subjects(caplog: pytest.LogCaptureFixture) -> None:
     """Each is a subject, as are recordings."""
-    parts = [make_epochs([1, 2], {"a": 1, "b": 2}, block=[1, 2]) for _ in range(3)]
+    parts = [make_epochs([1, 2], {"a": 1, "b": 2}, block=[1, 2], seed=i) for i in range(3)]
     assert read_windows(parts).subjects == ["epochs 1", "epochs 2", "epochs 3"]
     assert "Each of the 3 epochs objects or files" in caplog.text
     caplog.clear()
@@ -120,6 +120,15 @@ def test_several_epochs_without_a_column_of_subjects(caplog: pytest.LogCaptureFi
         read_windows(parts, subject=list("xxyyzz"))
     with pytest.raises(DataError, match=r"has \['block'\], not 'subject'"):
         read_windows(parts[0])
+
+
+def test_the_same_epochs_twice(caplog: pytest.LogCaptureFixture) -> None:
+    ids = {"left": 1, "right": 2}
+    first, second = (make_epochs([1, 2] * 3, ids, subjects=list("aabbcc"), seed=i) for i in (0, 1))
+    read_windows([first, second], subject="subject")
+    assert not caplog.records
+    assert len(read_windows([first, second, first[:4]], subject="subject")) == 16
+    assert "4 of 16 windows are copies of others" in caplog.text
 
 
 def test_mapping_file_of_epochs(tmp_path: Path) -> None:

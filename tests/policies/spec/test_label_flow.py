@@ -77,7 +77,9 @@ def test_nothing_to_note(text: str) -> None:
 def test_classes_that_are_left_alone() -> None:
     spec = PolicySpec.from_text("channel_symmetry p=0.5 -> {a: b, b: a}")
     map_only = "channel_symmetry (a ↔ b): windows of"
-    assert label_map_notes(spec) == (f"{map_only} other classes are left as they are",)
+    assert label_map_notes(spec) == (
+        f"{map_only} other classes, if there are any, are left as they are",
+    )
     known = spec.model_copy(update={"class_names": ("a", "b", "c", "d")})
     assert label_map_notes(known) == (f"{map_only} c, d are left as they are",)
     assert label_map_notes(spec.model_copy(update={"class_names": ("a", "b")})) == ()

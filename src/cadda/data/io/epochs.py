@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cadda._internal.validation import check_sfreq
+from cadda.data.checks import chunks
 from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import check_rate
@@ -27,6 +29,7 @@ __all__ = [
     "epochs_preprocessing",
     "epochs_to_windows",
     "open_epochs",
+    "warn_of_copies",
     "windows_to_epochs",
 ]
 
@@ -110,6 +113,23 @@ def _parts(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> list[Epo
             unnamed[0],
         )
     return parts
+
+
+def warn_of_copies(windows: Windows) -> None:
+    """Warn if the same window has been read from several files."""
+    digests = {
+        hashlib.sha256(window.numpy().tobytes()).digest()
+        for here in chunks(len(windows))
+        for window in windows.signals[here]
+    }
+    n_copies = len(windows) - len(digests)
+    if n_copies:
+        _logger.warning(
+            "%d of %d windows are copies of others: files have the same epochs, which then count "
+            "several times, in training and testing; pass each only once.",
+            n_copies,
+            len(windows),
+        )
 
 
 def windows_to_epochs(windows: Windows) -> Any:

@@ -15,7 +15,12 @@ from cadda._internal.rows import Signals, take
 from cadda._internal.scale import describe_odd_scale
 from cadda.data.checks import CHUNK
 from cadda.data.io.cutting import ReadPlan
-from cadda.data.io.epochs import epochs_notes, epochs_preprocessing, epochs_to_windows
+from cadda.data.io.epochs import (
+    epochs_notes,
+    epochs_preprocessing,
+    epochs_to_windows,
+    warn_of_copies,
+)
 from cadda.data.io.hypnogram import are_stages
 from cadda.data.io.npz import arrays_to_windows, load_npz
 from cadda.data.io.options import (
@@ -225,6 +230,8 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
         notes = (*opened.notes, *_highpass_note(windows, opened.preprocessing.highpass or 0.0))
         return ReadResult(windows, quality, opened.preprocessing, notes)
     windows, quality = epochs_to_windows(opened, options)
+    if len(opened) > 1:
+        warn_of_copies(windows)
     preprocessing = epochs_preprocessing(options)
     highpass = min(float(epochs.info["highpass"]) for _, epochs in opened)
     if preprocessing is not None:

@@ -52,7 +52,7 @@ def _left_alone(spec: PolicySpec, class_names: Sequence[str] | None) -> Iterator
     """Yield the classes that each partial map of a policy for all classes leaves as they are."""
     for item in spec.label_maps:
         if class_names is None:
-            yield f"{item}: windows of other classes are left as they are"
+            yield f"{item}: windows of other classes, if there are any, are left as they are"
         elif others := [name for name in class_names if name not in item.mapping]:
             yield f"{item}: windows of {', '.join(others)} are left as they are"
 

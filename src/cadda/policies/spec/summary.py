@@ -260,16 +260,22 @@ def leak_notes(spec: PolicySpec, class_names: Sequence[str] | None = None) -> tu
 
 
 def describe_subpolicy(
-    subpolicy: Subpolicy, class_name: str, settings: Mapping[str, Settings] | None = None
+    subpolicy: Subpolicy,
+    class_name: str,
+    settings: Mapping[str, Settings] | None = None,
+    *,
+    max_listed: int | None = MAX_LISTED,
 ) -> list[list[str]]:
     """Return the likeliest operations of each stage, such as ``"50% time_mask, gap 0.3 s"``.
 
-    ``settings`` are the ``operations`` of the policy; None for the default ones.
+    ``settings`` are the ``operations`` of the policy; None for the default ones. ``max_listed`` is
+    the number of operations; None for all.
     """
     described, changed = [], False
     for stage in subpolicy.stages:
         lines = _describe_stage(stage, class_name, settings or {}, changed_before=changed)
-        described.append(lines)
+        n_more = 0 if max_listed is None else len(lines) - max_listed
+        described.append([*lines[:max_listed], f"and {n_more} more"] if n_more > 0 else lines)
         changed = changed or any(entry.label_map is not None for entry in stage)
     return described
 
@@ -284,14 +290,12 @@ def _describe_stage(
     total = sum(entry.weight for entry in stage)
     ranked = sorted(stage, key=lambda entry: -entry.weight * entry.probability)
     lines = []
-    for entry in ranked[:MAX_LISTED]:
+    for entry in ranked:
         choice = describe_choice(entry, class_name, changed_before=changed_before)
         own = settings.get(entry.operation)
         strength = describe_magnitude(entry.operation, entry.magnitudes, own)
         words = f"{entry.weight / total * entry.probability:.0%} {choice}"
         lines.append(f"{words}, {strength}" if strength else words)
-    if len(ranked) > MAX_LISTED:
-        lines.append(f"and {len(ranked) - MAX_LISTED} more")
     return lines
 
 

@@ -84,8 +84,19 @@ def _test_verdict(record: RunRecord, scores: TestScores) -> Verdict:
         _headline(kind, accuracy.difference, len(scores.subjects)),
         f"{_subject(record)} reaches a {reached} {where}, compared with "
         f"{with_interval(accuracy.without, number)} without augmentation: a difference of "
-        f"{with_interval(accuracy.difference, signed)}, {_interpretation(kind, scores)}.",
+        f"{with_interval(accuracy.difference, signed)}, {_interpretation(kind, scores)}."
+        + _baseline_note(kind, accuracy.without, len(record.data.class_names)),
         _caution(scores),
+    )
+
+
+def _baseline_note(kind: Kind, without: Estimate, n_classes: int) -> str:
+    """Return that a gain is one over a model that has learned nothing, where it is so."""
+    if kind != "gain" or without.low > 1 / n_classes:
+        return ""
+    return (
+        " Without augmentation the model is not distinguishable from chance, so the gain also "
+        "depends on the other settings of the training: more `patience` or another `lr` may help."
     )
 
 

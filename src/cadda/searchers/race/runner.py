@@ -112,6 +112,10 @@ class RaceRunner(SearchRunner):
         """Return the race so far."""
         race, rows = self.race, self.race.rows()
         verdict = make_verdict(race)
+        if verdict is not None and self.budget.trial_training != self.budget.training:
+            short = self.budget.trial_training.max_epochs
+            note = f" This is about training for at most {short} epochs (`trial_epochs`)."
+            verdict = replace(verdict, sentence=verdict.sentence + note)
         chosen = next((row.name for row in rows if row.status == "chosen"), None)
         if verdict is not None and not verdict.is_gain:
             chosen = race.none.candidate.name

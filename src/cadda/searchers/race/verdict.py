@@ -10,6 +10,9 @@ from cadda.searchers.race.race import Entrant, Race
 
 __all__ = ["describe_choice", "describe_no_choice", "make_verdict", "with_interval"]
 
+CEILING = 0.99
+"""Balanced accuracy above which gains cannot be seen."""
+
 
 def make_verdict(race: Race) -> RaceVerdict | None:
     """Return the gain of the candidate that was chosen, or why there is none; None before that."""
@@ -24,13 +27,13 @@ def make_verdict(race: Race) -> RaceVerdict | None:
     n_blocks = len(winner.decisive)
     measured = (
         f"{with_interval(gain.interval)} balanced accuracy on new subjects, measured in "
-        f"{n_blocks} blocks of {gain.n_subjects} subjects that had no part in the choice"
+        f"{n_blocks} blocks that had no part in the choice, over {gain.n_subjects} subjects"
     )
     sentence = describe_choice(
         winner.candidate.name, winner.candidate.level, measured, is_gain=gain.is_gain
     )
     is_gain = gain.is_gain and winner.candidate.level > Level.DUPLICATES
-    sentence += _chance_warning(race, winner if is_gain else race.none)
+    sentence += _chance_warning(race, winner if is_gain else race.none) or _ceiling_note(race)
     return _verdict(winner, gain, n_blocks, sentence, is_gain=is_gain)
 
 
@@ -45,6 +48,14 @@ def _chance_warning(race: Race, entrant: Entrant) -> str:
         f"{accuracy.value:.3f}, {100 * COVERAGE:g} % interval {accuracy.low:.3f} to "
         f"{accuracy.high:.3f}, chance {chance:.3f}; check data, labels and model first."
     )
+
+
+def _ceiling_note(race: Race) -> str:
+    """Return that nothing is left to gain, where it is so, as a further sentence."""
+    accuracy = race.balanced_accuracy(race.none).interval.value
+    if accuracy < CEILING:
+        return ""
+    return f" There is hardly anything to gain: without augmentation it is {accuracy:.3f}."
 
 
 def _nothing_is_better(race: Race) -> RaceVerdict | None:
@@ -66,7 +77,7 @@ def _nothing_is_better(race: Race) -> RaceVerdict | None:
         f"{gain.n_subjects} subjects"
     )
     sentence = describe_no_choice(closest.candidate.name, measured)
-    sentence += _chance_warning(race, race.none)
+    sentence += _chance_warning(race, race.none) or _ceiling_note(race)
     return _verdict(closest, gain, closest.n_blocks, sentence, is_gain=False)
 
 
