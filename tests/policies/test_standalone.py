@@ -154,7 +154,7 @@ def test_own_operations_have_no_code(pool: OperationPool) -> None:
         name = "twice"
 
     spec = PolicySpec.from_text("twice p=1", known=["twice"])
-    with pytest.raises(ValueError, match="operations of cadda only, whose code is known, got `tw"):
+    with pytest.raises(ValueError, match="operations of cadda only, whose code is known, got 'tw"):
         to_torch(spec, pool.with_operation(Twice()))
 
 

@@ -101,14 +101,14 @@ def to_torch(spec: PolicySpec, pool: OperationPool) -> str:
     str
         Code that defines ``augment``: ``x, y = augment(x, y)``.
     """
+    own = [name for name in spec.operations_used if name not in CATALOGUE]
+    if own:
+        raise ValueError(
+            f"the policy must have operations of cadda only, whose code is known, got "
+            f"{own[0]!r}; run it with `cadda.Policy`."
+        )
     policy = Policy(spec, _small_pool(spec, pool))
     operations = [plain_operation(operation) for operation in policy.pool]
-    for operation in operations:
-        if operation.name not in CATALOGUE:
-            raise ValueError(
-                f"`spec` must have operations of cadda only, whose code is known, got "
-                f"`{operation.name}`."
-            )
     labels = policy.pool.label_table
     lines = [
         "OPERATIONS = [",
