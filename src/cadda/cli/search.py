@@ -69,7 +69,11 @@ def search(
         ),
     ] = None,
     max_seconds: Annotated[
-        float | None, Option(help="Stop the search after this many seconds.")
+        float | None,
+        Option(
+            help="Stop the search after this many seconds, its probe included; the final training "
+            "runs come on top."
+        ),
     ] = None,
     retrain_every: Annotated[
         int | None,

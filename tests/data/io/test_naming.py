@@ -12,11 +12,11 @@ from cadda.data.io.read import read_windows
 from cadda.exceptions import DataError
 
 
-def write(path: Path, *, seconds: float = 20.0, **options: object) -> None:
+def write(path: Path, *, seconds: float = 20.0, sfreq: float = 100.0, **options: object) -> None:
     """Write a recording of noise, with events of two classes."""
     rng = np.random.default_rng(len(str(path)))
-    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
-    raw = mne.io.RawArray(1e-5 * rng.normal(size=(2, int(100 * seconds))), info, verbose="error")
+    info = mne.create_info(["C3", "C4"], sfreq, "eeg")
+    raw = mne.io.RawArray(1e-5 * rng.normal(size=(2, int(sfreq * seconds))), info, verbose="error")
     raw.set_annotations(mne.Annotations([1.0, 5.0, 9.0, 13.0], 2.0, ["a", "b"] * 2))
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".fif":
@@ -41,6 +41,13 @@ def test_folders_are_subjects_if_their_files_have_the_same_names(
     caplog.clear()
     assert read_windows(tmp_path, subject="(one|two)/").subjects == ["one", "two"]
     assert not caplog.messages
+
+
+def test_messages_tell_files_of_the_same_name_apart(tmp_path: Path) -> None:
+    write(tmp_path / "S01" / "rest.edf")
+    write(tmp_path / "S02" / "rest.edf", sfreq=200.0)
+    with pytest.raises(DataError, match=r"S01/rest.edf has 100 Hz, .*S02/rest.edf has 200 Hz"):
+        read_windows(tmp_path)
 
 
 def test_files_with_different_names_are_named_without_folders(tmp_path: Path) -> None:

@@ -96,11 +96,14 @@ def _select_classes(plan: ReadPlan, options: ReadOptions) -> ReadPlan:
 
 
 def _check_sampling_rates(plan: ReadPlan) -> None:
-    rates = {recording.sfreq: recording.path.name for recording in plan.recordings}
-    if len(rates) > 1 and plan.preprocessing.sfreq is None:
+    paths = {recording.sfreq: recording.path for recording in plan.recordings}
+    if len(paths) > 1 and plan.preprocessing.sfreq is None:
+        # Files in several folders can have the same name.
+        are_different = len({path.name for path in paths.values()}) == len(paths)
+        names = {rate: path.name if are_different else str(path) for rate, path in paths.items()}
         raise DataError(
             "the recordings must have one sampling rate, but "
-            + ", ".join(f"{name} has {rate:g} Hz" for rate, name in sorted(rates.items()))
+            + ", ".join(f"{name} has {rate:g} Hz" for rate, name in sorted(names.items()))
             + "; resample them with `sfreq` of the preprocessing."
         )
 
