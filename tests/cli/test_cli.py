@@ -156,7 +156,7 @@ def test_policy_with_label_maps(tmp_path: Path) -> None:
     kept.write_text("frequency_shift p=0.5 m=0.4 -> {left: right, right: left}")
     text = run("policy", "show", str(kept)).stdout
     assert "50% frequency_shift (left ↔ right), shift < 2 Hz" in text
-    assert "windows of other classes are left as they are." in text
+    assert "windows of other classes, if there are any, are left as they are." in text
     report = json.loads(run("policy", "diff", str(kept), str(file), "--json").stdout)
     (change,) = report["changes"]
     assert change["operation"] == "frequency_shift (left ↔ right)"
