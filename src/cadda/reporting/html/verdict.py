@@ -96,7 +96,7 @@ def _baseline_note(kind: Kind, without: Estimate, n_classes: int) -> str:
         return ""
     return (
         " Without augmentation the model is not distinguishable from chance, so the gain also "
-        "depends on the other settings of the training: more `patience` or another `lr` may help."
+        "depends on the other settings: more patience or another learning rate may help, too."
     )
 
 
