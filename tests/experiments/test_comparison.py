@@ -33,7 +33,7 @@ def record(
     """Return the result of a block; each subject has as many windows of each class."""
     n_subjects, n_classes = correct.shape
     scores = BlockScores(
-        balanced_accuracy=0.5,
+        balanced_accuracy=float(correct.mean()) / N_WINDOWS,
         macro_f1=0.5,
         f1_per_class={},
         valid_balanced_accuracy=0.5,
@@ -225,3 +225,23 @@ def test_searches_that_answer_none_are_named() -> None:
     table = comparison_table("title", records)
     assert "auto answered no augmentation in 2 of 3 blocks." in table.note
     assert dict(zip(table.columns, table.rows[1], strict=True))["policy"] == "several"
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"correct": ((9, 6), (2, 3))}, "`correct` must be at most `n_windows`"),
+        ({"correct": ((2, 6), (2, 3))}, "`balanced_accuracy` must be that of"),
+        ({"n_windows": ((9, 8), (8, 8))}, "`balanced_accuracy` must be that of"),
+        ({"balanced_accuracy": 0.9}, "`balanced_accuracy` must be that of"),
+        ({"subjects": ("a",)}, "by subject and class"),
+    ],
+)
+def test_numbers_that_contradict_each_other(changed, reason):
+    """As a damaged digit of a file of results."""
+    content = record("none", 0, np.array([[1, 6], [2, 3]])).result.model_dump()
+    content["n_windows"] = ((8, 8), (8, 8))
+    content["balanced_accuracy"] = 12 / 32
+    BlockScores(**content)
+    with pytest.raises(ValueError, match=reason):
+        BlockScores(**content | changed)

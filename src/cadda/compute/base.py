@@ -12,6 +12,9 @@ from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["Engine", "SerialEngine", "check_engine", "open_engine"]
 
+MAX_WORKERS = 1024
+"""Processes that an engine starts at most."""
+
 FORMS = "'serial', 'processes:N', 'dask:ADDRESS' or 'dask:local:N'"
 
 P = ParamSpec("P")
@@ -96,13 +99,13 @@ class SerialEngine(Engine):
 
 def check_engine(text: str) -> str:
     """Check the name of an engine, and return it."""
-    counted = re.fullmatch(r"(processes|dask:local):(\d+)", text)
-    if counted and int(counted[2]):
+    counted = re.fullmatch(r"(processes|dask:local):(\d{1,5})", text)
+    if counted and 1 <= int(counted[2]) <= MAX_WORKERS:
         return text
     kind, _, rest = text.partition(":")
     if text == "serial" or (kind == "dask" and rest and not rest.startswith("local")):
         return text
-    raise ValueError(f"`engine` must be {FORMS} with N of at least 1, got {text!r}.")
+    raise ValueError(f"`engine` must be {FORMS} with N from 1 to {MAX_WORKERS}, got {text!r}.")
 
 
 def open_engine(text: str) -> Engine:

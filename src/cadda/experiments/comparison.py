@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
+from pydantic import model_validator
 
 from cadda._internal.statistics import Numbers, holm, t_test_greater
 from cadda.experiments.conditions import Content
@@ -66,6 +67,23 @@ class BlockScores(TrainingScores):
     """Epochs, trials or training runs of the search, if there was one."""
     seconds: float = 0.0
     """Time of the search."""
+
+    @model_validator(mode="after")
+    def _check_counts(self) -> Self:
+        correct, total = np.array(self.correct), np.array(self.n_windows)
+        if (
+            correct.shape != total.shape
+            or correct.ndim != 2
+            or len(correct) != len(self.subjects)
+            or (correct < 0).any()
+            or (correct > total).any()
+        ):
+            raise ValueError("`correct` must be at most `n_windows`, by subject and class")
+        known = total.sum(0) > 0
+        recall = correct.sum(0)[known] / total.sum(0)[known]
+        if known.all() and not np.isclose(recall.mean(), self.balanced_accuracy, atol=1e-3):
+            raise ValueError("`balanced_accuracy` must be that of `correct` and `n_windows`")
+        return self
 
 
 Records: TypeAlias = Sequence[Record[CompareJob, BlockScores]]

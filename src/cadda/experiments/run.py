@@ -145,9 +145,9 @@ def plan_study(
         data_name = study.data_name(str(data))
     info = describe_data(windows, data_name, study.data_summary(windows), reading)
     plan = make_plan(name, study, scale, config, windows, info)
-    lines = _folder(name, out).read_results()
-    progress = plan.progress(study, lines)
-    n_results = sum(line.result is not None for line in lines)
+    folder = _folder(name, out)
+    progress = _read_progress(plan, study, folder)
+    n_results = sum(line.result is not None for line in folder.read_results())
     run = StudyRun(study, config, windows)
     return PlannedStudy(run, plan, progress, n_results - len(progress.records))
 
@@ -254,13 +254,18 @@ def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, Any
     """
     study, folder = find_study(name), _folder(name, out)
     plan = folder.read_plan(name, study.job_type)
+    return plan, _read_progress(plan, study, folder)
+
+
+def _read_progress(plan: AnyPlan, study: AnyStudy, folder: StudyFolder) -> AnyProgress:
+    """Read which jobs are finished; raise for a result that cannot be one of them."""
     lines = folder.read_results()
     try:
-        return plan, plan.progress(study, lines)
+        return plan.progress(study, lines)
     except (ValueError, TypeError) as error:
         raise RunError(
-            f"{folder.results} has a result that is not one of {name} ({short_reason(error)}); "
-            "remove the line, or choose another folder."
+            f"{folder.results} has a result that is not one of {plan.study} "
+            f"({short_reason(error)}); remove the line, or choose another folder."
         ) from error
 
 

@@ -154,6 +154,19 @@ def test_the_page_has_the_options_of_reading(data, tmp_path):
     assert html.unescape((out / "report.html").read_text("utf-8")) == page
 
 
+def test_a_damaged_result_is_refused(data, tmp_path):
+    options = (data, "--methods", "none", "--folds", "2", "--model", "shallow")
+    options = (*options, "--max-epochs", "1", "--out", tmp_path / "out")
+    run(*options)
+    file = tmp_path / "out" / "results.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines[0]["result"]["correct"][0][0] += 1
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for refused in (run(*options, code=2), commands.run("report", tmp_path / "out", code=2)):
+        assert "results.jsonl has a result that is not one of compare" in refused.stderr
+        assert "remove the line" in refused.stderr
+
+
 def test_a_budget_in_numbers_is_explained(data):
     said = run(data, "--budget", "12", code=2).stderr
     assert "`--budget` must be 'seconds' or 'default', got '12'" in said
