@@ -84,3 +84,25 @@ def test_invalid_record_leaves_the_file_unchanged(tmp_path: Path) -> None:
 def test_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"cannot write .*No such file"):
         JsonLines(tmp_path / "none" / "results.jsonl").append({})
+
+
+def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
+    """But for those of the checksum's name, without which a line is one of another program."""
+    lines = JsonLines(tmp_path / "results.jsonl")
+    lines.append({"score": 0.5, "name": "größer"})
+    content = lines.path.read_bytes()
+    name = content.index(b', "crc32": "')
+    value = range(name + len(b', "crc32": "'), len(content) - 3)
+    for place in (*range(name), *value):
+        digit = b"1" if content[place : place + 1] != b"1" else b"2"
+        lines.path.write_bytes(content[:place] + digit + content[place + 1 :])
+        with pytest.raises(RunError, match="line 1, was changed or damaged"):
+            lines.read()
+
+
+def test_lines_without_a_checksum_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"score": 0.5}\n{}\n')
+    assert JsonLines(path).read() == [{"score": 0.5}, {}]
+    JsonLines(path).rewrite([{}])
+    assert JsonLines(path).read() == [{}]

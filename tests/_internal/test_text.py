@@ -5,13 +5,27 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from cadda._internal.text import did_you_mean, short_reason
+from cadda._internal.text import did_you_mean, list_names, short_reason
 from cadda.experiments.registry import find_study
 
 
 def test_suggestions() -> None:
     assert did_you_mean("Time_Maks", ["time_mask", "sign_flip"]) == " (did you mean `time_mask`?)"
     assert did_you_mean("xyz", ["time_mask"]) == ""
+
+
+def test_suggestions_for_names_of_markers() -> None:
+    """Spaces and the first part of a name count less than its number."""
+    markers = ["Stimulus/S 12", "Stimulus/S  1", "Response/S 12"]
+    assert did_you_mean("Stimulus/S 1", markers) == " (did you mean `Stimulus/S  1`?)"
+    assert did_you_mean("S 1", markers) == " (did you mean `Stimulus/S  1`?)"
+    assert did_you_mean("s  12", markers[:2]) == " (did you mean `Stimulus/S 12`?)"
+    assert did_you_mean("S 12", markers, cutoff=0.9) == ""
+
+
+def test_long_lists_say_what_they_leave_out() -> None:
+    assert list_names(["Cz", "Pz"], 2) == "'Cz', 'Pz'"
+    assert list_names(["Cz", "Pz", "Oz"], 2) == "'Cz', 'Pz' and 1 more"
 
 
 def test_reasons_are_on_one_line() -> None:

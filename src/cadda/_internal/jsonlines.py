@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +21,10 @@ __all__ = ["JsonLines", "JsonObject"]
 
 JsonObject = dict[str, JsonValue]
 
+_CHECKSUM = re.compile(rb', "crc32": "[0-9a-f]{8}"}')
+CHECKSUM_LENGTH = len(', "crc32": "00000000"}')
+"""Bytes at the end of a line that has one."""
+
 BLOCK = 4096
 """Bytes that are read at once, from the end of the file, to find its last line break."""
 
@@ -27,7 +33,8 @@ class JsonLines:
     """JSON objects that one process appends to a file and any process may read.
 
     A process killed while writing leaves an incomplete last line. Readers ignore it, and the next
-    `append` removes it.
+    `append` removes it. Each line ends with its checksum, so that readers notice a changed one;
+    lines without, such as those of other programs, are read as they are.
     """
 
     def __init__(self, path: Path, *, allow_nan: bool = False) -> None:
@@ -72,9 +79,18 @@ class JsonLines:
         write_text_atomically(self.path, "".join(map(self._line, records)))
 
     def _line(self, record: Mapping[str, object]) -> str:
-        return json.dumps(record, ensure_ascii=False, allow_nan=self.allow_nan) + "\n"
+        text = json.dumps(record, ensure_ascii=False, allow_nan=self.allow_nan)
+        return f"{text[:-1]}{_checksum(text.encode())}\n" if record else f"{text}\n"
 
     def _parse(self, line: bytes, number: int) -> JsonObject:
+        if _CHECKSUM.fullmatch(line[-CHECKSUM_LENGTH:]):
+            content, written = line[:-CHECKSUM_LENGTH] + b"}", line[-CHECKSUM_LENGTH:]
+            if _checksum(content).encode() != written:
+                raise RunError(
+                    f"{self.path}, line {number}, was changed or damaged: it does not have its "
+                    "checksum; remove the line, or choose another folder."
+                )
+            line = content
         try:
             record = parse_json(line)
         except ValueError as error:
@@ -89,6 +105,11 @@ class JsonLines:
                 "remove the line, or choose another folder."
             )
         return record
+
+
+def _checksum(content: bytes) -> str:
+    """Return the last entry of a line with some content."""
+    return f', "crc32": "{zlib.crc32(content):08x}"}}'
 
 
 def _remove_incomplete_line(file: BinaryIO) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import PurePath
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -15,10 +16,14 @@ __all__ = [
     "HIDDEN",
     "MAX_NAME",
     "describe_error",
+    "describe_paths",
     "did_you_mean",
     "has_hidden",
     "is_unknown_name",
+    "list_names",
     "natural_order",
+    "path_order",
+    "plural",
     "python_place",
     "quote",
     "short_reason",
@@ -42,20 +47,59 @@ MAX_REASON = 300
 def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return a suggestion such as ``" (did you mean `time_mask`?)"``, or an empty string.
 
-    A suggestion is at least as similar as `cutoff`, from 0 to 1 for the same letters.
+    First come names that differ in spaces or capital letters only, then the only one that ends
+    with the name after a slash, then similar ones: at least `cutoff`, from 0 to 1.
     """
     # The time to compare grows with the square of the length.
     if len(name) > MAX_NAME:
         return ""
-    spelling = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(name.lower(), spelling, n=1, cutoff=cutoff)
+    spelling: dict[str, str] = {}
+    for candidate in known:
+        spelling.setdefault(_plain(candidate), candidate)
+    wanted = _plain(name)
+    ends = [plain for plain in spelling if plain.endswith(f"/{wanted}")]
+    if wanted in spelling:
+        near = [wanted]
+    elif len(ends) == 1:
+        near = ends
+    else:
+        near = difflib.get_close_matches(wanted, spelling, n=1, cutoff=cutoff)
     return f" (did you mean `{spelling[near[0]]}`?)" if near else ""
+
+
+def _plain(name: str) -> str:
+    """Return a name in small letters, with single spaces."""
+    return " ".join(name.lower().split())
 
 
 def natural_order(subject: str) -> list[str | int]:
     """Return a key that sorts sub-2 before sub-10."""
     parts = re.split(r"([0-9]+)", subject)
     return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def path_order(path: PurePath) -> list[list[str | int]]:
+    """Return a key that sorts paths by their parts in natural order."""
+    return [natural_order(part) for part in path.parts]
+
+
+def plural(n: int, noun: str) -> str:
+    """Return a number of things, such as ``"1 block"`` or ``"2 blocks"``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def list_names(names: Sequence[str], most: int = 20) -> str:
+    """Return names in quotes, such as ``"'Cz', 'Pz' and 62 more"``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
+
+
+def describe_paths(paths: Sequence[PurePath]) -> str:
+    """Return a path, or the number of several and the folder that they share."""
+    if len(paths) == 1:
+        return str(paths[0])
+    folders = {path.parent for path in paths}
+    return f"{f'{folders.pop()}, ' if len(folders) == 1 else ''}{len(paths)} files"
 
 
 def short_reason(error: BaseException) -> str:
