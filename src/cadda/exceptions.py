@@ -1,4 +1,4 @@
-"""Errors of cadda that are neither a wrong value nor a wrong type.
+"""Errors of cadda that are neither a wrong value nor a wrong type, and a kind of warning.
 
 A wrong argument raises `ValueError` or `TypeError`; everything else that cadda reports derives
 from `CaddaError`, so that ``except cadda.CaddaError`` catches it all.
@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "CaddaError",
     "DataError",
+    "DataWarning",
     "LeakError",
     "ModelError",
     "PolicyFileError",
@@ -43,6 +44,10 @@ class CaddaError(Exception):
 
 class DataError(CaddaError):
     """A recording or data file that cannot be read, or that does not have the expected content."""
+
+
+class DataWarning(UserWarning):
+    """What is to be known of data before results are trusted, such as too few test subjects."""
 
 
 class PolicyFileError(CaddaError):

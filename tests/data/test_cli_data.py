@@ -7,19 +7,25 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import mne
 import numpy as np
 import pytest
+import torch
 import typer
 from typer.testing import CliRunner
 
+import cadda
 from cadda.cli import app as cli
 from cadda.cli.data import cache
 from cadda.cli.reading import ReadingOptions
+from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
+from cadda.reporting.html.provenance import read_call
+from cadda.reporting.records import Reading
 
 WriteNight = Callable[..., Path]
 Run = Callable[..., tuple[str, str]]
@@ -58,6 +64,8 @@ def test_info_of_nights(tmp_path: Path, write_night: WriteNight, run: Run) -> No
     assert re.search(r" Fpz-Cz (19\.9|20\.0) µV", out)
     assert "windows with NaN or a flat channel: 0\n" in out
     assert "windows with a clipped channel: 0\n" in out
+    defaults = "no high-pass, low-pass 30 Hz, reference as recorded, windows of 30 s"
+    assert f"task, by the names of the classes: sleep stages; defaults: {defaults}\n" in out
     assert "not applicable: channel_symmetry, no channel has a partner" in out
     assert err == ""
 
@@ -66,8 +74,8 @@ def test_info_as_json(tmp_path: Path, write_night: WriteNight, run: Run) -> None
     write_night(tmp_path, stages=["W", "1", "2", "R"])
     out, _ = run("info", str(tmp_path), "--json", "--channels", "Pz-Oz, fpz-cz")
     report = json.loads(out)
-    assert report["classes"] == {"W": 1, "N1": 1, "N2": 1, "R": 1}
-    assert report["subjects"]["SC400"] == {"W": 1, "N1": 1, "N2": 1, "R": 1}
+    assert report["classes"] == {"W": 1, "N1": 1, "N2": 1, "N3": 0, "R": 1}
+    assert report["subjects"]["SC400"] == {"W": 1, "N1": 1, "N2": 1, "N3": 0, "R": 1}
     assert report["channels"] == ["Pz-Oz", "fpz-cz"]
     assert report["amplitude"]["Pz-Oz"] == pytest.approx(2e-5, rel=0.05)
     assert report["n_recordings"] == 1
@@ -95,6 +103,20 @@ def test_info_counts_flaws(tmp_path: Path, run: Run) -> None:
     assert all(re.search(rf"\b{subject}\b", out) for subject in subjects[1:])
 
 
+def test_info_of_many_channels(tmp_path: Path, run: Run) -> None:
+    scale = 1e-5 * np.arange(1, 13)
+    x = scale[:, None] * np.random.default_rng(0).standard_normal((20, 12, 65))
+    file, names = tmp_path / "a.npz", [f"E{i}" for i in range(1, 13)]
+    subjects = np.repeat(["a", "b"], 10)
+    np.savez(file, x=x, y=np.arange(20) % 2, subject=subjects, sfreq=64.0, ch_names=names)
+    out = " ".join(run("info", str(file))[0].split())
+    assert "12 channels × 1.016 s at 64 Hz" in out
+    found = re.search(r"window\): median (\S+) µV; lowest E1 .*, E2 .*; highest E12 .* E11 ", out)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(65, rel=0.05)
+    assert "--json has all 12 channels" in out
+
+
 @pytest.mark.parametrize("n_times", [20, 99, 100, 101])
 def test_short_windows_are_not_clipped(n_times: int, tmp_path: Path, run: Run) -> None:
     """Every window has a maximum and a minimum."""
@@ -103,6 +125,24 @@ def test_short_windows_are_not_clipped(n_times: int, tmp_path: Path, run: Run) -
     file = tmp_path / "a.npz"
     np.savez(file, x=x, y=np.arange(12) % 2, subject=np.arange(12) // 4, sfreq=100.0)
     assert "windows with a clipped channel: 1\n" in run("info", str(file))[0]
+
+
+def test_info_shows_classes_without_windows(
+    tmp_path: Path, write_night: WriteNight, run: Run
+) -> None:
+    """Other commands raise for them, and with the option that is named they do not."""
+    stages = ["Sleep stage W"] * 4 + ["Sleep stage 2"] * 4
+    write_night(tmp_path, "SC4001", stages=stages)
+    out, _ = run("info", str(tmp_path), "--json")
+    classes = json.loads(out)["classes"]
+    assert [name for name, count in classes.items() if not count] == ["N1", "N3", "R"]
+    note = "no windows of N1, N3, R; leave out such classes with --min-windows 1"
+    assert note in run("info", str(tmp_path))[0]
+    with pytest.raises(DataError, match="no window of 'N1', 'N3', 'R'"):
+        read_windows(tmp_path)
+    out, _ = run("info", str(tmp_path), "--json", "--min-windows", "1")
+    assert set(json.loads(out)["classes"]) == {"W", "N2"}
+    assert read_windows(tmp_path, min_windows=1).class_names == ("W", "N2")
 
 
 def test_info_of_some_classes(tmp_path: Path, write_night: WriteNight, run: Run) -> None:
@@ -128,8 +168,12 @@ def test_the_mapping_file_of_a_folder_is_named(
     assert err == ""
     # Commands other than `cadda data info` read windows so.
     assert ReadingOptions().read(tmp_path).class_names == ("left", "right")
-    assert capsys.readouterr().err == f"note: the mapping file {mapping} is used\n"
+    named, slow = capsys.readouterr().err.splitlines()
+    assert named == "note: classes and preprocessing are those of the mapping file fists.toml"
+    assert slow.endswith("can tell left from right; remove it with `highpass=4`")
     ReadingOptions().read(mapping)
+    assert capsys.readouterr().err == f"{slow}\n"
+    ReadingOptions(highpass="4").read(mapping)
     assert capsys.readouterr().err == ""
 
 
@@ -318,6 +362,10 @@ def test_info_with_preprocessing(tmp_path: Path, run: Run, cache_folder: Path) -
     assert "preprocessing: no high-pass, low-pass 30 Hz, reference as recorded\n" in out
     assert "note: there is no high-pass of 1 Hz or more: slow activity, such as that of" in out
     assert "compare with `--highpass 4`" in out
+    defaults = "no high-pass, low-pass 30 Hz, reference as recorded"
+    task = "task, by the names of the classes: other"
+    length = "windows as long as the shortest annotation"
+    assert f"{task}; defaults: {defaults}, {length}\n" in out
     options = (
         *("--subject", "(s.)_", "--highpass", "4", "--lowpass", "none", "--notch", "20,40"),
         *("--reference", "average", "--window-seconds", "2", "--offset", "0.5"),
@@ -333,6 +381,9 @@ def test_info_with_preprocessing(tmp_path: Path, run: Run, cache_folder: Path) -
     assert "note:" not in out
     report = json.loads(run("info", pattern, *options, "--json")[0])
     assert report["preprocessing"]["notch"] == [20, 40]
+    assert report["task"] == "other"
+    # Options do not change them.
+    assert report["defaults"] == f"{defaults}, {length}"
     assert report["n_rejected"] == 2
 
 
@@ -380,8 +431,136 @@ def test_preprocessing_of_epochs(tmp_path: Path, run: Run) -> None:
     windows.to_epochs().save(tmp_path / "w-epo.fif", verbose="error")
     out, _ = run("info", str(tmp_path / "w-epo.fif"))
     assert "preprocessing: none, signals as in the source" in out
-    assert "note: there is no high-pass" in out
+    task = "task, by the names of the classes: movement or imagery"
+    assert f"{task}; defaults: none, signals as in the source\n" in out
+    assert "note: there is no high-pass of 4 Hz or more: in movement and imagery, slow" in out
+    assert "can tell left from right; remove it with `--highpass 4`\n" in out
     out, _ = run("info", str(tmp_path / "w-epo.fif"), "--highpass", "4", "--label", "subject")
     assert "preprocessing: high-pass 4 Hz, no low-pass" in out
     assert "note: there is no high-pass" not in out
     assert "a 2, b 2, c 2, d 2" in out
+
+
+def test_several_files_are_read_as_their_folder(
+    tmp_path: Path, write_edf: WriteNight, run: Run
+) -> None:
+    """A pattern without quotes is expanded by the shell."""
+    notes = [(1.0, 2.0, "left"), (5.0, 2.0, "right")]
+    noise = 20 * np.random.default_rng(0).standard_normal((2, 1000))
+    files = [
+        write_edf(tmp_path / f"{name}.edf", {"Cz": row}, annotations=notes)
+        for name, row in zip("ab", noise, strict=True)
+    ]
+    assert run("info", *map(str, files))[0] == run("info", str(tmp_path))[0]
+    out, _ = run("info", *map(str, files), "--json")
+    assert json.loads(out)["data"] == f"{tmp_path}, 2 files"
+    out, _ = run("info", str(tmp_path / "*.edf"), "--json")
+    assert json.loads(out)["data"] == f"{tmp_path}, 2 files"
+    options = ReadingOptions()
+    source = options.reading(files).arguments["source"]
+    assert (
+        source == options.reading(files[::-1]).arguments["source"] == [str(file) for file in files]
+    )
+    assert torch.equal(options.read(files[::-1]).x, read_windows(source).x)
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, write_edf: Callable[..., Path]) -> list[Path]:
+    """Two subjects at rest and with a task."""
+    rng = np.random.default_rng(0)
+    events = [(2.0, 4.0, "left = 1"), (8.0, 4.0, "right")]
+    return [
+        write_edf(
+            tmp_path / "data" / f"{subject}_{task}.edf",
+            {name: 20 * rng.standard_normal(2000) for name in ("C3", "C4")},
+            annotations=events,
+        )
+        for subject in ("s1", "s2")
+        for task in ("rest", "task")
+    ]
+
+
+def test_info_with_the_rules_of_mapping_files(tasks: list[Path], run: Run) -> None:
+    common = ("info", str(tasks[0].parent), "--subject", "^(s[0-9])", "--json")
+    names = ("--class-map", "*_rest.edf=rest", "--class-map", "*_task*=go")
+    by_file = (*common, "--class-from", "file", *names)
+    out, _ = run(*by_file, "--window-seconds", "2")
+    assert json.loads(out)["classes"] == {"rest": 20, "go": 20}
+    out, _ = run(*by_file, "--within", "left*,other")
+    assert json.loads(out)["classes"] == {"rest": 2, "go": 2}
+    assert json.loads(out)["seconds"] == 4
+    merged = ("--class-map", "left = 1=l", "--class-map", "right= r ")
+    out, _ = run(*common, *merged, "--repeat", "--window-seconds", "1", "--transition", "3")
+    assert json.loads(out)["classes"] == {"l": 16, "r": 16}
+    assert json.loads(out)["preprocessing"]["transition"] == 3
+    table = tasks[0].parent / "groups.tsv"
+    table.write_text("participant_id\tgroup\ns1\ta\ns2\tb")
+    rules = ("--class-from", "participants:group", "--participants", "groups.tsv")
+    out, _ = run(*common, *rules, "--window-seconds", "2")
+    assert json.loads(out)["classes"] == {"a": 20, "b": 20}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--class-map", "left"), "`--class-map` must be PATTERN=CLASS, got 'left'"),
+        (("--class-map", "=left"), "`--class-map` must be PATTERN=CLASS, got '=left'"),
+        (
+            ("--class-map", "a=b", "--class-map", "a=c"),
+            "`--class-map` must assign 'a' to one class, got 'b' and 'c'",
+        ),
+        (("--class-from", "file"), "`--class-map` must be given with `--class-from`='file'"),
+        (("--within", "left"), "`--within` is for classes that are not those of annotations"),
+    ],
+)
+def test_wrong_rules(tasks: list[Path], options: tuple[str, ...], message: str, run: Run) -> None:
+    _, err = run("info", str(tasks[0].parent), *options, code=2)
+    assert message in err
+
+
+def test_rules_are_recorded(tasks: list[Path]) -> None:
+    """What a report prints reads the same windows."""
+    options = ReadingOptions(
+        subject="^(s[0-9])",
+        class_from="file",
+        class_map=["*_rest.edf=rest", "*_task.edf=task"],
+        within="left*",
+        repeat=True,
+        window_seconds="1",
+        transition="3",
+    )
+    reading = options.reading(tasks)
+    assert reading.arguments["class_map"] == {"*_rest.edf": "rest", "*_task.edf": "task"}
+    assert reading.preprocessing is not None
+    assert reading.preprocessing["transition"] == 3
+    assert Reading(**json.loads(json.dumps(asdict(reading)))) == reading
+    windows = options.read(tasks)
+    assert len(windows) == 16
+    again = eval(read_call(reading), {"cadda": cadda})  # noqa: S307
+    assert torch.equal(again.x, windows.x)
+    assert torch.equal(again.y, windows.y)
+    by_group = ReadingOptions(class_from="participants:group", participants="groups.tsv")
+    call = read_call(by_group.reading(tasks))
+    assert 'class_from="participants:group", participants="groups.tsv"' in call
+
+
+def test_defaults_of_a_mapping_file(tasks: list[Path], run: Run) -> None:
+    mapping = tasks[0].parent / "mapping.toml"
+    classes = '[classes]\n"left*" = "left hand"\nright = "right hand"'
+    mapping.write_text(f"seconds = 2.0\nhighpass = 2.0\nsubject = '^(s.)'\n{classes}")
+    out, _ = run("info", str(mapping), "--highpass", "5")
+    defaults = "high-pass 2 Hz, low-pass 30 Hz, reference as recorded, windows of 2 s"
+    assert f"movement or imagery; defaults: {defaults}\n" in out
+    assert "preprocessing: high-pass 5 Hz" in out
+    assert "note:" not in out
+    out, _ = run("info", str(mapping))
+    assert "note: there is no high-pass of 4 Hz or more" in out
+
+
+def test_merged_stages_are_sleep(tmp_path: Path, write_night: WriteNight, run: Run) -> None:
+    write_night(tmp_path, stages=["W", "1", "2", "3", "R"])
+    merged = ("--class-map", "W=awake", "--class-map", "N*=asleep")
+    report = json.loads(run("info", str(tmp_path), *merged, "--json")[0])
+    assert report["classes"] == {"awake": 1, "asleep": 3}
+    assert report["task"] == "sleep stages"
+    assert report["notes"] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +21,7 @@ from cadda.data.splits import (
     stratified_subset,
 )
 from cadda.data.windows import Windows
-from cadda.exceptions import LeakError
+from cadda.exceptions import DataWarning, LeakError
 
 
 def make(n_subjects: int = 20, n_windows: int = 30, seed: int = 0) -> Windows:
@@ -120,12 +122,26 @@ def test_six_test_subjects_where_there_are_enough(n_subjects: int, n_test: int) 
     notes = [note for note in split_notes(windows, split) if "for testing" in note]
     assert bool(notes) == (n_test < 6)
     if notes:
-        assert notes[0].startswith(f"Only {n_test} of {n_subjects} subjects are for testing: no ")
+        verb = "is" if n_test == 1 else "are"
+        assert notes[0].startswith(f"Only {n_test} of {n_subjects} subjects {verb} for testing: ")
         assert "fewer than 6; use at least 12 subjects, or `cadda compare`" in notes[0]
 
 
 def test_six_are_not_enough_to_leave_nobody_for_training() -> None:
     assert [len(part.subjects) for part in make(12).split(valid=0.5)] == [4, 6, 2]
+
+
+def test_python_warns_of_what_commands_announce() -> None:
+    windows = make(n_subjects=5)
+    with pytest.warns(DataWarning) as caught:
+        windows.split(seed=0)
+    notes = split_notes(windows, make_split(windows, valid=0.2, test=None, seed=0))
+    assert [str(warning.message) for warning in caught] == list(notes)
+    assert notes[0].startswith("Only 1 of 5 subjects is for testing: no gain can be")
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(n_subjects=20).split(seed=0)
 
 
 def test_few_test_subjects_by_choice() -> None:

@@ -289,10 +289,14 @@ def test_arguments_of_other_kinds(
 
 
 def test_splits_of_other_kinds(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="`valid` must be a finite number above 0, got 'half'"):
+    with pytest.raises(ValueError, match=r"`valid` must be a fraction of .* got 'half'"):
         windows().split(valid="half")
-    with pytest.raises(ValueError, match="`valid` must be a finite number above 0, got nan"):
+    with pytest.raises(ValueError, match=r"`valid` must be a fraction of .* got nan"):
         windows().split(valid=float("nan"))
+    with pytest.raises(ValueError, match=r"`test` must be a fraction .* with `Windows.of_"):
+        windows().split(test=["S1"])
+    with pytest.raises(ValueError, match=r"`test` must be a fraction .* below 1, got 0"):
+        windows().split(test=0)
     with pytest.raises(ValueError, match="`n_folds` must be a whole number of at least 2, got '2"):
         list(windows().folds("2"))
     with pytest.raises(TypeError, match="`subjects` must be a list of subjects, got None"):

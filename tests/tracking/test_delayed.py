@@ -13,8 +13,9 @@ import pytest
 from rich.console import Console
 
 import cadda
+from cadda._internal import delayed
 from cadda.experiments import run_study
-from cadda.tracking import TrainingDisplay, delayed, shown_progress
+from cadda.tracking import TrainingDisplay, shown_progress
 from cadda.training.progress import EpochEnd, TrainingEvent
 
 

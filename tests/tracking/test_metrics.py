@@ -92,7 +92,8 @@ def test_candidates_that_are_in_the_race() -> None:
         names=("time_mask, strong", "swap -> p=0.5", "none", "bad", "new"),
         n_blocks=(2, 2, 2, 1, 0), gains=(0.1, 0.2, 0.0, -1.0, 0.0),
         errors=(None,) * 5, accuracy_gains=(0.01, 0.02, 0.0, -0.5, 0.0),
-        statuses=("racing", "chosen", "racing", "dropped", "racing"), reasons=("",) * 5, seconds=3,
+        statuses=("racing", "measured", "racing", "dropped", "racing"), reasons=("",) * 5,
+        seconds=3,
     )  # fmt: skip
     gain, accuracy = EventMetrics()(event)
     assert gain == Metrics(

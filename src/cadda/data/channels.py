@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.text import MAX_NAME, quote
+from cadda._internal.text import MAX_NAME, list_names, quote
 from cadda.data.checks import check_names, check_positions
 from cadda.exceptions import DataError
 
@@ -101,7 +101,7 @@ def _find_channel(name: str, available: Sequence[str], where: str, given_as: str
     if near:
         hint = f"did you mean {' or '.join(map(repr, near))}?"
     else:
-        hint = f"it has {', '.join(map(repr, available[:20])) or 'none'}."
+        hint = f"it has {list_names(available) or 'none'}."
     raise DataError(
         f"{given_as} must be in the recording, but {where} has no {quote(name)}; {hint}"
     )

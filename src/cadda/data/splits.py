@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cadda._internal.random import Seeds
 from cadda._internal.statistics import MIN_SUBJECTS
-from cadda._internal.validation import check_positive, check_whole
+from cadda._internal.text import quote
+from cadda._internal.validation import check_whole
 from cadda.exceptions import LeakError
 
 if TYPE_CHECKING:
@@ -46,8 +48,10 @@ class Split:
 
 def make_split(windows: Windows, *, valid: float, test: float | None, seed: int) -> Split:
     """Assign subjects to parts; see `Windows.split`."""
-    check_positive("valid", valid)
-    if test is None:
+    _check_fraction("valid", valid)
+    if test is not None:
+        _check_fraction("test", test)
+    else:
         test = _default_test(len(windows.subjects), valid)
     groups = _make_groups(windows, (valid, test), Seeds(seed))
     return Split(*(tuple(group) for group in groups))
@@ -68,8 +72,8 @@ def _few_subjects(windows: Windows, split: Split) -> Iterator[str]:
         else "increase `test`"
     )
     yield (
-        f"Only {n_test} of {n_subjects} subjects are for testing: no gain can be distinguished "
-        f"from chance with fewer than {MIN_SUBJECTS}; {way_out}."
+        f"Only {n_test} of {n_subjects} subjects {'is' if n_test == 1 else 'are'} for testing: no "
+        f"gain can be distinguished from chance with fewer than {MIN_SUBJECTS}; {way_out}."
     )
 
 
@@ -88,6 +92,14 @@ def split_subjects(windows: Windows, fractions: Sequence[float], *, seed: int) -
     """Split by subject into a rest and parts with given fractions of the subjects."""
     groups = _make_groups(windows, fractions, Seeds(seed))
     return [windows.of_subjects(group) for group in groups]
+
+
+def _check_fraction(name: str, value: float) -> None:
+    if not isinstance(value, Real) or not 0 < value < 1:
+        raise ValueError(
+            f"`{name}` must be a fraction of the subjects, above 0 and below 1, got "
+            f"{quote(value)}; choose subjects yourself with `Windows.of_subjects`."
+        )
 
 
 def _default_test(n_subjects: int, valid: float) -> float:

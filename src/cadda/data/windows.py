@@ -14,6 +14,7 @@ from torch import Tensor
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Cell, block, paragraph, table
 from cadda._internal.rows import Rows
+from cadda._internal.user_warnings import warn_user
 from cadda._internal.validation import check_rate
 from cadda.data.checks import (
     check_finite,
@@ -24,6 +25,7 @@ from cadda.data.checks import (
     check_positions,
     check_signals,
 )
+from cadda.exceptions import DataWarning
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -219,10 +221,17 @@ class Windows:
         train, valid, test : Windows
             No subject is in two of them. The parts depend on the seed and the names of the
             subjects only, so that all preprocessings of a data set are split alike.
+
+        Warns
+        -----
+        DataWarning
+            If fewer than six subjects are for testing, or a class is missing in a part.
         """
-        from cadda.data.splits import make_split
+        from cadda.data.splits import make_split, split_notes
 
         split = make_split(self, valid=valid, test=test, seed=seed)
+        for note in split_notes(self, split):
+            warn_user(note, DataWarning)
         return (
             self.of_subjects(split.train),
             self.of_subjects(split.valid),
@@ -339,7 +348,7 @@ class Windows:
         length = (
             f"{self.n_times} samples"
             if self.sfreq is None
-            else f"{self.n_times / self.sfreq:g} s at {self.sfreq:g} Hz"
+            else f"{self.n_times / self.sfreq:.4g} s at {self.sfreq:g} Hz"
         )
         return (
             f"Windows: {len(self)} windows of {self.n_channels} channel"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cadda.tracking.delayed import shown_progress
+from cadda._internal.delayed import shown_progress
 from cadda.tracking.displays import ProbeDisplay, TrainingDisplay, tee
 from cadda.tracking.search import SearchDisplay
 from cadda.tracking.trackers import LogTo, open_trackers

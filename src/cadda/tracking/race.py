@@ -132,11 +132,12 @@ class RaceView:
 
 
 def _describe_leader(event: RaceRound) -> str:
-    i = event.statuses.index("chosen") if "chosen" in event.statuses else 0
-    if event.names[i] == "none":
+    is_measured = "measured" in event.statuses
+    i = event.statuses.index("measured") if is_measured else 0
+    if event.names[i] == "none" or (event.phase == "decision" and not is_measured):
         return "no candidate is better than no augmentation"
     return (
-        f"{event.names[i]} {'is chosen' if event.statuses[i] == 'chosen' else 'leads'}, gain "
+        f"{event.names[i]}{'' if is_measured else ' leads'}, gain "
         f"{_with_error(event.gains[i], event.errors[i])}, balanced accuracy "
         f"{event.accuracy_gains[i]:+.3f}"
     )
@@ -149,7 +150,7 @@ def _candidate_table(event: RaceRound) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     alive = [i for i, status in enumerate(event.statuses) if status != "dropped"]
     for i in alive[:N_SHOWN]:
-        table.add_row(*_cells(event, i), style="bold" if event.statuses[i] == "chosen" else "")
+        table.add_row(*_cells(event, i), style="bold" if event.statuses[i] == "measured" else "")
     if len(alive) > N_SHOWN:
         table.add_row(Text(f"and {len(alive) - N_SHOWN} more", style="dim"))
     return table

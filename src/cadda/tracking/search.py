@@ -146,10 +146,7 @@ class SearchDisplay(Display):
         start = self._start
         if start is None or event.epoch >= start.n_epochs:
             return None
-        ended = f"The race ended after {event.epoch} of {start.n_epochs} training runs: "
-        if start.max_seconds is not None and event.seconds >= start.max_seconds:
-            return f"{ended}time ran out. With more time, the answer would be firmer."
-        return f"{ended}no further candidates were left to try."
+        return f"The race ended after {event.epoch} of {start.n_epochs} training runs."
 
     def _header(self, event: SearchStart) -> str:
         kind = f"{event.method}, " + ("a policy per class" if event.classwise else "one policy")

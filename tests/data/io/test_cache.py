@@ -417,7 +417,9 @@ import multiprocessing, os, sys
 from cadda.data.io.read import read_windows
 def read(barrier):
     barrier.wait()
-    windows = read_windows(sys.argv[1], on_progress=lambda *_: barrier.wait())
+    windows = read_windows(
+        sys.argv[1], progress=False, on_progress=lambda *_: barrier.wait()
+    )
     barrier.wait()
     line = f"{len(windows)} {float(windows.x.double().square().sum())}\\n"
     os.write(1, line.encode())  # in one piece, as others write as well

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import edfio
 import mne
 import numpy as np
 import pytest
+import scipy.io
 
 from cadda.data.io.cache import cache_entries
 from cadda.data.io.raw_files import find_recordings
@@ -119,17 +121,20 @@ def test_recording_that_does_not_begin_with_its_first_sample(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("durations", "reason"),
     [
-        (0.0, "annotations have no duration"),
-        (0.01, "the shortest annotation, 'left', has 0.01 s"),
-        (0.05, "the shortest annotation, 'left', has 0.05 s"),
-        ([3.0, 0.1, 3.0, 3.0, 3.0], "the shortest annotation, 'right', has 0.1 s"),
+        (0.0, "'left' has 0 s; set it to the length of a window. Annotations are 'left' (3 of 0"),
+        (0.05, "'left' has 0.05 s; set it to the length of a window. "),
+        (
+            [3.0, 0.1, 3.0, 0.1, 3.0],
+            "'right' has 0.1 s; set it to the length of a window, or select others with "
+            "`classes`. Annotations are 'left' (3 of 3 s), 'right' (2 of 0.1 s).",
+        ),
     ],
 )
 def test_markers_are_not_windows(durations: float | list[float], reason: str) -> None:
     raw = make_raw()
     raw.set_annotations(mne.Annotations(ONSETS, durations, TEXTS))
-    message = f"RawArray: `window_seconds` is missing, as {reason}; set it to the length of a win"
-    with pytest.raises(DataError, match=message):
+    message = f"RawArray: `window_seconds` is missing, as {reason}"
+    with pytest.raises(DataError, match=re.escape(message)):
         read_windows(raw)
     assert read_windows(raw, window_seconds=1.0).n_times == 100
     raw.set_annotations(mne.Annotations(ONSETS, 0.2, TEXTS))
@@ -299,6 +304,97 @@ def test_epochs_of_eeglab(tmp_path: Path) -> None:
     assert windows.y.tolist() == [0, 1, 0, 1, 0]
 
 
+def test_a_baseline_matters_unless_windows_are_standardised() -> None:
+    raw = make_raw()
+    options = {"window_seconds": 1.0, "lowpass": None}
+    plain, based = (
+        [read_windows(raw, **options, **extra, standardise=how).x for how in ("window", None)]
+        for extra in ({}, {"baseline_seconds": (-0.2, 0.0)})
+    )
+    np.testing.assert_allclose(based[0], plain[0], atol=1e-5)
+    assert not np.allclose(based[1], plain[1], atol=1e-7)
+
+
+def test_comma_in_a_marker_of_brainvision(tmp_path: Path, export: Export) -> None:
+    path = export(tmp_path / "a.vhdr", make_raw())
+    markers = tmp_path / "a.vmrk"
+    healthy = markers.read_text()
+    escaped = healthy.replace("Comment,right,", "Comment,right\\1 run 1,")
+    assert escaped != healthy
+    markers.write_text(healthy.replace("Comment,right,", "Comment,right, run 1,"))
+    with pytest.raises(
+        DataError, match=r"a\.vmrk, line \d+: 'Mk\d=Comment,right, run 1,.* written as \\1"
+    ):
+        read_windows(path)
+    markers.write_text(escaped)
+    assert "Comment/right, run 1" in read_windows(path).class_names
+    path.write_text(path.read_text().replace("DataOrientation=", "DataOrientation=x"))
+    with pytest.raises(DataError, match=r"cannot read .*a\.vhdr"):
+        read_windows(path)
+
+
+def write_epoched_set(path: Path, *, others: list[float], tmin: float = -0.2) -> Path:
+    """Write epochs around five events; other events are at some times after the first three."""
+    pytest.importorskip("eeglabio")
+    raw = make_raw(len(path.name))
+    events, ids = mne.events_from_annotations(raw, verbose="error")
+    onsets = np.array([ONSETS[i] + after for i, after in enumerate(others)])
+    raw.set_annotations(mne.Annotations(onsets, 0.0, ["Response/R128"] * len(others)))
+    epochs = mne.Epochs(raw, events, ids, tmin=tmin, tmax=1, baseline=None, preload=True)
+    mne.export.export_epochs(path, epochs, overwrite=True, verbose="error")
+    return path
+
+
+def test_epochs_of_eeglab_with_several_events(tmp_path: Path) -> None:
+    """The class is the event at time 0; MNE joins all names."""
+    path = write_epoched_set(tmp_path / "a.set", others=[-0.1, 0.5, 0.004])
+    joined = mne.read_epochs_eeglab(path, verbose="error").event_id
+    assert "right/Response/R128" in joined
+    windows = read_windows(path)
+    assert windows.class_names == ("left", "right")
+    assert windows.y.tolist() == [0, 1, 0, 1, 0]
+
+
+def test_epochs_of_eeglab_without_an_event_at_zero(tmp_path: Path) -> None:
+    path = write_epoched_set(tmp_path / "a.set", others=[0.5])
+    content = scipy.io.loadmat(path, simplify_cells=True)
+    for row in content["epoch"]:
+        row["eventlatency"] = np.add(row["eventlatency"], 100.0)
+    kept = {key: value for key, value in content.items() if not key.startswith("__")}
+    scipy.io.savemat(path, kept)
+    with pytest.raises(DataError, match=r"epoch \d of a\.set has the events .*, none .* time 0"):
+        read_windows(path)
+
+
+def test_folder_of_epochs_of_eeglab(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, export: Export
+) -> None:
+    for name in ("vp1_a.set", "vp1_bb.set", "vp2_ccc.set"):
+        write_epoched_set(tmp_path / name, others=[])
+    windows = read_windows(tmp_path)
+    assert windows.subjects == ["vp1_a.set", "vp1_bb.set", "vp2_ccc.set"]
+    assert "set `subject` to a regular expression such as" in caplog.text
+    caplog.clear()
+    grouped = read_windows(tmp_path, subject="^(vp[0-9])")
+    assert grouped.subject.tolist() == ["vp1"] * 10 + ["vp2"] * 5
+    assert len(set(grouped.recording)) == 3
+    assert not caplog.messages
+    with pytest.raises(DataError, match=r"`subject` must match .* does not match vp1_a\.set"):
+        read_windows(tmp_path, subject="^(sub[0-9])")
+    export(tmp_path / "vp3.set", make_raw())
+    with pytest.raises(DataError, match=r"vp1_a\.set has epochs and vp3\.set does not"):
+        read_windows(tmp_path)
+
+
+def test_epochs_files_of_the_same_name(tmp_path: Path) -> None:
+    """Each is a subject, named by its folder."""
+    for folder in ("s1", "s2"):
+        (tmp_path / folder).mkdir()
+        write_epoched_set(tmp_path / folder / "task.set", others=[])
+    assert read_windows(tmp_path).subjects == ["s1/task.set", "s2/task.set"]
+    assert read_windows(tmp_path, subject="(s[0-9])/").subjects == ["s1", "s2"]
+
+
 def test_several_epochs(tmp_path: Path) -> None:
     """One object per class and subject; ids differ, names do not."""
 
@@ -339,7 +435,7 @@ def test_triggers_of_a_stim_channel(tmp_path: Path) -> None:
     channel = mne.io.RawArray(stim, mne.create_info(["STI"], 100.0, "stim"), verbose="error")
     raw.add_channels([channel], force_update_info=True)
     raw.save(tmp_path / "a_raw.fif", verbose="error")
-    with pytest.raises(DataError, match="`window_seconds` is missing, as annotations have no dur"):
+    with pytest.raises(DataError, match="`window_seconds` is missing, as '5' has 0 s"):
         read_windows(tmp_path / "a_raw.fif")
     windows = read_windows(
         tmp_path / "a_raw.fif", window_seconds=1.5, lowpass=None, standardise=None
@@ -393,10 +489,33 @@ def test_bad_parts_are_dropped_as_in_mne(caplog: pytest.LogCaptureFixture) -> No
     assert "2 windows overlap an annotation that begins with 'bad'" in caplog.text
 
 
+def test_recordings_with_bad_windows_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    raws = [make_raw(seed) for seed in range(3)]
+    raws[1].load_data()._data[0] = 0
+    raws[2].load_data()._data[0, 1000:1100] = 0
+    raws[2].set_annotations(mne.Annotations(ONSETS, 1.0, TEXTS))
+    windows = read_windows(raws, subject=list("abc"), window_seconds=1.0, on_bad="drop")
+    assert windows.subjects == ["a", "c"]
+    text = "Windows with NaN or a flat channel are in raw-2 (5 of 5), raw-3 (1 of 5)."
+    assert text in caplog.messages
+
+
+def test_files_are_in_natural_order(tmp_path: Path, export: Export) -> None:
+    for name in ("S10", "S9", "S100"):
+        export(tmp_path / f"{name}.vhdr", make_raw())
+    for source in (tmp_path, str(tmp_path / "*.vhdr")):
+        assert read_windows(source).subjects == ["S9", "S10", "S100"]
+
+
 def test_channels_that_are_bad_in_a_recording(caplog: pytest.LogCaptureFixture) -> None:
     raws = [make_raw(0), make_raw(1, bads=("Cz",))]
     assert read_windows(raws).ch_names == ("C3", "C4")
     assert "bad in a recording are not used in any: Cz" in caplog.text
+    caplog.clear()
+    # The first recording may be the one.
+    assert read_windows(raws[::-1]).ch_names == ("C3", "C4")
+    assert "bad in a recording are not used in any: Cz" in caplog.text
+    assert "different channels" not in caplog.text
     caplog.clear()
     assert read_windows(raws, channels=["Cz", "C4"]).ch_names == ("Cz", "C4")
     assert "used although they are marked as bad: Cz of raw-2" in caplog.text
@@ -541,5 +660,5 @@ def test_nothing_is_said_about_a_clean_recording(
     tmp_path: Path, export: Export, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, logger="cadda"):
-        read_windows(export(tmp_path / "a.vhdr", make_raw()))
+        read_windows(export(tmp_path / "a.vhdr", make_raw()), highpass=1.0)
     assert not caplog.messages

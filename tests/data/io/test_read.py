@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
+import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import mne
 import numpy as np
 import pytest
+from rich.console import Console
 
+import cadda
+from cadda._internal import delayed
+from cadda.data.io.display import ReadingDisplay
 from cadda.data.io.read import read_windows
 from cadda.exceptions import DataError
 
@@ -89,9 +97,54 @@ def test_progress(tmp_path: Path, write_night: WriteNight) -> None:
     assert seen == [(0, 2, "SC4001"), (1, 2, "SC4002"), (2, 2, "")]
 
 
-def test_nothing_is_printed(
-    tmp_path: Path, write_night: WriteNight, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("progress", [True, False])
+def test_progress_is_shown_if_reading_takes_long(
+    tmp_path: Path,
+    write_night: WriteNight,
+    progress: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(delayed, "DELAY", 0.0)
+    for name in ("SC4001", "SC4002"):
+        write_night(tmp_path, name)
+    seen: list[tuple[int, int, str]] = []
+    wanted = {} if progress else {"progress": False}
+    read_windows(tmp_path, on_progress=lambda *step: seen.append(step), **wanted)
+    captured = capfd.readouterr()
+    lines = [f"reading {name}, {i} of 2 recordings" for i, name in ((1, "SC4001"), (2, "SC4002"))]
+    assert captured.err.splitlines() == (lines if progress else [])
+    assert captured.out == ""
+    assert len(seen) == 3
+
+
+def test_a_terminal_gets_a_bar_that_disappears() -> None:
+    file = io.StringIO()
+    with ReadingDisplay(Console(file=file, force_terminal=True, width=80)) as display:
+        for done in range(31):
+            display((done, 30, f"[S{done}]"))
+        display((30, 30, ""))
+    assert "reading" in file.getvalue()
+    assert file.getvalue().endswith("\x1b[2K")
+
+
+def test_a_file_gets_a_few_lines() -> None:
+    file = io.StringIO()
+    with ReadingDisplay(Console(file=file, width=80)) as display:
+        for done in range(31):
+            display((done, 30, f"[S{done}]"))
+    lines = file.getvalue().splitlines()
+    assert lines[:2] == [f"reading [S{i}], {i + 1} of 30 recordings" for i in (0, 3)]
+    assert len(lines) == 10
+
+
+def test_nothing_is_printed(
+    tmp_path: Path,
+    write_night: WriteNight,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(delayed, "DELAY", 1e3)
     write_night(tmp_path)
     read_windows(tmp_path)
     captured = capfd.readouterr()
@@ -107,3 +160,47 @@ def test_windows_do_not_depend_on_other_subjects(tmp_path: Path, write_night: Wr
         write_night(folder, "SC4011", seed=1)
         together = read_windows(folder, standardise=how)
         np.testing.assert_array_equal(together.of_subjects(["SC400"]).x, alone.x)
+
+
+def test_classes_that_are_probably_one(caplog: pytest.LogCaptureFixture) -> None:
+    x = np.random.default_rng(0).normal(size=(8, 2, 50))
+    named = {"x": x, "subject": list("aabbccdd"), "sfreq": 50.0}
+    read_windows(named | {"y": ["left hand", "Left  hand"] * 4})
+    assert "'Left  hand' and 'left hand' differ in capital letters or spaces only" in caplog.text
+    caplog.clear()
+    read_windows(named | {"y": ["left hand", "lefthand"] * 4})
+    assert "differ" not in caplog.text
+
+
+def notes_of(*arguments: object, **options: object) -> list[str]:
+    """Return what Python warns of in data, each with this file as its place."""
+    with pytest.warns() as caught:
+        read_windows(*arguments, **options)
+    assert {warning.category for warning in caught} == {cadda.DataWarning}
+    assert {warning.filename for warning in caught} == {__file__}
+    return [str(warning.message) for warning in caught]
+
+
+def test_notes_are_warnings(tmp_path: Path, write_night: WriteNight) -> None:
+    windows = cadda.simulate_motor_imagery(n_subjects=3, n_windows=4, seed=0)
+    epochs = windows.to_epochs()
+    (slow,) = notes_of([epochs, epochs[:3]])
+    assert slow.endswith("`highpass=4`")
+    write_night(tmp_path)
+    (merged,) = notes_of(tmp_path)
+    assert merged == "stages 3 and 4 are merged into N3; `keep_stage_4=True` keeps N4"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_windows(tmp_path, keep_stage_4=True)
+        read_windows(epochs, highpass=4)
+
+
+def test_notes_are_visible_by_default(tmp_path: Path, write_night: WriteNight) -> None:
+    write_night(tmp_path)
+    script = tmp_path / "script.py"
+    script.write_text("import cadda\ncadda.read_windows('.')\n")
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == ""
+    assert done.stderr.count("script.py:2: DataWarning: stages 3 and 4 are merged") == 1

@@ -495,3 +495,18 @@ def test_picture_mistakes() -> None:
 
 def test_type_is_the_usual_one() -> None:
     assert isinstance(simulate_sleep(1, 10), Windows)
+
+
+def test_standardised_per_night() -> None:
+    """Then windows of a night differ in amplitude, and the night as a whole has none."""
+    nights = [simulate_night(number, n_windows=20) for number in range(2)]
+    windows = nights_to_windows(nights, unit="recording")
+    for subject in windows.subjects:
+        signals = windows.of_subjects([subject]).x.double().transpose(0, 1).flatten(1)
+        torch.testing.assert_close(
+            signals.std(1, correction=0), torch.ones(2).double(), rtol=1e-4, atol=0
+        )
+        torch.testing.assert_close(signals.mean(1), torch.zeros(2).double(), rtol=0, atol=1e-4)
+    assert windows.x.std(2).max() > 1.5 * windows.x.std(2).min()
+    each = nights_to_windows(nights).x
+    torch.testing.assert_close(windows.standardised("window").x, each, rtol=1e-3, atol=1e-3)

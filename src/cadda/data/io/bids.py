@@ -14,7 +14,7 @@ from cadda._internal.limits import (
     read_text,
 )
 from cadda._internal.optional import import_optional
-from cadda._internal.text import did_you_mean, short_reason
+from cadda._internal.text import did_you_mean, path_order, short_reason
 from cadda.exceptions import DataError
 
 __all__ = [
@@ -54,7 +54,7 @@ def missing_description(path: Path) -> Path | None:
 
 def bids_recordings(root: Path) -> list[Path]:
     """Return the EEG files of all subjects, without derivatives."""
-    return sorted(root.glob("sub-*/**/eeg/*_eeg.*"))
+    return sorted(root.glob("sub-*/**/eeg/*_eeg.*"), key=path_order)
 
 
 def open_bids(path: Path) -> Any:

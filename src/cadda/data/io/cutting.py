@@ -68,6 +68,8 @@ class ReadPlan:
     preprocessing: Preprocessing
     positions: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()  # for `cadda data info`
+    defaults: str = ""  # what is done without options, for `cadda data info`
+    from_stages: bool = False  # whether the classes are sleep stages, perhaps merged
 
 
 def cut_recording(

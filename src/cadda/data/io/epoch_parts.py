@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from cadda.data.checks import chunks, count_missing
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, stage_of, stages
 from cadda.data.io.mapping import match_class
-from cadda.data.io.naming import own_subject
+from cadda.data.io.naming import own_subject, subject_of
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.preprocess import Preprocessing, exceeds, filter_signal, sampling_ratio
 from cadda.data.quality import WindowQuality, assess_windows
@@ -57,10 +58,18 @@ class EpochsPart:
         picks = find_channels(wanted, header.labels, where)
         columns = _columns(epochs.metadata)
         class_names, classes = _classes(epochs, columns, options, where)
-        subjects, is_named = _subjects(epochs, columns, options, where, subject, is_only=is_only)
-        recordings = (
-            _texts("recording", columns["recording"]) if "recording" in columns else subjects
-        )
+        file = _file(epochs, header)
+        rule = options.subject_rule
+        if file is not None and rule is not None and _is_pattern(rule, columns):
+            subjects = np.full(len(epochs), subject_of(file, rule, "`subject`"))
+            recordings, is_named = np.full(len(epochs), file.name), True
+        else:
+            subjects, is_named = _subjects(
+                epochs, columns, options, where, subject, is_only=is_only
+            )
+            recordings = subjects
+        if "recording" in columns:
+            recordings = _texts("recording", columns["recording"])
         return cls(
             where,
             epochs,
@@ -223,13 +232,31 @@ def _classes(
     """
     if options.label is not None:
         texts = _column("label", options.label, columns, where).tolist()
-        if options.class_of is None:
+        if options.class_map is None:
             return sorted(set(texts)), texts
-        named = [match_class(text, options.class_of) or "" for text in texts]
-        return list(dict.fromkeys(options.class_of.values())), named
+        named = [match_class(text, options.class_map) or "" for text in texts]
+        return list(dict.fromkeys(options.class_map.values())), named
     ids = dict(sorted(epochs.event_id.items(), key=lambda item: item[1]))
     name_of = {code: str(name) for name, code in ids.items()}
     return [str(name) for name in ids], [name_of.get(c, "") for c in epochs.events[:, 2]]
+
+
+def _file(epochs: Any, header: Header) -> Header | None:
+    """Return the header with the name of the file of the epochs, or None for those of no file."""
+    if epochs.filename is None:
+        return None
+    own = Path(epochs.filename).name
+    if header.path.name != own:
+        return replace(header, path=Path(own))
+    return replace(header, folders=header.path.parts[:-1])
+
+
+def _is_pattern(rule: str, columns: dict[str, list[Any]]) -> bool:
+    """Check for a regular expression with a group that is not the name of a column."""
+    try:
+        return rule not in columns and re.compile(rule).groups > 0
+    except re.error:
+        return False
 
 
 def _subjects(
@@ -263,10 +290,11 @@ def _column(
         f"`{argument}` must be a column of the metadata, but {where} has "
         f"{list(columns) or 'no metadata'}, not {name!r}{did_you_mean(name, columns)}; "
         + (
-            f"name the column with the {meaning} in `{argument}`."
+            f"name the column with the {meaning} in `{argument}`"
             if columns
-            else f"set epochs.metadata, with a column of the {argument} of each epoch."
+            else f"set epochs.metadata, with a column of the {argument} of each epoch"
         )
+        + (", or pass a regular expression with a group." if argument == "subject" else ".")
     )
 
 

@@ -10,21 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cadda._internal.validation import check_sfreq
 from cadda.data.checks import chunks
+from cadda.data.io.eeglab_epochs import name_by_time_zero
 from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import check_rate
 from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
-from cadda.data.io.options import ReadOptions, argument_of, select_classes
+from cadda.data.io.options import ReadOptions, argument_of, map_classes, select_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import reading
+from cadda.data.io.stage_map import stage_patterns
 from cadda.data.quality import Quality, raise_if_bad, raise_if_rejected
 from cadda.data.standardise import standardise_as
 from cadda.data.windows import Windows
 
 __all__ = [
+    "epochs_are_stages",
     "epochs_notes",
     "epochs_preprocessing",
     "epochs_to_windows",
@@ -44,6 +48,7 @@ def open_epochs(path: Path) -> Any:
         check_recording(path)
         if path.suffix == ".set":
             epochs = mne.read_epochs_eeglab(path, verbose="error")
+            name_by_time_zero(epochs, path)
         else:
             epochs = mne.read_epochs(path, preload=False, verbose="error")
         check_count(path, len(epochs.ch_names))
@@ -66,6 +71,9 @@ def epochs_to_windows(
     for part in parts[1:]:
         part.check_fits(first)
     names, labels = merge_classes(parts, keep_stage_4=options.keep_stage_4)
+    # Of a column, the values themselves are mapped.
+    if options.class_map is not None and options.label is None:
+        names, labels = _map_events(names, labels, options, first.where)
     classes = options.classes
     if classes is not None and names and set(names) <= set(stages(keep_stage_4=True)):
         classes = [stage_of(n, keep_stage_4=options.keep_stage_4) or n for n in classes]
@@ -97,6 +105,17 @@ def epochs_to_windows(
     return windows, quality
 
 
+def _map_events(
+    names: Sequence[str], labels: NDArray[np.int64], options: ReadOptions, where: str
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Rename and merge events, or the stages that they are, by `class_map`."""
+    patterns = dict(options.class_map or {})
+    if are_stages(names):
+        patterns = stage_patterns(patterns, keep_stage_4=options.keep_stage_4)
+    mapped, labels = map_classes(names, labels, patterns, where)
+    return list(mapped), labels
+
+
 def _parts(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> list[EpochsPart]:
     given = options.subject_names(len(sources), "epochs objects or files")
     parts = [
@@ -107,8 +126,9 @@ def _parts(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> list[Epo
     if unnamed and len(parts) > 1:
         _logger.warning(
             "Each of the %d epochs objects or files that do not tell the subject, such as %s, "
-            "counts as a subject; if a subject has several, set `subject` to a column of the "
-            "metadata, or to a list with the subject of each.",
+            "counts as a subject; if a subject has several, set `subject` to a regular expression "
+            "such as '^(sub-[0-9]+)', whose group is the subject in a file name, to a column of "
+            "the metadata, or to a list with the subject of each.",
             len(unnamed),
             unnamed[0],
         )
@@ -175,10 +195,18 @@ def epochs_preprocessing(options: ReadOptions) -> Preprocessing | None:
 
 def epochs_notes(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> tuple[str, ...]:
     """Return notes for `cadda data info`."""
-    names = [str(name) for _, epochs in sources for name in epochs.event_id]
-    if options.label is not None or not are_stages(names):
+    if not epochs_are_stages(sources, options):
         return ()
-    return merge_note(names, keep_stage_4=options.keep_stage_4)
+    return merge_note(_event_names(sources), keep_stage_4=options.keep_stage_4)
+
+
+def epochs_are_stages(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> bool:
+    """Check whether the classes of epochs are those of events that are sleep stages."""
+    return options.label is None and are_stages(_event_names(sources))
+
+
+def _event_names(sources: Sequence[tuple[str, Any]]) -> list[str]:
+    return [str(name) for _, epochs in sources for name in epochs.event_id]
 
 
 def _metadata(windows: Windows) -> Any:

@@ -83,6 +83,8 @@ def windows_to_braindecode(windows: Windows) -> Any:
         One `WindowsDataset` per recording, described by subject and recording; the targets are
         the labels.
     """
+    import mne
+
     import_optional("braindecode", "A data set of braindecode", "braindecode")
     datasets = import_module("braindecode.datasets")
     mapping = {name: label for label, name in enumerate(windows.class_names)}
@@ -90,12 +92,15 @@ def windows_to_braindecode(windows: Windows) -> Any:
     for part in _recordings(windows):
         epochs = windows_to_epochs(part)
         n_windows = len(part)
-        epochs.metadata = epochs.metadata.assign(
+        metadata = epochs.metadata.assign(
             i_window_in_trial=0,
             i_start_in_trial=np.arange(n_windows) * part.n_times,
             i_stop_in_trial=(np.arange(n_windows) + 1) * part.n_times,
             target=part.y.numpy(),
         )
+        # MNE reports that it replaces metadata.
+        with mne.use_log_level("error"):
+            epochs.metadata = metadata
         description = {"subject": str(part.subject[0]), "recording": str(part.recording[0])}
         made = datasets.WindowsDataset(epochs, description)
         made.window_kwargs = [(_WINDOWER, {"mapping": mapping})]

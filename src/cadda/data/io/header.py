@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.limits import MAX_SFREQ, MIN_SFREQ
-from cadda._internal.text import storable
+from cadda._internal.text import list_names, storable
 from cadda.data.channels import electrodes, find_channels, has_channel
 from cadda.exceptions import DataError
 
@@ -98,7 +98,7 @@ class Header:
                 raise DataError(
                     f"`channels` must be in the recording, but {self.path.name} has no good "
                     f"channel of type {name!r}; its channels are "
-                    f"{', '.join(map(repr, self.labels[:20]))}."
+                    f"{list_names(self.labels)}."
                 )
         return channels
 

@@ -25,6 +25,7 @@ def open_mapped_epochs(
         return None
     if options.preprocessing is not None:
         raise ValueError(f"`preprocessing` must be None, as {path} defines it.")
+    options = options.for_epochs()
     epochs = [(file.name, open_epochs(file)) for file in mapped_files(path, mapping)]
     return epochs, replace(
         options,
@@ -32,5 +33,5 @@ def open_mapped_epochs(
         label=options.label or mapping.label,
         channels=options.channels or mapping.channels,
         preprocessing=preprocessing,
-        class_of=mapping.classes,
+        class_map=options.class_map or mapping.classes,
     )

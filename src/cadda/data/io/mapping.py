@@ -19,7 +19,14 @@ from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import find_epochs, find_recordings
 from cadda.exceptions import DataError
 
-__all__ = ["RecordingMapping", "find_mapping", "mapped_files", "match_class", "read_mapping"]
+__all__ = [
+    "RecordingMapping",
+    "check_class_source",
+    "find_mapping",
+    "mapped_files",
+    "match_class",
+    "read_mapping",
+]
 
 MAX_PATTERN, MAX_REPEATS = 300, 4
 """Length of a regular expression, and how often it may repeat something."""
@@ -46,7 +53,7 @@ def _check_pattern(pattern: str) -> str:
     return pattern
 
 
-def _check_class_source(source: str) -> str:
+def check_class_source(source: str) -> str:
     """Raise `ValueError` for what cannot name the class of a recording; return it."""
     if not re.fullmatch("annotations|file|(participants|metadata):.+", source):
         raise ValueError(
@@ -66,7 +73,7 @@ class RecordingMapping(BaseModel):
 
     classes: Annotated[dict[str, ClassName], Field(min_length=1)]  # of texts, with *
     subject: Pattern | None = None  # for file names; its first group is the subject
-    class_from: Annotated[str, AfterValidator(_check_class_source)] = "annotations"
+    class_from: Annotated[str, AfterValidator(check_class_source)] = "annotations"
     within: Names | None = None  # annotations to cut from, if the class is not theirs
     repeat: bool = False  # fill an annotation with windows, instead of one at its onset
     files: Names | None = None  # None: all recordings below the folder of the mapping file

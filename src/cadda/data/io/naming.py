@@ -14,7 +14,7 @@ from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import DataError
 
-__all__ = ["Inspected", "distinct", "own_subject", "subject_of"]
+__all__ = ["Inspected", "distinct", "distinct_names", "own_subject", "subject_of"]
 
 Inspected: TypeAlias = tuple[Header, list[Annotation]]
 
@@ -47,6 +47,15 @@ def distinct(inspected: Sequence[Inspected]) -> list[Inspected]:
         (replace(header, folders=own), notes)
         for (header, notes), own in zip(kept, folders, strict=True)
     ]
+
+
+def distinct_names(files: Sequence[Path]) -> list[str]:
+    """Return the names of files, with their folders if some files have the same name."""
+    names = [file.name for file in files]
+    if len(set(names)) == len(names):
+        return names
+    folders = zip(_folders(files), names, strict=True)
+    return ["/".join((*map(storable, own), name)) for own, name in folders]
 
 
 def _check_once(headers: Sequence[Header]) -> None:

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from cadda._internal.rows import Signals
 from cadda._internal.text import did_you_mean
+from cadda._internal.validation import check_class_name
 from cadda.compute import check_engine
 from cadda.data.channels import find_channels
 from cadda.data.checks import check_names
+from cadda.data.io.mapping import check_class_source, match_class
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
@@ -28,6 +30,7 @@ __all__ = [
     "argument_of",
     "check_classes",
     "given_settings",
+    "map_classes",
     "select",
     "select_classes",
 ]
@@ -80,7 +83,11 @@ class ReadOptions:
     label: str | None = None
     keep_stage_4: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the preprocessing, if given
-    class_of: Mapping[str, str] | None = None  # of values of `label`, with *
+    class_from: str | None = None
+    class_map: Mapping[str, str] | None = None
+    within: Sequence[str] | None = None
+    repeat: bool | None = None
+    participants: str | None = None
 
     def __post_init__(self) -> None:
         if self.standardise not in ("auto", "window", "recording", None):
@@ -98,6 +105,21 @@ class ReadOptions:
                 raise TypeError(f"`{name}` must be a list of names, got {getattr(self, name)!r}.")
         if self.channels is not None and not len(self.channels):
             raise ValueError("`channels` must name at least one channel, got none.")
+        self._check_rules()
+
+    def _check_rules(self) -> None:
+        """Raise if an option that assigns classes is not what a mapping file may say."""
+        if self.class_from is not None:
+            try:
+                check_class_source(self.class_from)
+            except ValueError as error:
+                raise ValueError(f"`class_from` {error}, got {self.class_from!r}.") from error
+        if isinstance(self.within, str) or (self.within is not None and not len(self.within)):
+            raise ValueError(
+                f"`within` must be a list of at least one annotation, got {self.within!r}."
+            )
+        if self.class_map is not None:
+            _check_class_map(self.class_map)
 
     @property
     def subject_rule(self) -> str | None:
@@ -115,6 +137,51 @@ class ReadOptions:
                 "metadata of epochs, or make `Windows` of arrays."
             )
         return [str(name) for name in self.subject]
+
+    @property
+    def recording_rules(self) -> dict[str, Any]:
+        """Keys of a mapping file of recordings that are given as options."""
+        given = {
+            "subject": self.subject_rule,
+            "class_from": self.class_from,
+            "classes": None if self.class_map is None else dict(self.class_map),
+            "within": None if self.within is None else list(self.within),
+            "repeat": self.repeat,
+            "participants": self.participants,
+        }
+        return {key: value for key, value in given.items() if value is not None}
+
+    @property
+    def metadata_column(self) -> str | None:
+        """Column of the metadata that `class_from` names."""
+        source, _, column = (self.class_from or "").partition(":")
+        return column if source == "metadata" else None
+
+    def refuse_rules(self, reason: str, *names: str) -> None:
+        """Raise if one of the options that assign classes to recordings is given."""
+        for name in names or ("class_from", "within", "repeat", "participants"):
+            value = getattr(self, name)
+            if value is not None:
+                raise ValueError(f"`{name}` {reason}, got {value!r}.")
+
+    def for_epochs(self) -> ReadOptions:
+        """Return the options of epochs, where `class_from` can name a column of the metadata."""
+        self.refuse_rules(
+            "is for recordings; epochs are windows already", "within", "repeat", "participants"
+        )
+        if self.class_from is None:
+            return self
+        if self.metadata_column is None:
+            raise ValueError(
+                f"`class_from` must be 'metadata:COLUMN' for epochs, got {self.class_from!r}; "
+                "without it, events are the classes."
+            )
+        if self.label not in (None, self.metadata_column):
+            raise ValueError(
+                f"pass `label` or `class_from`, not both: got {self.label!r} and "
+                f"{self.class_from!r}."
+            )
+        return replace(self, label=self.metadata_column)
 
     @property
     def given_seconds(self) -> float | None:
@@ -168,11 +235,46 @@ def select(windows: Windows, options: ReadOptions, where: str) -> Selection:
     wanted = tuple(present if options.channels is None else options.channels)
     rows = [present.index(name) for name in find_channels(wanted, present, where)]
     chosen, labels = windows.class_names, windows.y.numpy()
+    if options.class_map is not None:
+        chosen, labels = map_classes(chosen, labels, options.class_map, where)
     # Without a selection, classes may have no windows.
-    if options.classes is not None or options.min_windows is not None:
+    mapped = options.class_map is not None
+    if mapped or options.classes is not None or options.min_windows is not None:
         chosen, labels = select_classes(chosen, labels, options.classes, options.min_windows)
     kept = np.flatnonzero(labels >= 0)
     return Selection(rows, wanted, kept, labels[kept], chosen)
+
+
+def map_classes(
+    names: Sequence[str], labels: NDArray[np.int64], class_map: Mapping[str, str], where: str
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Return new classes and labels, -1 for a class that no pattern matches."""
+    matched = [match_class(name, class_map) for name in names]
+    new_names = tuple(dict.fromkeys(class_map.values()))
+    if not any(matched):
+        raise DataError(
+            f"`class_map` must match a class, but {where} has {list(names)}, and its patterns are "
+            f"{list(class_map)}."
+        )
+    # The last entry is where -1 points to.
+    new = np.array([-1 if name is None else new_names.index(name) for name in (*matched, None)])
+    return new_names, new[labels]
+
+
+def _check_class_map(class_map: Mapping[str, str]) -> None:
+    """Raise if names of classes cannot be such."""
+    if not isinstance(class_map, Mapping) or not class_map:
+        raise ValueError(
+            "`class_map` must assign at least one pattern to a class, such as {'left/*': 'left'}, "
+            f"got {class_map!r}."
+        )
+    for pattern, name in class_map.items():
+        if not isinstance(pattern, str) or not isinstance(name, str):
+            raise TypeError(f"`class_map` must be texts, got {pattern!r}: {name!r}.")
+        try:
+            check_class_name(name)
+        except ValueError as error:
+            raise ValueError(f"`class_map`: {error}") from error
 
 
 def check_classes(classes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from cadda.exceptions import DataError
 
 __all__ = [
     "Preprocessing",
+    "describe_defaults",
     "describe_preprocessing",
     "exceeds",
     "filter_reach",
@@ -153,6 +154,13 @@ def describe_preprocessing(preprocessing: Preprocessing | None) -> str:
     if preprocessing is None:
         return "none, signals as in the source"
     return ", ".join(_steps(preprocessing))
+
+
+def describe_defaults(preprocessing: Preprocessing, length: str | None = None) -> str:
+    """Return what is done to recordings without options; `length` is that of windows."""
+    if length is None:
+        length = f"windows of {preprocessing.seconds:g} s"
+    return f"{describe_preprocessing(preprocessing)}, {length}"
 
 
 def _steps(preprocessing: Preprocessing) -> Iterator[str]:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from cadda._internal.limits import LimitError, check_memory
-from cadda._internal.text import short_reason
+from cadda._internal.text import path_order, short_reason
 from cadda.data.channels import measured_positions
 from cadda.data.io.bids import bids_recordings, bids_root, bids_sidecars, open_bids
+from cadda.data.io.brainvision import explained_markers
 from cadda.data.io.edf import open_edf, read_annotations, read_edf_header
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import Header, check_rate
@@ -59,16 +60,18 @@ def find_recordings(folder: Path) -> list[Path]:
     found = [path for path in folder.rglob("*") if is_recording(path)]
     # Some formats are folders of files.
     folders = {path for path in found if path.is_dir()}
-    return sorted(path for path in found if not folders.intersection(path.parents))
+    own = (path for path in found if not folders.intersection(path.parents))
+    return sorted(own, key=path_order)
 
 
 def find_epochs(folder: Path) -> list[Path]:
     """Return the files of epochs in a folder and below, by their names."""
-    return sorted(
+    found = (
         path
         for path in folder.rglob("*.fif*")
         if path.name.casefold().endswith(_EPOCHS) and not path.name.startswith(".")
     )
+    return sorted(found, key=path_order)
 
 
 def inspect_recording(path: Path) -> tuple[Header, list[Annotation]]:
@@ -149,7 +152,7 @@ def open_raw(path: Path, channels: Sequence[str] = ()) -> Any:
     """Open a recording without reading its signals; of EDF files, only some channels."""
     import mne
 
-    with reading(path):
+    with reading(path), explained_markers(path):
         check_recording(path)
         if bids_root(path):
             raw = open_bids(path)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
+from cadda._internal.delayed import shown_progress
 from cadda._internal.rows import Signals, take
 from cadda._internal.scale import describe_odd_scale
+from cadda._internal.user_warnings import warn_user
 from cadda.data.checks import CHUNK
 from cadda.data.io.cutting import ReadPlan
+from cadda.data.io.display import ReadingDisplay, ReadingStep
 from cadda.data.io.epochs import (
+    epochs_are_stages,
     epochs_notes,
     epochs_preprocessing,
     epochs_to_windows,
     warn_of_copies,
 )
-from cadda.data.io.hypnogram import are_stages
 from cadda.data.io.npz import arrays_to_windows, load_npz
 from cadda.data.io.options import (
     CacheUse,
@@ -32,20 +35,18 @@ from cadda.data.io.options import (
     given_settings,
     select,
 )
-from cadda.data.io.preprocess import Preprocessing
+from cadda.data.io.preprocess import Preprocessing, describe_preprocessing
 from cadda.data.io.recordings import read_recordings
 from cadda.data.io.sources import expand_paths, open_sources
+from cadda.data.io.tasks import Task, guess_task, highpass_notes
 from cadda.data.quality import Quality, quality_of_kept, raise_if_bad
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
-from cadda.exceptions import DataError
+from cadda.exceptions import DataError, DataWarning
 
 __all__ = ["ReadResult", "read_windows", "read_with_quality"]
 
 _logger = logging.getLogger(__name__)
-
-_SLOW = 1.0
-"""Frequency in Hz below which movements of the eyes have most of their power."""
 
 
 def read_windows(
@@ -55,11 +56,17 @@ def read_windows(
     label: str | None = None,
     channels: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
+    class_from: str | None = None,
+    class_map: Mapping[str, str] | None = None,
+    within: Sequence[str] | None = None,
+    repeat: bool | None = None,
+    participants: str | os.PathLike[str] | None = None,
     min_windows: int | None = None,
     standardise: Standardise | Literal["auto"] = "auto",
     on_bad: Literal["raise", "drop"] = "raise",
     highpass: float | Literal["auto"] | None = "auto",
     lowpass: float | Literal["auto"] | None = "auto",
+    transition: float | Literal["auto"] = "auto",
     notch: float | Sequence[float] | Literal["auto"] | None = "auto",
     reference: str | Sequence[str] | None = "auto",
     sfreq: float | Literal["auto"] | None = "auto",
@@ -71,6 +78,7 @@ def read_windows(
     preprocessing: Preprocessing | None = None,
     cache: CacheUse = True,
     engine: str = "serial",
+    progress: bool = True,
     on_progress: Progress | None = None,
 ) -> Windows:
     """Read windows with labels and subjects from files, MNE objects or arrays.
@@ -85,11 +93,12 @@ def read_windows(
         list of files, of epochs or of Raw.
     subject : str | sequence of str | None
         For epochs: the column of the metadata with the subjects, by default ``subject``. For
-        recordings: a regular expression whose first group is the subject in a file name; by
-        default ``sub-`` of BIDS, or the folder if files in several have the same name, or else
-        each file is a subject. For a list of files, of epochs or of Raw, also a list with the
-        subject of each. Raw without a file, and epochs without metadata, are by default of the
-        subject ``info["subject_info"]["his_id"]``, or else each is a subject.
+        recordings, and for files of epochs without that column: a regular expression whose first
+        group is the subject in a file name. Recordings are by default of the subject ``sub-`` of
+        BIDS, or of the folder if files in several have the same name, or else each is one. For a
+        list of files, of epochs or of Raw, also a list with the subject of each. Raw without a
+        file, and epochs without metadata, are by default of the subject
+        ``info["subject_info"]["his_id"]``, or else each is a subject.
     label : str | None
         For epochs: the column of the metadata with the classes; None uses the names of events.
     channels : sequence of str | None
@@ -98,6 +107,26 @@ def read_windows(
         file.
     classes : sequence of str | None
         Classes to select, in this order; None selects all.
+    class_from : str | None
+        For recordings: what names the class, ``"annotations"``, ``"file"`` for the name of the
+        file, or ``"participants:COLUMN"`` for a column of a table of participants. For epochs:
+        ``"metadata:COLUMN"``, as `label`. Here and in the next four, None is what the mapping file
+        says, or else annotations and events.
+    class_map : mapping of str to str | None
+        Classes by annotations, events, sleep stages, names of files or values of a column, where
+        ``*`` stands for any text: ``{"left/*": "left", "N1": "light", "N2": "light"}``. What
+        matches nothing is left out. In place of the classes of a mapping file. Of arrays and
+        `Windows`, it renames and merges the classes. None takes each text as a class; with
+        ``class_from="file"``, it is required.
+    within : sequence of str | None
+        For recordings whose class is not that of annotations: annotations to cut windows from,
+        where ``*`` stands for any text. None fills the whole recording with windows.
+    repeat : bool | None
+        For recordings: whether to fill each annotation with windows, instead of one at its onset.
+    participants : path-like | None
+        For ``class_from="participants:COLUMN"``: the table, with tabs between columns and a column
+        ``participant_id``; by default ``participants.tsv``. A relative path is that from the
+        mapping file, or else from the closest folder around the recordings that has the table.
     min_windows : int | None
         Drop classes with fewer windows; 0 drops none, even empty classes. With None, an empty
         class is an error.
@@ -111,6 +140,8 @@ def read_windows(
     highpass, lowpass : float | "auto" | None
         Edges of the pass band in Hz; None does not filter. Here and below, ``"auto"`` is what the
         mapping file says, or else the default of `Preprocessing`; epochs are left as they are.
+    transition : float | "auto"
+        Width of the transition band above ``lowpass`` in Hz.
     notch : float | sequence of float | "auto" | None
         Frequencies in Hz to remove, such as those of the mains.
     reference : "average" | sequence of str | "auto" | None
@@ -138,6 +169,9 @@ def read_windows(
     engine : str
         For recordings: where to preprocess, ``"serial"``,
         ``"processes:N"``, ``"dask:ADDRESS"`` or ``"dask:local:N"``; the result is the same.
+    progress : bool
+        For recordings: whether to show the progress of reading that takes longer than a few
+        seconds, a bar in a terminal, a few lines elsewhere.
     on_progress : callable | None
         For recordings: called before each recording with the number of recordings
         done, their total and a name, and once at the end.
@@ -152,6 +186,7 @@ def read_windows(
     arguments = {
         "highpass": highpass,
         "lowpass": lowpass,
+        "transition": transition,
         "notch": notch,
         "reference": reference,
         "sfreq": sfreq,
@@ -160,28 +195,41 @@ def read_windows(
         "baseline_seconds": baseline_seconds,
         "reject": reject,
     }
-    options = ReadOptions(
-        subject,
-        channels,
-        classes,
-        min_windows,
-        standardise,
-        preprocessing,
-        cache,
-        engine,
-        on_progress,
-        label,
-        keep_stage_4,
-        given_settings(arguments),
-    )
-    result = read_with_quality(source, options)
+    with shown_progress(ReadingDisplay, _receiver(on_progress), progress=progress) as report:
+        options = ReadOptions(
+            subject,
+            channels,
+            classes,
+            min_windows,
+            standardise,
+            preprocessing,
+            cache,
+            engine,
+            lambda *step: report(step),
+            label,
+            keep_stage_4,
+            given_settings(arguments),
+            class_from=class_from,
+            class_map=class_map,
+            within=within,
+            repeat=repeat,
+            participants=None if participants is None else os.fspath(participants),
+        )
+        result = read_with_quality(source, options)
     quality = result.quality
     if on_bad == "raise":
         raise_if_bad(quality, _name(source))
     elif quality.n_bad:
         message = "%s: dropped %d of %d windows, which have NaN or a flat channel."
         _logger.warning(message, _name(source), quality.n_bad, quality.n_bad + quality.n_good)
+    for note in dict.fromkeys(result.notes):
+        warn_user(note, DataWarning)
     return result.windows
+
+
+def _receiver(on_progress: Progress | None) -> Callable[[ReadingStep], None] | None:
+    """Return what passes steps on to a function of three arguments."""
+    return None if on_progress is None else lambda step: on_progress(*step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,12 +240,20 @@ class ReadResult:
     quality: Quality
     preprocessing: Preprocessing | None = None  # None: none
     notes: tuple[str, ...] = ()
+    defaults: str = describe_preprocessing(None)  # what is done without options
+    from_stages: bool = False  # whether the classes are sleep stages, perhaps merged
+
+    @property
+    def task(self) -> Task:
+        """The task that is assumed, by the names of the classes."""
+        return guess_task(self.windows.class_names, from_stages=self.from_stages)
 
 
 def read_with_quality(source: Any, options: ReadOptions) -> ReadResult:
     """Read windows as `read_windows` does, without bad windows, with their quality."""
     result = _read(source, options)
     windows, quality = result.windows, result.quality
+    _warn_of_similar(windows.class_names)
     counts = zip(windows.class_names, windows.class_counts(), strict=True)
     empty = [name for name, count in counts if not count]
     if (quality.n_bad or quality.n_rejected) and empty and options.min_windows != 0:
@@ -207,6 +263,20 @@ def read_with_quality(source: Any, options: ReadOptions) -> ReadResult:
             "flat channel; select other classes with `classes`."
         )
     return result
+
+
+def _warn_of_similar(class_names: Sequence[str]) -> None:
+    """Warn of classes that are probably one."""
+    first: dict[str, str] = {}
+    for name in class_names:
+        plain = " ".join(name.split()).casefold()
+        same = first.setdefault(plain, name)
+        if same != name:
+            _logger.warning(
+                "Classes %r and %r differ in capital letters or spaces only; if they are one, "
+                "join them with `class_map`.",
+                *(same, name),
+            )
 
 
 def _read(source: Any, options: ReadOptions) -> ReadResult:
@@ -227,8 +297,15 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
     opened, options = open_sources(sources, options)
     if isinstance(opened, ReadPlan):
         windows, quality = read_recordings(opened, options)
-        notes = (*opened.notes, *_highpass_note(windows, opened.preprocessing.highpass or 0.0))
-        return ReadResult(windows, quality, opened.preprocessing, notes)
+        result = ReadResult(
+            windows,
+            quality,
+            opened.preprocessing,
+            opened.notes,
+            opened.defaults,
+            opened.from_stages,
+        )
+        return _with_highpass_notes(result, opened.preprocessing.highpass or 0.0)
     windows, quality = epochs_to_windows(opened, options)
     if len(opened) > 1:
         warn_of_copies(windows)
@@ -236,18 +313,20 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
     highpass = min(float(epochs.info["highpass"]) for _, epochs in opened)
     if preprocessing is not None:
         highpass = max(highpass, preprocessing.highpass or 0.0)
-    notes = (*epochs_notes(opened, options), *_highpass_note(windows, highpass))
-    return ReadResult(windows, quality, preprocessing, notes)
-
-
-def _highpass_note(windows: Windows, highpass: float) -> tuple[str, ...]:
-    """Return a note if slow activity is kept, except in sleep, which is slow itself."""
-    if highpass >= _SLOW or are_stages(windows.class_names):
-        return ()
-    return (
-        f"there is no high-pass of {_SLOW:g} Hz or more: slow activity, such as that of the eyes, "
-        "may tell the classes; compare with `highpass=4`",
+    result = ReadResult(
+        windows,
+        quality,
+        preprocessing,
+        epochs_notes(opened, options),
+        describe_preprocessing(options.preprocessing),
+        from_stages=epochs_are_stages(opened, options),
     )
+    return _with_highpass_notes(result, highpass)
+
+
+def _with_highpass_notes(result: ReadResult, highpass: float) -> ReadResult:
+    """Add what is to be known of slow activity; `highpass` is that of the signals in Hz."""
+    return replace(result, notes=(*result.notes, *highpass_notes(result.task, highpass)))
 
 
 def _name(source: Any) -> str:
@@ -262,6 +341,7 @@ def _read_arrays(
             "`subject` must be None for arrays and windows, which have the subject of each "
             "window, got a list."
         )
+    options.refuse_rules("is for recordings, not for arrays; use `class_map`")
     for setting in options.settings:
         raise ValueError(
             f"`{argument_of(setting)}` is for recordings and epochs, not for arrays; use "
@@ -276,7 +356,7 @@ def _read_arrays(
 
 def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
     """Select from existing windows; without options, return them unchanged."""
-    selecting = (options.channels, options.classes, options.min_windows)
+    selecting = (options.channels, options.classes, options.class_map, options.min_windows)
     if any(option is not None for option in selecting):
         selection = select(windows, options, where)
         windows = selection.take(windows, _select_signals(windows, selection))

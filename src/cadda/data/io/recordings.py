@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -29,6 +29,9 @@ from cadda.exceptions import DataError
 __all__ = ["read_recordings"]
 
 _logger = logging.getLogger(__name__)
+
+MAX_NAMED = 5
+"""Recordings with bad windows that a warning names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,7 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         qualities = [recording.quality for recording in entry.recordings]
     else:
         x, y, qualities = _read(plan, options, keys)
+    _warn_of_bad(plan, qualities)
     overall = Quality.of_all(qualities)
     raise_if_rejected(overall, y, str(plan.recordings[0].path.parent))
     counts = [quality.n_good for quality in qualities]
@@ -78,6 +82,22 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         positions=plan.positions,
     )
     return windows, overall
+
+
+def _warn_of_bad(plan: ReadPlan, qualities: Sequence[Quality]) -> None:
+    """Name the recordings that have bad windows, those with the most first."""
+    bad = [
+        (quality.n_bad, f"{recording.name} ({quality.n_bad} of {quality.n_good + quality.n_bad})")
+        for recording, quality in zip(plan.recordings, qualities, strict=True)
+        if quality.n_bad
+    ]
+    if bad:
+        named = [text for _, text in sorted(bad, key=lambda item: -item[0])]
+        _logger.warning(
+            "Windows with NaN or a flat channel are in %s%s.",
+            ", ".join(named[:MAX_NAMED]),
+            f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else "",
+        )
 
 
 def _select_classes(plan: ReadPlan, options: ReadOptions) -> ReadPlan:

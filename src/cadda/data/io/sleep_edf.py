@@ -17,7 +17,8 @@ from cadda.data.io.edf import read_annotations, read_edf_header
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, hypnogram_windows, merge_note, stages
 from cadda.data.io.options import ReadOptions
-from cadda.data.io.preprocess import Preprocessing
+from cadda.data.io.preprocess import Preprocessing, describe_defaults
+from cadda.data.io.stage_map import map_stages
 from cadda.exceptions import DataError
 
 __all__ = ["NAMING_SCHEMES", "NamingScheme", "has_nights", "plan_sleep"]
@@ -74,6 +75,7 @@ def plan_sleep(folder: Path, options: ReadOptions) -> ReadPlan:
             f"{folder} has no recording; it must have pairs such as {examples}, or recordings "
             "with annotations in a format that MNE reads."
         )
+    options.refuse_rules("is not for nights, whose classes are sleep stages")
     preprocessing = options.preprocess(scheme.preprocessing)
     if preprocessing.offset:
         raise ValueError(f"`offset` must be 0 for nights, got {preprocessing.offset:g}.")
@@ -94,7 +96,16 @@ def plan_sleep(folder: Path, options: ReadOptions) -> ReadPlan:
         texts += [annotation.text for annotation in annotations]
     names = stages(keep_stage_4=options.keep_stage_4)
     notes = merge_note(texts, keep_stage_4=options.keep_stage_4)
-    return ReadPlan(recordings, wanted, names, preprocessing, notes=notes)
+    plan = ReadPlan(
+        recordings,
+        wanted,
+        names,
+        preprocessing,
+        notes=notes,
+        defaults=describe_defaults(scheme.preprocessing),
+        from_stages=True,
+    )
+    return map_stages(plan, options, str(folder))
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cadda._internal.text import short_reason
+from cadda._internal.text import describe_paths, path_order, short_reason
 from cadda.data.io.annotated import plan_mapping, plan_recordings
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import open_epochs
 from cadda.data.io.mapped_epochs import open_mapped_epochs
 from cadda.data.io.mapping import find_mapping
-from cadda.data.io.naming import Inspected, own_subject
+from cadda.data.io.naming import Inspected, distinct_names, own_subject
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.raw_files import (
     find_epochs,
@@ -28,7 +28,7 @@ from cadda.data.io.raw_files import (
 from cadda.data.io.sleep_edf import has_nights, plan_sleep
 from cadda.exceptions import DataError
 
-__all__ = ["Epochs", "expand_paths", "is_epochs", "is_raw", "open_sources"]
+__all__ = ["Epochs", "describe_sources", "expand_paths", "is_epochs", "is_raw", "open_sources"]
 
 _logger = logging.getLogger(__name__)
 
@@ -57,10 +57,18 @@ def expand_paths(path: Path) -> list[Path]:
         return [path]
     if not glob.has_magic(str(path)):
         raise DataError(f"{path} does not exist.")
-    found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 (absolute too)
+    found = sorted(
+        map(Path, glob.glob(str(path), recursive=True)),  # noqa: PTH207 (absolute too)
+        key=path_order,
+    )
     if not found:
         raise DataError(f"no file matches {path}.")
     return found
+
+
+def describe_sources(paths: Sequence[Path]) -> str:
+    """Return a path, or the number of files and their folder; patterns are expanded."""
+    return describe_paths([file for path in paths for file in expand_paths(path)])
 
 
 def open_sources(
@@ -74,10 +82,17 @@ def open_sources(
         raise ValueError("`source` must have at least one element, got an empty list.")
     path = sources[0]
     if len(sources) > 1 or not isinstance(path, Path) or not _is_folder(path):
-        return _open_several(sources, options), options
+        return _with_options(_open_several(sources, options), options)
     mapping = path if path.is_file() else find_mapping(path)
     opened = None if mapping is None else open_mapped_epochs(mapping, options)
-    return (_open_folder(path, mapping, options), options) if opened is None else opened
+    return opened or _with_options(_open_folder(path, mapping, options), options)
+
+
+def _with_options(
+    opened: ReadPlan | Epochs, options: ReadOptions
+) -> tuple[ReadPlan | Epochs, ReadOptions]:
+    """Return what was opened with its options; raise for those that are not for epochs."""
+    return opened, options if isinstance(opened, ReadPlan) else options.for_epochs()
 
 
 def _is_folder(path: Path) -> bool:
@@ -147,6 +162,8 @@ def _open_folder(path: Path, mapping: Path | None, options: ReadOptions) -> Read
     if has_nights(path):
         return plan_sleep(path, options)
     if files := find_recordings(path):
+        if any(map(_has_epochs, files)):
+            return _open_files([*files, *find_epochs(path)], options)
         return plan_recordings(_inspect_files(files, options), options, str(path))
     if epochs := find_epochs(path):
         return _open_files(epochs, options)
@@ -159,10 +176,11 @@ def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epoch
     unknown = [file for file in unknown if not is_recording(file)]
     if unknown:
         raise DataError(_describe_unknown(unknown[0]))
-    where = str(files[0]) if len(files) == 1 else f"{files[0].parent} ({len(files)} files)"
+    where = describe_paths(files)
     epoched = [_has_epochs(file) for file in files]
     if all(epoched):
-        return [(file.name, open_epochs(file)) for file in files]
+        names = distinct_names(files)
+        return [(name, open_epochs(file)) for name, file in zip(names, files, strict=True)]
     if any(epoched):
         first = files[epoched.index(True)]
         raise DataError(

@@ -50,10 +50,17 @@ class Rules:
     preprocessing: Preprocessing
     folder: Path = Path()  # of the mapping file
     in_file: bool = False  # whether there is a mapping file
+    given: frozenset[str] = frozenset()  # keys that are arguments, whatever the file says
+
+    def is_key(self, name: str) -> bool:
+        """Check whether a key is that of the mapping file, and not an argument."""
+        return self.in_file and name not in self.given
 
     def key(self, name: str) -> str:
         """Return a key of the mapping file in messages, or an argument."""
-        return f"{self.where}: key `{name}`" if self.in_file else f"`{name}`"
+        if self.is_key(name):
+            return f"{self.where}: key `{name}`"
+        return "`class_map`" if name == "classes" else f"`{name}`"
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -205,10 +212,11 @@ def _warn_about_absent_annotations(inspected: Sequence[Inspected], rules: Rules)
     ]
     if absent:
         _logger.warning(
-            "%s: no file has the annotation%s %s of the key `classes`; there are %s.",
+            "%s: no file has the annotation%s %s of %s; there are %s.",
             rules.where,
             "s" if absent[1:] else "",
             ", ".join(map(repr, absent)),
+            "the key `classes`" if rules.is_key("classes") else "`class_map`",
             ", ".join(map(repr, sorted(present)[:MAX_LISTED])),
         )
 

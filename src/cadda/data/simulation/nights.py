@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 import torch
@@ -124,8 +125,10 @@ def simulated_subject(subject: int = 0, *, seed: int = 0) -> Subject:
     return draw_subject(_generator(seeds, "sleeper", number))
 
 
-def nights_to_windows(nights: Iterable[Night]) -> Windows:
-    """Convert nights to windows, low-passed and standardised."""
+def nights_to_windows(
+    nights: Iterable[Night], *, unit: Literal["window", "recording"] = "window"
+) -> Windows:
+    """Convert nights to windows, low-passed and standardised one by one or per night."""
     x, stages, subjects = [], [], []
     montages: set[str] = set()
     for night in nights:
@@ -138,14 +141,15 @@ def nights_to_windows(nights: Iterable[Night]) -> Windows:
     if not x:
         raise ValueError("`nights` must have at least one night, got none.")
     signals = torch.from_numpy(np.concatenate(x))
-    return Windows(
-        standardise(signals, out=signals),
+    windows = Windows(
+        standardise(signals, out=signals) if unit == "window" else signals,
         np.concatenate(stages),
         subject=subjects,
         sfreq=night.sfreq,
         ch_names=night.ch_names,
         class_names=STAGES,
     )
+    return windows if unit == "window" else windows.standardised(unit)
 
 
 def _generator(seeds: Seeds, name: str, subject: int) -> np.random.Generator:

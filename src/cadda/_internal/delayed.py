@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Generic, Protocol, Self, TypeVar
 
-from cadda.tracking.displays import tee
-
 __all__ = ["DELAY", "shown_progress"]
 
 DELAY = 3.0
@@ -42,8 +40,13 @@ def shown_progress(
         yield report
         return
     delayed = _Delayed(make_display())
+
+    def show(event: Event) -> None:
+        delayed(event)
+        report(event)
+
     try:
-        yield tee(delayed, report)
+        yield show
     finally:
         delayed.close()
 

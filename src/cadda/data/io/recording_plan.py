@@ -1,0 +1,193 @@
+"""The plan for recordings whose windows are known: channels, subjects and preprocessing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from itertools import compress
+
+import numpy as np
+
+from cadda._internal.text import list_names
+from cadda.data.channels import find_channels, has_channel
+from cadda.data.io.cutting import ReadPlan, Recording
+from cadda.data.io.header import Header
+from cadda.data.io.naming import Inspected, subject_of
+from cadda.data.io.options import ReadOptions
+from cadda.data.io.windowing import MAX_LISTED, Labelled, Rules
+from cadda.exceptions import DataError
+
+__all__ = ["join_some", "make_plan"]
+
+_logger = logging.getLogger(__name__)
+
+
+def make_plan(
+    inspected: Sequence[Inspected],
+    rules: Rules,
+    options: ReadOptions,
+    labelled: Sequence[Labelled],
+) -> ReadPlan:
+    """Return a plan for the windows of recordings: channels, subjects and preprocessing."""
+    inspected, labelled = _with_windows(inspected, rules, options, labelled)
+    headers = [header for header, _ in inspected]
+    chosen = options.channels or rules.mapping.channels
+    wanted = headers[0].expand_types(chosen) if chosen else _common_eeg(headers)
+    given_as = "`channels`" if options.channels else rules.key("channels")
+    subjects = _subjects(headers, rules)
+    recordings = []
+    for header, (starts, labels), subject in zip(headers, labelled, subjects, strict=True):
+        picks = find_channels(wanted, header.labels, header.path.name, given_as=given_as)
+        reference = header.reference_channels(rules.preprocessing.reference)
+        recording = Recording(
+            header.path,
+            picks,
+            header.sfreq_of((*picks, *reference)),
+            starts,
+            labels,
+            subject,
+            header.name,
+            reference,
+            header.files,
+            header.raw,
+        )
+        recordings.append(recording)
+    _warn_about_bad_channels(headers, recordings)
+    return ReadPlan(
+        recordings,
+        tuple(wanted),
+        rules.class_names,
+        rules.preprocessing,
+        headers[0].positions_of(recordings[0].picks),
+    )
+
+
+def _with_windows(
+    inspected: Sequence[Inspected],
+    rules: Rules,
+    options: ReadOptions,
+    labelled: Sequence[Labelled],
+) -> tuple[list[Inspected], list[Labelled]]:
+    """Return the recordings with windows of the selected classes; warn of the others."""
+    names = rules.class_names
+    selected = [i for i, name in enumerate(names) if name in (options.classes or names)]
+    has_windows = [bool(np.isin(labels, selected).any()) for _, labels in labelled]
+    # Without any window, the classes are reported later.
+    if not any(has_windows):
+        return list(inspected), list(labelled)
+    left_out = [
+        header.path.name
+        for (header, _), has in zip(inspected, has_windows, strict=True)
+        if not has
+    ]
+    if left_out:
+        _logger.warning(
+            "%s: %d of %d recordings have no window of a class and are left out: %s.",
+            rules.where,
+            len(left_out),
+            len(inspected),
+            join_some(left_out),
+        )
+    return [*compress(inspected, has_windows)], [*compress(labelled, has_windows)]
+
+
+def _common_eeg(headers: Sequence[Header]) -> list[str]:
+    """Return the EEG channels of the first recording that are bad in none."""
+    first = headers[0]
+    if not first.eeg():
+        raise DataError(
+            f"{first.path.name} has no good EEG channel, or none with a name of the 10-20 "
+            f"system, but {list_names(first.labels) or 'no signals'}; set "
+            "`channels`."
+        )
+    shared = [name for name in first.eeg() if all(h.has(name) for h in headers)]
+    _check_shared(shared, headers)
+    bads = {name for header in headers for name in header.bads}
+    good = [name for name in shared if name not in bads]
+    if not good:
+        raise DataError("every EEG channel is marked as bad in a recording; set `channels`.")
+    left_out = sorted(bads.intersection(*({*header.labels} for header in headers)))
+    if left_out and len(headers) > 1:
+        _logger.warning(
+            "Channels that are marked as bad in a recording are not used in any: %s; interpolate "
+            "them in MNE, leave out these recordings, or set `channels`.",
+            join_some([_bad_where(name, headers) for name in left_out]),
+        )
+    return good
+
+
+def _bad_where(name: str, headers: Sequence[Header]) -> str:
+    """Return a channel and the recordings in which it is bad, such as ``"C4 of S04"``."""
+    bad = [header.name for header in headers if name in header.bads]
+    return f"{name} of {bad[0]}{f' and {len(bad) - 1} more' if len(bad) > 1 else ''}"
+
+
+def _check_shared(shared: Sequence[str], headers: Sequence[Header]) -> None:
+    """Warn of channels that not all recordings have; raise if there are no others."""
+    first = headers[0]
+    if not shared:
+        other = min(headers[1:], key=lambda h: sum(h.has(name) for name in first.eeg()))
+        raise DataError(
+            f"no EEG channel is in all recordings: {first.path.name} has "
+            f"{join_some(first.eeg())}, {other.path.name} has {join_some(other.eeg())}; read "
+            "them separately, or rename channels."
+        )
+    names = dict.fromkeys(name for header in headers for name in header.eeg())
+    rest = [name for name in names if not any(has_channel(own, [name]) for own in shared)]
+    lacking = {name: [h for h in headers if not h.has(name)] for name in rest}
+    # The others are marked as bad in a recording.
+    lacking = {name: without for name, without in lacking.items() if without}
+    if lacking:
+        # Of the channel that most recordings have.
+        header = min(lacking.values(), key=len)[0]
+        _logger.warning(
+            "Recordings have different channels: %s has no %s; those that all have are used: %s.",
+            header.path.name,
+            join_some([name for name, own in lacking.items() if header in own]),
+            join_some(shared),
+        )
+
+
+def join_some(names: Sequence[str]) -> str:
+    """Return names separated by commas, of many only the first."""
+    more = ", …" if len(names) > MAX_LISTED else ""
+    return ", ".join(names[:MAX_LISTED]) + more
+
+
+def _subjects(headers: Sequence[Header], rules: Rules) -> list[str]:
+    pattern = rules.mapping.subject
+    subjects = [subject_of(header, pattern, rules.key("subject")) for header in headers]
+    if pattern is not None:
+        return subjects
+    if any(name in header.folders[:1] for name, header in zip(subjects, headers, strict=True)):
+        _logger.warning(
+            "%s: files in different folders have the same name, so that folders are subjects: %s; "
+            "if they are not, set `subject` to a regular expression whose first group is the "
+            "subject in a path.",
+            rules.where,
+            join_some(list(dict.fromkeys(subjects))),
+        )
+    unnamed = [header for header in headers if header.subject is None]
+    if len(headers) > 1 and unnamed and {header.name for header in unnamed} <= set(subjects):
+        _logger.warning(
+            "%s: each of the %d recordings %scounts as a subject; if a subject has several, set "
+            "`subject` to %s.",
+            rules.where,
+            len(unnamed),
+            "" if len(unnamed) == len(headers) else "that do not name one ",
+            "a list with the subject of each recording"
+            if headers[0].raw is not None
+            else "a regular expression whose first group is the subject in a file name",
+        )
+    return subjects
+
+
+def _warn_about_bad_channels(headers: Sequence[Header], recordings: Sequence[Recording]) -> None:
+    """Warn if channels that were asked for are marked as bad."""
+    bad = [
+        f"{', '.join(used)} of {header.path.name}"
+        for header, recording in zip(headers, recordings, strict=True)
+        if (used := [name for name in recording.picks if name in header.bads])
+    ]
+    if bad:
+        _logger.warning("Channels are used although they are marked as bad: %s.", "; ".join(bad))
