@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import mne
 import numpy as np
 import pytest
 
 from cadda import Windows
-from cadda.drawing.signals import MAX_WINDOWS, typical_window
+from cadda.drawing.signals import HIGHEST_FREQUENCY, MAX_WINDOWS, typical_window
 from cadda.exceptions import DataError
 
 SFREQ = 100.0
@@ -32,6 +33,22 @@ def test_spectra_peak_where_the_signals_do(windows: Windows) -> None:
     for axes in panels.values():
         peaks = [line.get_xdata()[np.argmax(line.get_ydata())] for line in axes.lines]
         assert peaks == pytest.approx([10, 25], abs=1)
+
+
+def test_the_axis_of_power_ends_where_the_spectra_do(windows: Windows) -> None:
+    """Above the highest frequency that is shown, there is hardly any power."""
+    low = mne.filter.filter_data(windows.x.numpy().astype(float), SFREQ, None, 30, verbose="error")
+    filtered = Windows(
+        low, windows.y, subject=windows.subject, sfreq=SFREQ, ch_names=windows.ch_names
+    )
+    for axes in filtered.plot().axes:
+        if axes.get_title():
+            values = np.stack([line.get_ydata() for line in axes.lines])
+            shown = values[:, axes.lines[0].get_xdata() <= HIGHEST_FREQUENCY]
+            bottom, top = axes.get_ylim()
+            assert values.min() < bottom - 10
+            assert bottom < shown.min() < bottom + 0.1 * (top - bottom)
+            assert top - 0.1 * (top - bottom) < shown.max() < top
 
 
 def test_a_window_of_each_class_is_drawn(windows: Windows) -> None:

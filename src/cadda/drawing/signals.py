@@ -93,9 +93,22 @@ def _label_panels(spectra: Sequence[Axes], names: Sequence[str], highest: float)
     for panel, name in zip(spectra, names, strict=False):
         panel.set_title(name, fontsize=9)
         panel.set_xlim(0, highest)
+        _fit_to_visible(panel, highest)
         panel.tick_params(labelbottom=True)
     for panel in spectra[len(names) :]:
         panel.set_axis_off()
+
+
+def _fit_to_visible(panel: Axes, highest: float) -> None:
+    """Limit the y axis to the parts of the lines up to the highest frequency."""
+    visible = [
+        np.asarray(line.get_ydata())[np.asarray(line.get_xdata()) <= highest]
+        for line in panel.lines
+    ]
+    if visible:
+        values = np.concatenate(visible)
+        margin = max(0.05 * float(np.ptp(values)), 0.5)
+        panel.set_ylim(values.min() - margin, values.max() + margin)
 
 
 def draw_signals(

@@ -171,6 +171,31 @@ class Operation(ABC):
         """
         check_windows(x)
 
+    def apply_checked(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
+        """Call `apply`, and raise if the windows have another shape then.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+        magnitude : Tensor
+            Magnitudes in [0, 1], of shape (n_windows,).
+        draw : dict of str to Tensor
+            Result of `draw` for these windows.
+
+        Returns
+        -------
+        Tensor
+            Transformed windows, of the same shape.
+        """
+        changed = self.apply(x, magnitude, draw)
+        if changed.shape != x.shape:
+            raise ValueError(
+                f"`apply` of {self.name} must keep the shape, {tuple(x.shape)}, got "
+                f"{tuple(changed.shape)}."
+            )
+        return changed
+
     def draw(
         self, x: Tensor, *, y: Tensor | None = None, generator: Generator | None = None
     ) -> Draw:
@@ -227,7 +252,7 @@ class Operation(ABC):
         if not len(x):
             return x.clone()
         try:
-            return self.apply(x, strength, given)
+            return self.apply_checked(x, strength, given)
         except KeyError as error:
             if error.args[0] in given:
                 raise

@@ -4,27 +4,64 @@ from __future__ import annotations
 
 import importlib
 import sys
+import sysconfig
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from cadda._internal.text import short_reason
+from cadda._internal.text import short_reason, storable
 from cadda.operations.base import Operation
 
-__all__ = ["OwnOperations", "find_operations"]
+__all__ = ["OwnOperation", "OwnOperations", "find_operations", "is_place", "locate_operations"]
 
 OwnOperations: TypeAlias = Sequence[str | Operation | type[Operation]]
-"""Names of operations, ``"all"``, ``"paper"``, and a user's own operations or their classes."""
+"""Names of operations, ``"all"``, ``"paper"``, and a user's own: operations, their classes, or
+``"module:Class"``."""
 
 
-def find_operations(names: Sequence[str] | None) -> OwnOperations | None:
-    """Import the operations that are named as ``module:Class``; other names stay names."""
-    return None if names is None else [_import(name) if ":" in name else name for name in names]
+@dataclass(frozen=True)
+class OwnOperation:
+    """Where an operation of the user's own was imported from."""
+
+    name: str
+    place: str  # module:Class
+    folder: str | None  # that Python must find modules in; None for an installed module
 
 
-def _import(place: str) -> Operation | type[Operation]:
+def is_place(name: str) -> bool:
+    """Check whether a name has the form ``module:Class``."""
+    module, colon, item = name.partition(":")
+    parts = (*module.split("."), item)
+    return bool(colon) and all(part.isidentifier() for part in parts)
+
+
+def find_operations(names: OwnOperations | None) -> OwnOperations | None:
+    """Import the operations that are named as ``module:Class``; others stay as they are."""
+    if names is None or isinstance(names, str):
+        return names
+    return [_import(item) if _has_place(item) else item for item in names]
+
+
+def locate_operations(operations: object) -> tuple[OwnOperation, ...]:
+    """Return where the operations that are named as ``module:Class`` are imported from."""
+    if isinstance(operations, str) or not isinstance(operations, Sequence):
+        return ()
+    return tuple(
+        OwnOperation(_import(item).name, item, _folder_of(item.partition(":")[0]))
+        for item in operations
+        if _has_place(item)
+    )
+
+
+def _has_place(item: object) -> bool:
+    # After a space comes a label map, with names of classes that may have colons.
+    return isinstance(item, str) and ":" in item and " " not in item
+
+
+def _import(place: object) -> Operation | type[Operation]:
     """Import an operation, or its class, from a module that may be in the current folder."""
-    module, _, name = place.partition(":")
+    module, _, name = str(place).partition(":")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -36,3 +73,15 @@ def _import(place: str) -> Operation | type[Operation]:
             f"`operations` must be names or module:Class, got {place!r}, which cannot be "
             f"imported: {short_reason(error)}."
         ) from error
+
+
+def _folder_of(module: str) -> str | None:
+    """Return the folder in which Python has found a module; None if it is installed."""
+    file = getattr(sys.modules[module], "__file__", None)
+    if file is None:
+        return None
+    path = Path(file).resolve()
+    depth = module.count(".") + (path.stem == "__init__")
+    folder = path.parents[depth]
+    installed = {Path(path).resolve() for path in sysconfig.get_paths().values()}
+    return None if folder in installed else storable(str(folder))

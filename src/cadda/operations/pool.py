@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from cadda._internal.frames import make_frame
 from cadda._internal.text import did_you_mean
 from cadda.operations.base import Operation, Settings
 from cadda.operations.label_maps import (
@@ -38,6 +40,8 @@ class OperationPool:
         Channels of the windows that the pool is for; empty for images.
     class_names : sequence of str
         Classes of the windows in the order of their labels; only label maps need them.
+    limits : mapping of str to float
+        Largest magnitudes that searches try, by name of the operation; 1 where there is none.
 
     Examples
     --------
@@ -58,6 +62,7 @@ class OperationPool:
         sfreq: float | None = None,
         ch_names: Sequence[str] = (),
         class_names: Sequence[str] = (),
+        limits: Mapping[str, float] | None = None,
     ) -> None:
         self._operations = tuple(operations)
         self.left_out = dict(left_out or {})
@@ -72,6 +77,7 @@ class OperationPool:
             names = [operation.name for operation in self._operations]
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"`operations` must have different names, got `{twice}` twice.")
+        self.limits = {name: m for name, m in (limits or {}).items() if name in self._index}
         self.label_table = label_table(self._operations, self.class_names)
         """Label after each operation by label before it; None if all keep every class."""
 
@@ -91,7 +97,8 @@ class OperationPool:
         ]
         # The names of operations with a label map have it.
         classes = [type(item).__qualname__ for item in plain]
-        content = _describe([self.names, classes, made_with, self.sfreq, self.ch_names])
+        parts = [self.names, classes, made_with, self.sfreq, self.ch_names]
+        content = _describe([*parts, self.limits] if self.limits else parts)
         return hashlib.sha256(content.encode()).hexdigest()
 
     def index(self, name: str) -> int:
@@ -230,6 +237,26 @@ class OperationPool:
         """
         return self._of(self._operations, class_names)
 
+    def with_limits(self, limits: Mapping[str, float]) -> OperationPool:
+        """Make a pool of the same operations, of which searches try smaller magnitudes only.
+
+        Parameters
+        ----------
+        limits : mapping of str to float
+            Largest magnitudes by name of the operation.
+
+        Returns
+        -------
+        OperationPool
+            The pool; policies that were written by hand may still go beyond the limits.
+        """
+        return self._of(self._operations, limits={**self.limits, **limits})
+
+    @property
+    def max_magnitudes(self) -> tuple[float, ...]:
+        """Largest magnitude that searches try of each operation."""
+        return tuple(self.limits.get(name, 1.0) for name in self.names)
+
     @property
     def settings(self) -> dict[str, dict[str, float | bool | str]]:
         """Settings of each operation by name; those with a label map are not listed twice."""
@@ -245,6 +272,7 @@ class OperationPool:
         operations: Iterable[Operation],
         class_names: Sequence[str] | None = None,
         extra: Iterable[Operation] | None = None,
+        limits: Mapping[str, float] | None = None,
     ) -> OperationPool:
         """Make a pool for the same windows."""
         chosen = tuple(operations)
@@ -258,6 +286,7 @@ class OperationPool:
             sfreq=self.sfreq,
             ch_names=self.ch_names,
             class_names=self.class_names if class_names is None else class_names,
+            limits=self.limits if limits is None else limits,
         )
 
     def check(self, x: Tensor) -> None:
@@ -270,6 +299,33 @@ class OperationPool:
         """
         for operation in self._operations:
             operation.check(x)
+
+    def to_frame(self) -> Any:
+        """Return the operations as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per operation of the pool, with its settings as a dict, then one per operation
+            that is left out, with the reason.
+        """
+        present = (
+            {
+                "operation": item.name,
+                "in_pool": True,
+                "has_magnitude": item.has_magnitude,
+                "settings": item.settings,
+                "reason": "",
+            }
+            for item in self._operations
+        )
+        missing = (
+            {"operation": name, "in_pool": False, "reason": reason}
+            for name, reason in self.left_out.items()
+            if name not in self
+        )
+        columns = ("operation", "in_pool", "has_magnitude", "settings", "reason")
+        return make_frame((*present, *missing), columns)
 
     def __getitem__(self, key: str | int) -> Operation:
         if isinstance(key, int):

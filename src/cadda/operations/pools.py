@@ -8,6 +8,7 @@ from cadda._internal.text import short_reason
 from cadda._internal.validation import check_rate, check_sfreq
 from cadda.operations.base import Operation
 from cadda.operations.catalogue import CATALOGUE, Sensors, needs_sfreq, paper_operations
+from cadda.operations.own import find_operations
 from cadda.operations.pool import OperationPool
 
 __all__ = ["choose_operations", "eeg_pool", "image_pool"]
@@ -44,8 +45,8 @@ def choose_operations(
     """Make a pool of operations by name, or of a user's own, in the order wanted.
 
     ``"default"`` stands for the operations of the pool, ``"all"`` for its extra ones as well,
-    ``"paper"`` for those of the paper. A class is instantiated, with the sampling rate of the pool
-    if it has a field `sfreq`.
+    ``"paper"`` for those of the paper, ``"module:Class"`` for what Python imports from there. A
+    class is instantiated, with the sampling rate of the pool if it has a field `sfreq`.
     """
     groups = {
         "default": pool.names,
@@ -56,6 +57,7 @@ def choose_operations(
         if wanted not in groups:
             raise TypeError(f"`operations` must be a list of names, got the text {wanted!r}.")
         wanted = [wanted]
+    wanted = find_operations(wanted) or ()
     own = [_instance(item, pool) for item in wanted if not isinstance(item, str)]
     larger = pool
     for operation in own:

@@ -156,7 +156,7 @@ def transform_groups(
         strict=True,
     )
     changed = [
-        pool[group.operation].apply(windows, strength, group.draw)
+        pool[group.operation].apply_checked(windows, strength, group.draw)
         for group, windows, strength in parts
     ]
     result = torch.empty_like(x) if len(order) == len(x) else x.clone()
@@ -173,7 +173,7 @@ def _transform_whole_batch(
     result = x
     for group in groups:
         assert group.chosen is not None  # noqa: S101
-        changed = pool[group.operation].apply(x, magnitude, group.draw)
+        changed = pool[group.operation].apply_checked(x, magnitude, group.draw)
         result = torch.where(per_window(group.chosen, x), changed, result)
     return result
 

@@ -10,7 +10,13 @@ from cadda.operations.pool import OperationPool
 from cadda.policies.spec.adapting import drop_rare, in_class_order, never_applied
 from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["fitting_pool", "fitting_spec", "record_settings", "record_windows"]
+__all__ = [
+    "complete_settings",
+    "fitting_pool",
+    "fitting_spec",
+    "record_settings",
+    "record_windows",
+]
 
 
 def fitting_spec(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
@@ -59,6 +65,15 @@ def record_settings(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
     if not any(CATALOGUE[name].changed_settings(used[name]) for name in known):
         return spec
     return spec.model_copy(update={"operations": used})
+
+
+def complete_settings(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
+    """Return a policy with the settings of a pool for operations that it has no settings of."""
+    known = pool.settings
+    used = {
+        name: spec.operations.get(name) or known.get(name, {}) for name in spec.operations_used
+    }
+    return spec.model_copy(update={"operations": {**spec.operations, **used}})
 
 
 def record_windows(spec: PolicySpec, pool: OperationPool) -> PolicySpec:

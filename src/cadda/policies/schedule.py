@@ -6,19 +6,22 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
 
 from cadda._internal.files import write_text_atomically
+from cadda._internal.frames import make_frame
 from cadda._internal.limits import parse_json, read_text
 from cadda._internal.text import describe_error, short_reason
 from cadda._internal.validation import Count, validated_dataclass
 from cadda.exceptions import PolicyFileError
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
-from cadda.policies.spec.entries import check_not_empty
+from cadda.policies.spec.entries import check_not_empty, file_content
 from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.notebook import COLUMNS, policy_rows
 from cadda.policies.spec.text import check_known, readable_json, unique_keys
 from cadda.policies.zoo import find_zoo_policy, is_zoo_name
 
@@ -113,6 +116,23 @@ class PolicySchedule:
             for epoch, segment in zip(first, self.segments, strict=False)
         )
 
+    def to_frame(self) -> Any:
+        """Return what the policies do as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per segment, class and operation: ``first_epoch``, from 1, and ``n_epochs`` of
+            the segment, then the columns of `PolicySpec.to_frame`.
+        """
+        first = accumulate((segment.n_epochs for segment in self.segments), initial=1)
+        rows = (
+            {"first_epoch": epoch, "n_epochs": segment.n_epochs, **row}
+            for epoch, segment in zip(first, self.segments, strict=False)
+            for row in policy_rows(segment.policy)
+        )
+        return make_frame(rows, ("first_epoch", "n_epochs", *COLUMNS))
+
     def _segment_at(self, epoch: int) -> int:
         """Return the index of the segment that an epoch, counted from 1, is in."""
         for index, segment in enumerate(self.segments):
@@ -123,7 +143,7 @@ class PolicySchedule:
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the content of a schedule file as plain data."""
-        return _File(segments=self.segments).model_dump(mode="json")
+        return file_content(_File(segments=self.segments))
 
     def to_json(self) -> str:
         """Return the content of a schedule file."""
@@ -222,6 +242,11 @@ def load_policy(
     """
     if is_zoo_name(path):
         return find_zoo_policy(path).spec(class_names)
+    if Path(path).suffix.lower() in (".yaml", ".yml"):
+        raise PolicyFileError(
+            f"{path} is YAML, which is for other programs; use the policy as JSON or in short "
+            "form (.txt), or make it with `PolicySpec.from_dict`."
+        )
     try:
         text = read_text(path)
         data = parse_json(text)

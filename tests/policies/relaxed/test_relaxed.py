@@ -244,3 +244,25 @@ def test_class_wise_needs_labels(small: OperationPool) -> None:
 def test_wrong_sizes(argument: str, small: OperationPool) -> None:
     with pytest.raises(ValueError, match=f"`{argument}` must be a finite number above 0, got 0"):
         StagedPolicy(small, **{argument: 0})
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_magnitudes_stay_below_the_limits_of_the_pool(kind, small: OperationPool) -> None:
+    limits = {"gaussian_noise": 0.25, "time_mask": 0.5}
+    free, limited = (scrambled(kind(pool)) for pool in (small, small.with_limits(limits)))
+    for mine, other in zip(limited.to_spec().entries, free.to_spec().entries, strict=True):
+        assert mine.operation == other.operation
+        if other.magnitude is not None:
+            expected = limits.get(mine.operation, 1.0) * other.magnitude
+            assert mine.magnitude == pytest.approx(expected)
+    # The noise itself is smaller by the limit: its standard deviation is proportional to µ.
+    quiet, loud = (
+        kind(pool.select(["gaussian_noise"]), n_stages=1)
+        for pool in (small.with_limits(limits), small)
+    )
+    x = torch.zeros(64, 6, 100)
+    deviation = [
+        policy(x, generator=torch.Generator().manual_seed(0))[0].std().item()
+        for policy in (quiet, loud)
+    ]
+    assert deviation[0] / deviation[1] == pytest.approx(0.25, rel=1e-4)

@@ -13,7 +13,7 @@ from random_policies import random_policy
 
 from cadda import EnumeratedPolicy, OperationPool, PolicySpec, StagedPolicy
 from cadda.policies.spec.entries import StageEntry, Subpolicy
-from cadda.policies.spec.simplify import crisp_policy, largest_distance
+from cadda.policies.spec.simplify import crisp_policy, describe_loss, largest_distance
 
 
 def outcomes(subpolicies: tuple[Subpolicy, ...], label: str) -> dict[tuple[str, ...], float]:
@@ -213,6 +213,19 @@ def test_provenance(pool: OperationPool) -> None:
     )
     assert largest_distance(spec, more) <= more.provenance.simplified <= 0.2
     assert simple.simplified(0.05) is simple
+
+
+def test_the_short_form_tells_what_was_lost(pool: OperationPool) -> None:
+    simple = soft_policy(StagedPolicy, pool, 1).simplified()
+    loss = simple.provenance.simplified
+    assert loss is not None
+    again = PolicySpec.from_text(f"# policy.json {describe_loss(loss)}\n{simple.to_text()}")
+    assert again.provenance.simplified == pytest.approx(loss, abs=0.001)
+    assert again.provenance.simplified >= loss
+    assert again.simplified() is again
+    # A comment about something else is no distance.
+    other = PolicySpec.from_text("# not simplified, at a distance of 0.100\nsign_flip p=0.5")
+    assert other.provenance.simplified is None
 
 
 def test_crisp_only_if_needed(pool: OperationPool) -> None:

@@ -118,6 +118,7 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
     weight: nn.Parameter
     probability_logit: nn.Parameter
     magnitude_logit: nn.Parameter
+    limit: Tensor
 
     def __init__(
         self,
@@ -157,8 +158,9 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
 
     @property
     def magnitude(self) -> Tensor:
-        """Magnitudes µ."""
-        return torch.sigmoid(self.magnitude_logit)
+        """Magnitudes µ, up to the largest of each operation that the pool lets searches try."""
+        magnitude = torch.sigmoid(self.magnitude_logit)
+        return magnitude * self.limit if self.pool.limits else magnitude
 
     def transform_pathwise(self, x: Tensor, draw: RelaxedDraw) -> Tensor:
         """Transform windows by a draw, differentiable in p and µ only.
@@ -282,10 +284,15 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
             return uniform((len(x), *shape), x, generator)
         return uniform((self.n_rows, *shape), x, generator)[row]
 
-    def _add_parameters(self, weight_shape: Sequence[int], shape: Sequence[int]) -> None:
+    def _add_parameters(
+        self, weight_shape: Sequence[int], shape: Sequence[int], operation: Tensor
+    ) -> None:
+        """Make the parameters; ``operation`` has those along the last axes of p and µ."""
         self.weight = nn.Parameter(torch.zeros(*weight_shape))
         self.probability_logit = nn.Parameter(torch.zeros(*shape))
         self.magnitude_logit = nn.Parameter(torch.zeros(*shape))
+        limit = torch.tensor(self.pool.max_magnitudes)[operation]
+        self.register_buffer("limit", limit, persistent=False)
 
     def _draw_operations(
         self,

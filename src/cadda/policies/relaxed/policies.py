@@ -70,7 +70,7 @@ class StagedPolicy(RelaxedPolicy):
         )
         self.n_subpolicies = int(check_positive("n_subpolicies", n_subpolicies))
         shape = (self.n_rows, self.n_subpolicies, self.n_stages, len(pool))
-        self._add_parameters(shape, shape)
+        self._add_parameters(shape, shape, torch.arange(len(pool)))
 
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
@@ -198,7 +198,7 @@ class MixturePolicy(StagedPolicy):
             mixed = torch.zeros_like(x)
             for group in groups:
                 at = (slice(None), k, group.operation)
-                changed = self.pool[group.operation].apply(x, magnitude[at], group.draw)
+                changed = self.pool[group.operation].apply_checked(x, magnitude[at], group.draw)
                 after = gate(x, changed, probability[at], draw.gate[at], self.gate_temperature)
                 mixed = torch.addcmul(mixed, per_window(share[at], x), after)
             x = mixed
@@ -267,7 +267,7 @@ class EnumeratedPolicy(RelaxedPolicy):
         sequences = torch.cartesian_prod(*[operations] * self.n_stages).view(n_sequences, -1)
         self.register_buffer("sequences", sequences, persistent=False)
         shape = (self.n_rows, n_sequences, self.n_stages)
-        self._add_parameters(shape[:2], shape)
+        self._add_parameters(shape[:2], shape, sequences)
 
     def draw(
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None

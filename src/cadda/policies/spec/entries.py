@@ -10,8 +10,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    SerializerFunctionWrapHandler,
-    model_serializer,
     model_validator,
 )
 
@@ -30,8 +28,8 @@ __all__ = [
     "Subpolicies",
     "Subpolicy",
     "check_not_empty",
+    "file_content",
     "make_entry",
-    "without_none",
 ]
 
 
@@ -79,9 +77,31 @@ class PlainData(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-def without_none(data: dict[str, JsonValue], *names: str) -> dict[str, JsonValue]:
-    """Leave out fields that are None, so that files without them are as they always were."""
-    return {name: value for name, value in data.items() if name not in names or value is not None}
+RARE_FIELDS = frozenset({"min_magnitude", "label_map", "simplified", "preprocessing"})
+"""Fields that files leave out where they are None."""
+
+
+def file_content(model: BaseModel) -> dict[str, JsonValue]:
+    """Return the plain data of a policy or of what contains policies.
+
+    A serializer in Python would do as well, but pydantic reports Ctrl-C in one as a `ValueError`.
+    """
+    return _without_rare_fields(model.model_dump(mode="json"))
+
+
+def _without_rare_fields(data: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    # What a rare field contains is the user's own.
+    return {
+        name: item if name in RARE_FIELDS else _shortened(item)
+        for name, item in data.items()
+        if item is not None or name not in RARE_FIELDS
+    }
+
+
+def _shortened(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    return _without_rare_fields(value) if isinstance(value, dict) else value
 
 
 class StageEntry(PlainData):
@@ -111,12 +131,6 @@ class StageEntry(PlainData):
     magnitude: Fraction | None = None
     min_magnitude: Fraction | None = None
     label_map: dict[ClassName, ClassName] | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_rare_fields(
-        self, serialize: SerializerFunctionWrapHandler
-    ) -> dict[str, JsonValue]:
-        return without_none(serialize(self), "min_magnitude", "label_map")
 
     @property
     def choice(self) -> str:

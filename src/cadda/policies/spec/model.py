@@ -30,6 +30,7 @@ from cadda.policies.spec.entries import (
     PlainData,
     StageEntry,
     Subpolicies,
+    file_content,
 )
 from cadda.policies.spec.formatting import format_text
 from cadda.policies.spec.leakage import MAX_LEAK, HasClasses, trace_operations
@@ -300,6 +301,10 @@ class PolicySpec(PlainData):
         """
         return simplify(self, max_loss)
 
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the content of a policy file as plain data."""
+        return file_content(self)
+
     @classmethod
     def from_dict(
         cls, data: Mapping[str, JsonValue], *, known: Collection[str] | None = ()
@@ -352,7 +357,7 @@ class PolicySpec(PlainData):
 
     def to_json(self) -> str:
         """Return the content of a policy file, with one entry of a stage per line."""
-        return readable_json(self.model_dump(mode="json")) + "\n"
+        return readable_json(self.to_dict()) + "\n"
 
     @classmethod
     def from_text(cls, text: str, *, known: Collection[str] | None = ()) -> Self:

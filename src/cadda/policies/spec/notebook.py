@@ -18,22 +18,31 @@ from cadda.policies.spec.summary import (
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["policy_frame", "policy_html"]
+__all__ = ["COLUMNS", "policy_frame", "policy_html", "policy_rows"]
 
 SHARES, MAGNITUDES = ("applied", "share", "probability"), ("min_magnitude", "max_magnitude")
+COLUMNS = ("class_name", "operation", *SHARES, *MAGNITUDES)
+"""Columns of a policy as a data frame."""
 
 
 def policy_frame(spec: PolicySpec) -> Any:
     """Return a row for each class and operation of a policy."""
+    return make_frame(policy_rows(spec), COLUMNS)
+
+
+def policy_rows(spec: PolicySpec) -> Iterator[dict[str, Any]]:
+    """Yield the values of `COLUMNS` for each class and operation of a policy."""
     summary = summarise(spec)
-    rows = (
-        {"class_name": row, "operation": name}
-        | {key: getattr(summary, key)[i, k] for key in SHARES}
-        | dict(zip(MAGNITUDES, summary.magnitudes(i, k) or (math.nan, math.nan), strict=True))
-        for i, row in enumerate(summary.rows)
-        for k, name in enumerate(summary.operations)
-    )
-    return make_frame(rows, ("class_name", "operation", *SHARES, *MAGNITUDES))
+    for i, row in enumerate(summary.rows):
+        for k, name in enumerate(summary.operations):
+            ends = summary.magnitudes(i, k) or (math.nan, math.nan)
+            shares = {key: getattr(summary, key)[i, k] for key in SHARES}
+            yield {
+                "class_name": row,
+                "operation": name,
+                **shares,
+                **dict(zip(MAGNITUDES, ends, strict=True)),
+            }
 
 
 def policy_html(spec: PolicySpec) -> str:

@@ -34,7 +34,7 @@ def plot_policy(policy: PolicySpec) -> Figure:
         fontsize=9,
     )
     tilt_labels(axes)
-    figure.colorbar(picture, label="probability of changing a window", shrink=0.9)
+    figure.colorbar(picture, label="probability of\nchanging a window", shrink=0.9)
     method = policy.provenance.method
     axes.set_title("Operations used" + (f" by the policy that {method} found" if method else ""))
     return figure

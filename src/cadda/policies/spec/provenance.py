@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, JsonValue
 
-from cadda.policies.spec.entries import PlainData, without_none
+from cadda.policies.spec.entries import PlainData
 
 __all__ = ["Provenance"]
 
@@ -45,9 +45,3 @@ class Provenance(PlainData):
     leak: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     simplified: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     preprocessing: dict[str, JsonValue] | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_rare_fields(
-        self, serialize: SerializerFunctionWrapHandler
-    ) -> dict[str, JsonValue]:
-        return without_none(serialize(self), "simplified", "preprocessing")

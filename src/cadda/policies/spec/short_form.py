@@ -30,6 +30,10 @@ _FIELDS = {"p": "probability", "m": "magnitude", "w": "weight"}
 # A class may have a # or a ] in its name.
 _HEADER = re.compile(rf"\[(?P<name>\s*(?:{QUOTED})\s*|[^\]]*|.*)\]\s*(?:#.*)?")
 _NONE = re.compile(r"none\s*(?:#.*)?")
+_SIMPLIFIED = re.compile(r"#.*\bsimplified, at a total variation distance of (\d\.\d{3})")
+_ROUNDING = 0.0005
+"""Largest error of the distance in that comment."""
+
 _HEAD = re.compile(r"((?:(?!->|#)[^:])*):")
 """What is before the colon of a line, but not in a label map or a comment."""
 
@@ -102,6 +106,8 @@ def parse_short_form(text: str) -> ShortForm:
     reader = _Reader()
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.strip()
+        if comment := _SIMPLIFIED.fullmatch(line):
+            reader.simplified = float(comment[1]) + _ROUNDING
         if line and not line.startswith("#"):
             reader.read_line(number, line)
     return reader.finish()
@@ -114,6 +120,7 @@ class _Reader:
         self.lines: dict[str, list[_Line]] = {}
         self.headers: dict[str, int] = {}
         self.none: dict[str, int] = {}
+        self.simplified: float | None = None
         self.current = ALL_CLASSES
         self.maps = MapResolver(ALL_CLASSES)
 
@@ -189,6 +196,8 @@ class _Reader:
             row: [line.as_data() for line in lines] for row, lines in self.lines.items()
         }
         data: dict[str, JsonValue] = {"policy": policy, "class_names": class_names}
+        if self.simplified is not None:
+            data["provenance"] = {"simplified": self.simplified}
         operations = self._settings()
         if any(operations.values()):
             data["operations"] = operations

@@ -17,7 +17,7 @@ from cadda.policies.spec.pruning import prune
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec
 
-__all__ = ["crisp_policy", "largest_distance", "simplify"]
+__all__ = ["crisp_policy", "describe_loss", "largest_distance", "simplify"]
 
 MAX_LINES = 12
 """Lines of the policy of a class that are few enough to be read."""
@@ -68,6 +68,11 @@ def crisp_policy(spec: Spec) -> Spec:
     """Return a policy to be read: itself if it is short, else a simpler one."""
     n_lines = len(spec.to_text().splitlines())
     return spec if n_lines <= MAX_LINES * len(spec.rows) else spec.simplified()
+
+
+def describe_loss(loss: float) -> str:
+    """Return what simplifying has cost; as a comment of the short form, it is read again."""
+    return f"simplified, at a total variation distance of {loss:.3f}"
 
 
 def largest_distance(first: PolicySpec, second: PolicySpec) -> float:

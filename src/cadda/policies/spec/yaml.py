@@ -27,7 +27,7 @@ def to_yaml(spec: PolicySpec) -> str:
     str
         YAML 1.1 and 1.2. What a reader of YAML makes of it, `PolicySpec.from_dict` takes.
     """
-    return "\n".join(_lines(spec.model_dump(mode="json"))) + "\n"
+    return "\n".join(_lines(spec.to_dict())) + "\n"
 
 
 def _lines(value: JsonValue) -> Iterator[str]:
