@@ -63,3 +63,26 @@ def test_classes_that_become_others_without_a_label_map(targets: dict[str, str],
     said = describe_no_map(rows)
     assert said.startswith("No label map is proposed: sign_flip turns a into b, but ")
     assert said.endswith(end)
+
+
+def test_the_closest_to_a_map_moves_all_classes() -> None:
+    """One that turns everything into b is further from it."""
+    everything = [row("a", "b", 0.2, "undecided"), row("b", "a", 0.8, "keeps")]
+    exchange = [
+        row(name, other, 0.4, "undecided", operation="time_reverse")
+        for name, other in (("a", "b"), ("b", "a"))
+    ]
+    assert "The closest is time_reverse: 0.60 of a" in describe_no_map([*everything, *exchange])
+
+
+def test_classes_that_are_destroyed_at_some_magnitudes_only() -> None:
+    verdicts: dict[float, ProbeVerdict] = {
+        0.25: "undecided",
+        0.5: "destroys",
+        0.75: "destroys",
+        1.0: "undecided",
+    }
+    rows = [row("a", "b", 0.5, verdict, magnitude=m) for m, verdict in verdicts.items()]
+    assert describe_operation("ft_surrogate", rows) == (
+        "ft_surrogate destroys every class at magnitude 0.5 and 0.75."
+    )

@@ -33,13 +33,15 @@ def probe() -> ProbeResult:
     )
 
 
-def destroying(probe: ProbeResult, *names: str) -> ProbeResult:
-    """Return a probe in which operations destroy every class at every magnitude."""
-    table = (
-        replace(row, verdict="destroys") if row.operation in names else row for row in probe.table
+def destroying(probe: ProbeResult, *names: str, above: float = 0.0) -> ProbeResult:
+    """Return a probe in which operations send all windows to one class, from some magnitude on."""
+    matrices = (
+        replace(item, share=((1.0, 0.0),) * 2)
+        if item.operation in names and (item.magnitude is None or item.magnitude > above)
+        else item
+        for item in probe.matrices
     )
-    kept = tuple(item for item in probe.proposals if item.operation not in names)
-    return replace(probe, table=tuple(table), proposals=kept)
+    return replace(probe, matrices=tuple(matrices))
 
 
 def test_a_map_replaces_the_operation_that_keeps_no_class(
@@ -47,42 +49,38 @@ def test_a_map_replaces_the_operation_that_keeps_no_class(
 ) -> None:
     larger, change = probed_pool(pool, probe)
     assert larger.names == ("time_mask", "time_reverse", "channel_symmetry (left ↔ right)")
+    assert larger.max_magnitudes == (1.0, 1.0, 1.0)
     assert change.left_out == ("channel_symmetry",)
     assert change.added == ("channel_symmetry (left ↔ right)",)
     assert change.note == (
         "The probe changes the operations: it adds channel_symmetry (left ↔ right); it leaves out "
-        "what keeps no class: channel_symmetry"
+        "what does not keep the classes: channel_symmetry"
     )
     again, change = probed_pool(larger, probe)
     assert again.names == larger.names
     assert "leaves the operations as they are" in change.note
 
 
-def test_a_map_stands_beside_an_operation_that_may_keep_a_class(
-    pool: OperationPool, probe: ProbeResult
-) -> None:
-    table = tuple(
-        replace(row, verdict="undecided") if row.class_name == "left" else row
-        for row in probe.table
-    )
-    larger, _ = probed_pool(pool, replace(probe, table=table))
-    assert larger.names == (*NAMES, "channel_symmetry (left ↔ right)")
-
-
 def test_what_destroys_every_class_is_left_out(pool: OperationPool, probe: ProbeResult) -> None:
-    larger, change = probed_pool(pool, destroying(probe, "time_reverse", "no_such_operation"))
+    larger, change = probed_pool(pool, destroying(probe, "time_reverse"))
     assert larger.names == ("time_mask", str(SWAP))
     assert change.left_out == ("time_reverse", "channel_symmetry")
 
 
-def test_what_destroys_at_some_magnitudes_stays(pool: OperationPool, probe: ProbeResult) -> None:
-    table = [
-        replace(row, verdict="destroys")
-        if row.operation == "time_mask" and row.magnitude != 0.25
-        else row
-        for row in probe.table
-    ]
-    assert "time_mask" in probed_pool(pool, replace(probe, table=tuple(table)))[0]
+def test_magnitudes_are_limited_to_those_that_keep_the_classes(
+    pool: OperationPool, probe: ProbeResult
+) -> None:
+    smaller, change = probed_pool(pool, destroying(probe, "time_mask", above=0.25))
+    assert smaller.limits == {"time_mask": 0.25}
+    assert smaller.max_magnitudes == (0.25, 1.0, 1.0)
+    assert change.note.endswith("; it limits magnitudes: time_mask up to 0.25")
+    # A search that is resumed must have the same limits.
+    assert smaller.digest != probed_pool(pool, probe)[0].digest
+
+
+def test_operations_that_were_not_probed_stay(pool: OperationPool, probe: ProbeResult) -> None:
+    larger = mirrored_pool(*NAMES[:2], "sign_flip").select([*NAMES, "sign_flip"])
+    assert "sign_flip" in probed_pool(larger, probe)[0]
 
 
 def test_maps_of_operations_that_are_not_wanted(pool: OperationPool, probe: ProbeResult) -> None:
@@ -91,7 +89,7 @@ def test_maps_of_operations_that_are_not_wanted(pool: OperationPool, probe: Prob
 
 
 def test_a_model_at_chance_decides_nothing(pool: OperationPool, probe: ProbeResult) -> None:
-    same, change = probed_pool(pool, replace(destroying(probe, *NAMES), is_useful=False))
+    same, change = probed_pool(pool, replace(probe, accuracy=0.52, accuracy_low=0.3))
     assert same is pool
     assert "not better than chance" in change.note
 
@@ -108,14 +106,3 @@ def test_something_must_be_left(
 def test_classes_of_other_data(pool: OperationPool, probe: ProbeResult) -> None:
     with pytest.raises(ValueError, match=r"of the classes \['left', 'right'\], got one of \['a"):
         probed_pool(pool, replace(probe, class_names=("a", "b")))
-
-
-def test_a_map_that_holds_at_some_magnitudes_only_is_not_searched(
-    pool: OperationPool, probe: ProbeResult
-) -> None:
-    (row, *_), (proposal,) = probe.rows("channel_symmetry"), probe.proposals
-    kept = replace(row, magnitude=0.25, verdict="keeps")
-    mixed = replace(
-        probe, table=(*probe.table, kept), proposals=(replace(proposal, magnitude=1.0),)
-    )
-    assert probed_pool(pool, mixed)[0].names == NAMES

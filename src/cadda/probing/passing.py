@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,15 +10,26 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from cadda._internal.statistics import Numbers
+from cadda.operations.label_maps import LabelMap
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.entries import StageEntry
 from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.probe_records import ProbeMatrix, ProbeRow
 
-__all__ = ["RETAINED", "Passing", "passing_operations"]
+__all__ = [
+    "LENIENT",
+    "RETAINED",
+    "Passing",
+    "passing_operations",
+    "passing_pool",
+    "with_passing_maps",
+]
 
 RETAINED = 0.75
 """Part of what the model recognises above chance that must remain."""
+
+LENIENT = 0.5
+"""The same where something else decides later which operations are used, and how often."""
 
 MAX_DISTANCE = 0.5
 """Squared distance of predictions from those that a label map expects, relative to the distance
@@ -66,6 +78,18 @@ def passing_operations(
     names = (name for name in probe.operations if name in pool)
     found = (_passing(probe, name, chance, retained) for name in names)
     return tuple(item for item in found if item is not None)
+
+
+def passing_pool(pool: OperationPool, passing: Sequence[Passing]) -> OperationPool:
+    """Return the operations that pass, each with its label map if it has one."""
+    return with_passing_maps(pool, passing).select([item.entry(1.0).choice for item in passing])
+
+
+def with_passing_maps(pool: OperationPool, passing: Sequence[Passing]) -> OperationPool:
+    """Return a pool with the label maps of operations that pass."""
+    return pool.with_label_maps(
+        LabelMap(item.operation, item.label_map) for item in passing if item.label_map is not None
+    )
 
 
 def _passing(probe: ProbeResult, operation: str, chance: float, required: float) -> Passing | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import fmean
 
 from cadda._internal.statistics import Estimate
 from cadda.operations.label_maps import cycles_of
@@ -58,12 +59,16 @@ def describe_no_map(rows: Sequence[ProbeRow]) -> str:
     moved = [row for row in rows if row.verdict == "becomes"]
     if moved:
         return f"No label map is proposed: {_why_not(max(moved, key=_lead), moved)}."
-    closest = max(rows, key=_lead)
-    if _lead(closest) <= 0:
+    if max(map(_lead, rows)) <= 0:
         return (
             "No label map is proposed: after every operation, windows of each class are still "
             "taken for their own class most."
         )
+    # A map moves all of its classes: an operation that turns all into one is no candidate.
+    leads: dict[str, list[float]] = {}
+    for row in rows:
+        leads.setdefault(_condition(row), []).append(_lead(row))
+    closest = max(rows, key=lambda row: (fmean(leads[_condition(row)]), _lead(row)))
     return (
         "No label map is proposed: no operation turns a class significantly into another. The "
         f"closest is {_condition(closest)}: {closest.other_share:.2f} of {closest.class_name} are "
@@ -151,6 +156,9 @@ def _class_phrases(rows: Sequence[ProbeRow]) -> list[tuple[str, str]]:
         everywhere = len(destroyed) == len(ordered)
         start = "" if everywhere else f" from magnitude {_magnitude(destroyed[0]):g}"
         phrases.append(("destroys ", start))
+    elif destroyed:
+        at = _listed([f"{_magnitude(row):g}" for row in destroyed])
+        phrases.append(("destroys ", f" at magnitude {at}"))
     return phrases or [("leaves ", " undecided")]
 
 
