@@ -89,8 +89,10 @@ def made_up_race(
     chosen: str = "channel_symmetry -> p=0.5 > time_mask m=0..0.5", *, is_gain: bool = True
 ) -> RaceFacts:
     """Return a finished race; without a gain, its answer is no augmentation."""
+    statuses: dict[str, CandidateStatus] = {chosen: "measured"}
+    statuses[chosen if is_gain else "none"] = "chosen"
     rows = [
-        candidate_row(name, policy, gain, seed=i, status="chosen" if name == chosen else "racing")
+        candidate_row(name, policy, gain, seed=i, status=statuses.get(name, "racing"))
         for i, (name, (policy, gain)) in enumerate(SURVIVORS.items())
     ]
     leader = next(iter(SURVIVORS))

@@ -21,7 +21,8 @@ import torch
 from problems import tensor_problem
 from torch import Tensor
 
-from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
+from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.settings import PAPER, BilevelSettings
 
 CLASSES = ("a", "b", "c")
 POLICY_LR = 0.01

@@ -239,7 +239,7 @@ class RaceRound:
     accuracy_gains : tuple of float
         Mean gain of each in balanced accuracy.
     statuses : tuple of str
-        ``"racing"``, ``"dropped"`` or ``"chosen"``.
+        ``"racing"``, ``"dropped"`` or ``"measured"``.
     reasons : tuple of str
         Why each was dropped; empty otherwise.
     seconds : float

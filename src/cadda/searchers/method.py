@@ -46,6 +46,9 @@ class SearchMethod(ABC, Generic[Settings]):
     takes_turns: ClassVar[bool] = False
     """Whether training and validation subjects change places during the search."""
 
+    plans_ahead: ClassVar[bool] = False
+    """Whether it divides its budget into phases, so that it must know where it ends."""
+
     needs_probe: ClassVar[bool] = False
     """Whether the method always begins with a probe of the operations."""
 

@@ -9,9 +9,10 @@ from typing import TypeVar
 from cadda._internal.random import Seeds
 from cadda.operations.label_maps import mapping_of
 from cadda.searchers.gradient.base import Searcher
-from cadda.searchers.gradient.bilevel import PAPER, BilevelSearcher, BilevelSettings
+from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.gradient.runner import GradientRunner
+from cadda.searchers.gradient.settings import PAPER, BilevelSettings
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.runner import SearchContext, SearchRunner, TrialRunner
 from cadda.searchers.trials.encoding import PolicyEncoding, PolicySpace

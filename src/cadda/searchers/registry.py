@@ -11,7 +11,7 @@ from cadda._internal.text import did_you_mean
 if TYPE_CHECKING:
     from cadda.searchers.method import SearchMethod
 
-__all__ = ["METHODS", "find_method"]
+__all__ = ["METHODS", "find_method", "is_method"]
 
 
 # Each method has settings of its own, of which only the method itself knows the type.
@@ -43,9 +43,14 @@ METHODS = _Methods(
 )
 
 
+def is_method(name: str) -> bool:
+    """Check for the name of a method; case and hyphens do not matter."""
+    return _key(name) in METHODS
+
+
 def find_method(name: str) -> SearchMethod[Any]:
     """Return the method of a name; case and hyphens do not matter."""
-    key = name.lower().replace("-", "_")
+    key = _key(name)
     if key not in METHODS:
         raise ValueError(
             f"unknown `method` {name!r}{did_you_mean(key, METHODS)}; "
@@ -53,3 +58,7 @@ def find_method(name: str) -> SearchMethod[Any]:
         )
     method: SearchMethod[Any] = METHODS[key]
     return method
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("-", "_")

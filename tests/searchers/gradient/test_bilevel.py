@@ -20,7 +20,8 @@ from cadda._internal.random import Seeds
 from cadda.exceptions import TrainingError
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise, TimeReverse
-from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
+from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.settings import BilevelSettings
 from cadda.training.problem import Problem
 
 POOL = OperationPool([SignFlip(), TimeReverse(), GaussianNoise()])

@@ -13,7 +13,7 @@ from cadda import OperationPool
 from cadda.operations.space import SignFlip
 from cadda.operations.time import GaussianNoise
 from cadda.searchers.events import ClassRewards
-from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
+from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.diagnostics import (
     CONTROL_EVERY,
     ClassSums,
@@ -21,6 +21,7 @@ from cadda.searchers.gradient.diagnostics import (
     reward_warnings,
     white_noise,
 )
+from cadda.searchers.gradient.settings import BilevelSettings
 
 Y = torch.tensor([0, 1, 0, 1, 1, 0])
 

@@ -16,9 +16,10 @@ from cadda.api.prepare import make_problem
 from cadda.operations.label_maps import MappedOperation
 from cadda.operations.space import SignFlip
 from cadda.operations.time import TimeReverse
-from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
+from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.policy_optimizer import PolicyAscent
 from cadda.searchers.gradient.reward import window_rewards
+from cadda.searchers.gradient.settings import BilevelSettings
 from cadda.testing.planted import planted_network
 from cadda.training.problem import Problem
 

@@ -15,7 +15,8 @@ from cadda.exceptions import TrainingError
 from cadda.policies.relaxed.values import mean_values
 from cadda.policies.spec.compare import compare_policies
 from cadda.searchers.events import SearchEpoch
-from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
+from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.settings import BilevelSettings
 from cadda.testing.planted import planted_windows
 
 OPERATIONS = ("sign_flip", "time_reverse", "gaussian_noise")

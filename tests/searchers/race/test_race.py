@@ -100,7 +100,7 @@ def test_worse_candidates_are_dropped_with_the_reason() -> None:
     assert rows["e"].status == "dropped"
     assert rows["e"].reason == "worse than c after 3 blocks"
     assert rows["e"].n_blocks == 3
-    assert rows["c"].status == "chosen"
+    assert rows["c"].status == "measured"
     assert rows["none"].status == "racing"
     assert rows["none"].gain == 0
 

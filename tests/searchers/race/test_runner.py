@@ -184,9 +184,89 @@ def test_too_small_a_budget_is_refused() -> None:
 def test_out_of_time_the_race_decides() -> None:
     result = race(max_seconds=1e-6)
     assert result.race is not None
-    # One block of all candidates has begun before the time was over.
-    assert {row.n_blocks for row in result.race.candidates} == {1}
+    # One block of two candidates has begun before the time was over.
+    assert [row.n_blocks for row in result.race.candidates] == [1, 1]
     assert result.policy.is_none
+    assert result.verdict == (
+        "Train without augmentation: too little was measured to choose anything else. The time "
+        "sufficed to compare 1 policy; with more, the answer may be another."
+    )
+
+
+@pytest.mark.parametrize(("limit", "n_candidates"), [(24.0, 2), (60.0, 6), (1000.0, None)])
+def test_as_many_candidates_race_as_there_is_time_for(
+    limit: float, n_candidates: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each training run takes a second, and the last quarter of the time is for the decision."""
+    clock = [0.0]
+
+    def score(usable: Problem, block: Block, candidate: Candidate, training: object) -> RunScore:
+        clock[0] += 1.0
+        return RunScore(1.0, tuple((1,) * usable.n_classes for _ in block.valid), 1.0)
+
+    monkeypatch.setattr("cadda.searchers.race.runner.run_candidate", score)
+    monkeypatch.setattr("cadda.searchers.race.runner.perf_counter", lambda: clock[0])
+    names: list[tuple[str, ...]] = []
+
+    def collect(event: object) -> None:
+        if isinstance(event, RaceRound):
+            names.append(event.names)
+
+    race(budget=200, engine="serial", on_event=collect)
+    n_all = len(names[0])
+    names.clear()
+    race(budget=200, max_seconds=limit, engine="serial", on_event=collect)
+    assert len(names[0]) == 2
+    assert len(names[1]) == (n_candidates or n_all)
+    assert n_all > 6
+
+
+def test_searches_by_gradients_propose_only_what_can_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    proposed: list[int] = []
+
+    def propose(*_: object) -> list[Candidate]:
+        proposed.append(1)
+        return []
+
+    monkeypatch.setattr("cadda.searchers.race.runner.propose", propose)
+    race(budget=24)
+    assert not proposed
+    race(budget=60)
+    assert proposed
+
+
+def test_the_table_agrees_with_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate of a lower loss that recognises nothing more is measured, but not chosen."""
+
+    def score(usable: Problem, block: Block, candidate: Candidate, training: object) -> RunScore:
+        loss = 1.0 if candidate.name == "none" else 0.5 + block.number % 2 / 10
+        return RunScore(loss, tuple((1,) * usable.n_classes for _ in block.valid), 0.0)
+
+    monkeypatch.setattr("cadda.searchers.race.runner.run_candidate", score)
+    facts = race(engine="serial").race
+    assert facts is not None
+    statuses = {row.name: row.status for row in facts.candidates}
+    assert facts.verdict is not None
+    assert not facts.verdict.is_gain
+    assert facts.chosen == "none"
+    assert statuses["none"] == "chosen"
+    assert statuses[facts.verdict.candidate] == "measured"
+    assert facts.decision is facts.verdict
+
+
+def test_few_training_runs_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by a search that is resumed after its decision has begun."""
+
+    def score(usable: Problem, block: Block, candidate: Candidate, training: object) -> RunScore:
+        return RunScore(1.0, tuple((1,) * usable.n_classes for _ in block.valid), 0.0)
+
+    monkeypatch.setattr("cadda.searchers.race.runner.run_candidate", score)
+    for _ in range(2):
+        result = race(budget=12, engine="serial", run_dir=tmp_path)
+        assert result.verdict is not None
+        assert result.verdict.endswith(
+            "The training runs sufficed to compare 1 policy; with more, the answer may be another."
+        )
 
 
 def test_races_the_exchange_of_mirrored_classes() -> None:

@@ -13,13 +13,14 @@ from torch import nn
 
 from cadda.api.prepare import operation_pool
 from cadda.compute import SerialEngine
+from cadda.operations.pool import OperationPool
 from cadda.operations.pools import image_pool
 from cadda.policies.spec.model import PolicySpec
 from cadda.runs.folder import RunFolder
 from cadda.searchers.registry import METHODS
 from cadda.searchers.retraining import SearchBudget
 from cadda.searchers.runner import SearchContext
-from cadda.searchers.trials.encoding import PolicyEncoding
+from cadda.searchers.trials.encoding import GridEncoding, PolicyEncoding
 from cadda.searchers.trials.optuna_search import StudySearch, make_folds
 from cadda.searchers.trials.population import PopulationSearch
 from cadda.searchers.trials.protocol import HeldOutEvaluator, Outcome, Proposal, TrialSearch
@@ -293,3 +294,18 @@ def test_operations_without_magnitude_have_none() -> None:
     assert all(
         entry.magnitude is None for subpolicy in spec.policy["*"] for (entry,) in subpolicy.stages
     )
+
+
+def test_trials_try_magnitudes_below_the_limits_of_the_pool(pool: OperationPool) -> None:
+    limited = pool.select(["sign_flip", "time_mask"]).with_limits({"time_mask": 0.5})
+    encoding, grid = PolicyEncoding(limited, None, 2, 2), GridEncoding(limited, None, 2)
+    generator = torch.Generator().manual_seed(0)
+    drawn = [encoding.decode(encoding.draw(generator)) for _ in range(20)]
+    drawn += [grid.decode({"*/n_operations": 2, "*/magnitude": m}) for m in (0.1, 1.0)]
+    magnitudes = [
+        entry.magnitude
+        for spec in drawn
+        for entry in spec.entries
+        if entry.operation == "time_mask" and entry.magnitude is not None
+    ]
+    assert max(magnitudes) == 0.5

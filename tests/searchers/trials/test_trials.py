@@ -73,7 +73,11 @@ def trials_of(result: SearchResult) -> list[tuple[Any, ...]]:
 def plain_events(folder: Path) -> list[dict[str, Any]]:
     lines = (folder / "events.jsonl").read_text().splitlines()
     return [
-        {key: value for key, value in json.loads(line).items() if "seconds" not in key}
+        {
+            key: value
+            for key, value in json.loads(line).items()
+            if "seconds" not in key and key != "crc32"
+        }
         for line in lines
     ]
 

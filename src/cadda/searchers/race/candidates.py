@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Self
 
+from cadda._internal.limits import parse_json
 from cadda.policies.spec.model import PolicySpec
+from cadda.training.checkpoint import State
 
 __all__ = ["DUPLICATES", "NONE", "Candidate", "Level", "level_of"]
 
@@ -46,6 +49,16 @@ class Candidate:
     def repeats(self) -> int:
         """How often each training window is used per epoch."""
         return 2 if self.level == Level.DUPLICATES else 1
+
+    def state_dict(self) -> State:
+        """Return what `from_state` makes the same candidate of."""
+        return {"name": self.name, "policy": self.policy.to_json(), "level": int(self.level)}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the candidate that `state_dict` was called of."""
+        policy = PolicySpec.from_dict(parse_json(state["policy"]), known=None)
+        return cls(state["name"], policy, Level(state["level"]))
 
 
 NONE = Candidate("none", PolicySpec.none(), Level.NONE)

@@ -29,6 +29,7 @@ class RaceMethod(SearchMethod[RaceSettings]):
     default_budget = 120
     decides_classes = True
     takes_turns = True
+    plans_ahead = True
     needs_probe = True
     trains_trials = True
 

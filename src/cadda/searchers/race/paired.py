@@ -105,11 +105,16 @@ class AccuracyGain:
 
     @property
     def interval(self) -> Estimate:
-        """The gain with its 90 % interval of Student's t; NaN where there is no error."""
+        """The gain with its 90 % interval of Student's t, NaN where there is no error.
+
+        No accuracy changes by more than 1, whatever the error of few blocks is.
+        """
         from scipy.special import stdtrit
 
         half = self.error * float(stdtrit(max(self.degrees, 1), (1 + COVERAGE) / 2))
-        return Estimate(self.value, self.value - half, self.value + half)
+        low, high = self.value - half, self.value + half
+        # NaN stays.
+        return Estimate(self.value, -1.0 if low < -1 else low, 1.0 if high > 1 else high)
 
     @property
     def is_gain(self) -> bool:

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from cadda.compute import Engine
 from cadda.exceptions import CaddaError
-from cadda.operations.label_maps import LabelMap
-from cadda.operations.pool import OperationPool
 from cadda.policies.spec.model import PolicySpec
-from cadda.probing.passing import Passing
-from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
+from cadda.probing.passing import Passing, passing_pool
+from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.settings import BilevelSettings
 from cadda.searchers.race.blocks import Block, block_problem
 from cadda.searchers.race.candidates import Candidate, Level
 from cadda.searchers.race.settings import RaceSettings
@@ -34,7 +33,7 @@ def propose(
     """Search in one block for a short time, and return simple forms of the policies."""
     if not settings.search_epochs or len(passing) < 2:
         return []
-    pool = _passing_pool(usable.pool, passing)
+    pool = passing_pool(usable.pool, passing)
     shared = engine.share(replace(usable, make_pool=lambda: pool))
     tasks = {
         name: engine.submit(_search, shared, block, settings, classwise=classwise)
@@ -46,15 +45,6 @@ def propose(
         for name, policy in policies.items()
         if policy is not None
     ]
-
-
-def _passing_pool(pool: OperationPool, passing: Sequence[Passing]) -> OperationPool:
-    """Return the operations that pass, each with its label map if it has one."""
-    mapped = [
-        LabelMap(item.operation, item.label_map) for item in passing if item.label_map is not None
-    ]
-    choices = [item.entry(1.0).choice for item in passing]
-    return pool.with_label_maps(mapped).select(choices)
 
 
 def _search(

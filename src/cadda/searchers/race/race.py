@@ -208,8 +208,8 @@ class Race:
 
     def _row(self, entrant: Entrant) -> CandidateRow:
         status: CandidateStatus = "dropped" if entrant.dropped else "racing"
-        if self.phase == "decision" and entrant is (self.winner or self.none):
-            status = "chosen"
+        if self.phase == "decision" and entrant is self.winner:
+            status = "measured"
         finite = [gain for gain in self.gains(entrant).tolist() if math.isfinite(gain)]
         value, error = mean_with_error(finite) if finite else (0.0, math.nan)
         failed = any(score.failure for score in entrant.scores)

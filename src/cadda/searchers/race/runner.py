@@ -6,23 +6,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 import torch
 from pydantic import TypeAdapter
 
 from cadda._internal.jsonlines import JsonLines
-from cadda._internal.limits import parse_json
 from cadda._internal.random import Seeds
 from cadda._internal.rows import join
 from cadda._internal.text import short_reason
 from cadda.exceptions import RunError, WorkerError
 from cadda.policies.spec.model import PolicySpec
-from cadda.probing.passing import RETAINED, Passing, passing_operations
+from cadda.probing.passing import LENIENT, RETAINED, Passing, passing_operations
 from cadda.reporting.race import RaceFacts
 from cadda.searchers.events import RaceProgress, RaceRound
 from cadda.searchers.race.blocks import Block, RunScore, run_candidate
-from cadda.searchers.race.candidates import Candidate, Level
+from cadda.searchers.race.candidates import Candidate
 from cadda.searchers.race.generations import (
     chains,
     class_by_class,
@@ -45,6 +45,12 @@ SHARE_OF_FIRST = 0.45
 SHARE_OF_DECISION = 0.25
 """Share of the budget, and of the time, for the decision."""
 
+MIN_CANDIDATES = 2
+"""No augmentation, and one policy to compare it with."""
+
+N_KINDS = 4
+"""Candidates that race before those that searches propose: none, and one of each kind."""
+
 MIN_DECISIVE = 3
 """Blocks of the decision, whatever the budget is."""
 
@@ -53,9 +59,6 @@ N_EXAMPLES = 64
 
 N_STAGES = 2
 """Operations in a row of the guided policy that is the answer before there is a better one."""
-
-LENIENT = 0.5
-"""Part of what the probe's model recognises that must remain for a single operation to race."""
 
 _SCORE: TypeAdapter[RunScore] = TypeAdapter(RunScore)
 
@@ -90,6 +93,9 @@ class RaceRunner(SearchRunner):
         self._shared: Problem | None = None
         affordable = replace(settings, n_decisive=self.n_reserved // 2)
         self.race = Race(_windows_by_subject(self._usable), affordable, [])
+        self._lacked: Literal["time", "training runs"] | None = None
+        self._waiting: list[Candidate] = []
+        self._run_seconds: float | None = None  # of the last round, for each training run
         self.restore()
 
     @property
@@ -114,14 +120,25 @@ class RaceRunner(SearchRunner):
         verdict = make_verdict(race)
         if verdict is not None and self.budget.trial_training != self.budget.training:
             short = self.budget.trial_training.max_epochs
-            note = f" This is about training for at most {short} epochs (`trial_epochs`)."
+            note = f" This is about training for at most {short} epochs, as in the race."
             verdict = replace(verdict, sentence=verdict.sentence + note)
-        chosen = next((row.name for row in rows if row.status == "chosen"), None)
-        if verdict is not None and not verdict.is_gain:
-            chosen = race.none.candidate.name
+        if verdict is not None and not verdict.is_gain and self._lacked is not None:
+            n_compared = sum(bool(entrant.scores) for entrant in race.entrants[1:])
+            policies = "1 policy" if n_compared == 1 else f"{n_compared} policies"
+            note = (
+                f" The {self._lacked} sufficed to compare {policies}; with more, the answer may "
+                "be another."
+            )
+            verdict = replace(verdict, sentence=verdict.sentence + note)
+        chosen = race.simplest().candidate.name
+        if verdict is not None:
+            chosen = verdict.candidate if verdict.is_gain else race.none.candidate.name
+            rows = tuple(
+                replace(row, status="chosen") if row.name == chosen else row for row in rows
+            )
         return RaceFacts(
             candidates=rows,
-            chosen=chosen or race.simplest().candidate.name,
+            chosen=chosen,
             verdict=verdict,
             n_runs=self.epoch,
             seconds=self.seconds,
@@ -130,9 +147,16 @@ class RaceRunner(SearchRunner):
     def advance(self) -> RaceRound:
         start = perf_counter()
         if not self.race.entrants:
-            self.race.entrants = [Entrant(item) for item in self._first_generation()]
-        runs = self._next_runs()
+            first = self._first_generation()
+            # With a limit, the first training runs show how many candidates there is time for.
+            n_first = len(first) if self.budget.max_seconds is None else MIN_CANDIDATES
+            self.race.entrants = [Entrant(item) for item in first[:n_first]]
+            self._waiting = first[n_first:]
+        elif self._waiting:
+            self._admit_in_time()
+        runs, begin = self._next_runs(), perf_counter()
         self.race.tell(runs, list(self._train(runs)))
+        self._run_seconds = (perf_counter() - begin) / max(len(runs), 1)
         self.epoch += len(runs)
         self.seconds += perf_counter() - start
         self._end_phase()
@@ -157,11 +181,30 @@ class RaceRunner(SearchRunner):
             windows.y[few],
             seeds.stream("change of examples"),
         )
-        n_affordable = int((self.n_epochs - self.n_reserved) * SHARE_OF_FIRST) // MIN_BLOCKS
+        n_affordable = max(MIN_CANDIDATES, _n_first(self.n_epochs - self.n_reserved))
+        if n_affordable <= N_KINDS:
+            self._lacked = "training runs"
+            return candidates[:n_affordable]
         block = self.race.block(0)
         proposed = propose(self._usable, self.lenient, block, self.settings, self.engine)
-        first = [*candidates[:4], *proposed, *candidates[4:]]
-        return first[: max(2, n_affordable)]
+        first = [*candidates[:N_KINDS], *proposed, *candidates[N_KINDS:]]
+        return first[:n_affordable]
+
+    def _admit_in_time(self) -> None:
+        """Add as many of the candidates that wait as there is time for; drop the others."""
+        n_more = max(0, self._n_in_time() - len(self.race.entrants))
+        if n_more < len(self._waiting):
+            self._lacked = "time"
+        self.race.entrants += [Entrant(item) for item in self._waiting[:n_more]]
+        self._waiting = []
+
+    def _n_in_time(self) -> int:
+        """Return how many candidates there is time for; all if no training run was timed."""
+        limit = self.budget.max_seconds
+        if limit is None or self._run_seconds is None:
+            return len(self.race.entrants) + len(self._waiting)
+        left = (1 - SHARE_OF_DECISION) * limit - self.probe_seconds - self.seconds
+        return _n_first(self.epoch + int(left / self._run_seconds))
 
     def _next_runs(self) -> list[tuple[Entrant, Block]]:
         # A block of the decision has two training runs: too few for many workers.
@@ -169,6 +212,7 @@ class RaceRunner(SearchRunner):
         runs = self.race.next_runs(n_blocks)
         is_choice = self.race.phase != "decision"
         if is_choice and len(runs) > self.n_epochs - self.n_reserved - self.epoch:
+            self._lacked = "training runs"
             self._decide()
             runs = self.race.next_runs(n_blocks)
         return runs[: self.n_epochs - self.epoch]
@@ -180,6 +224,7 @@ class RaceRunner(SearchRunner):
             return
         spent = self.probe_seconds + self.seconds
         if limit is not None and spent > (1 - SHARE_OF_DECISION) * limit:
+            self._lacked = "time"
             self._decide()
         elif race.next_runs():
             return
@@ -280,13 +325,13 @@ class RaceRunner(SearchRunner):
         names = [entrant.candidate.name for entrant in race.entrants]
         return {
             "phase": race.phase,
+            "lacked": self._lacked,
             "winner": None if race.winner is None else names.index(race.winner.candidate.name),
             "n_decisive": race.n_decisive,
+            "waiting": [candidate.state_dict() for candidate in self._waiting],
             "entrants": [
                 {
-                    "name": entrant.candidate.name,
-                    "policy": entrant.candidate.policy.to_json(),
-                    "level": int(entrant.candidate.level),
+                    **entrant.candidate.state_dict(),
                     "scores": [asdict(score) for score in entrant.scores],
                     "decisive": [asdict(score) for score in entrant.decisive],
                     "dropped": entrant.dropped,
@@ -298,13 +343,11 @@ class RaceRunner(SearchRunner):
     def load_state_dict(self, state: State) -> None:
         race = self.race
         race.phase, race.n_decisive = state["phase"], int(state["n_decisive"])
+        self._lacked = state["lacked"]
+        self._waiting = [Candidate.from_state(item) for item in state["waiting"]]
         race.entrants = [
             Entrant(
-                Candidate(
-                    item["name"],
-                    PolicySpec.from_dict(parse_json(item["policy"]), known=None),
-                    Level(item["level"]),
-                ),
+                Candidate.from_state(item),
                 [_SCORE.validate_python(score) for score in item["scores"]],
                 [_SCORE.validate_python(score) for score in item["decisive"]],
                 item["dropped"],
@@ -312,6 +355,11 @@ class RaceRunner(SearchRunner):
             for item in state["entrants"]
         ]
         race.winner = None if state["winner"] is None else race.entrants[state["winner"]]
+
+
+def _n_first(n_runs: int) -> int:
+    """Return how many candidates can race at first, given the training runs for the choice."""
+    return int(n_runs * SHARE_OF_FIRST) // MIN_BLOCKS
 
 
 def _passing(context: SearchContext, problem: Problem, retained: float) -> tuple[Passing, ...]:

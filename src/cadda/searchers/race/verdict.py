@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from cadda._internal.statistics import Estimate
+from cadda._internal.text import plural
 from cadda.reporting.race import COVERAGE, RaceVerdict
 from cadda.searchers.race.candidates import Level
 from cadda.searchers.race.paired import AccuracyGain
 from cadda.searchers.race.race import Entrant, Race
 
 __all__ = ["describe_choice", "describe_no_choice", "make_verdict", "with_interval"]
+
+MIN_DEGREES = 2
+"""Degrees of freedom below which an interval is too wide to suspect the model."""
+
+MIN_COMPARED = 2
+"""Blocks without which no difference has an error."""
 
 CEILING = 0.99
 """Balanced accuracy above which gains cannot be seen."""
@@ -27,7 +34,8 @@ def make_verdict(race: Race) -> RaceVerdict | None:
     n_blocks = len(winner.decisive)
     measured = (
         f"{with_interval(gain.interval)} balanced accuracy on new subjects, measured in "
-        f"{n_blocks} blocks that had no part in the choice, over {gain.n_subjects} subjects"
+        f"{plural(n_blocks, 'block')} that had no part in the choice, over "
+        f"{plural(gain.n_subjects, 'subject')}"
     )
     sentence = describe_choice(
         winner.candidate.name, winner.candidate.level, measured, is_gain=gain.is_gain
@@ -38,14 +46,15 @@ def make_verdict(race: Race) -> RaceVerdict | None:
 
 
 def _chance_warning(race: Race, entrant: Entrant) -> str:
-    """Return that the model is at chance, where it is, as a further sentence."""
-    accuracy = race.balanced_accuracy(entrant).interval
+    """Return that the model is at chance, where that is known, as a further sentence."""
+    measured = race.balanced_accuracy(entrant)
+    accuracy = measured.interval
     chance = 1 / len(next(iter(race.n_windows.values())))
-    if not accuracy.is_bounded or accuracy.low > chance:
+    if not accuracy.is_bounded or measured.degrees < MIN_DEGREES or accuracy.low > chance:
         return ""
     return (
         f" The model itself is not distinguishable from chance: balanced accuracy "
-        f"{accuracy.value:.3f}, {100 * COVERAGE:g} % interval {accuracy.low:.3f} to "
+        f"{accuracy.value:.3f}, {100 * COVERAGE:g} % interval {max(accuracy.low, 0.0):.3f} to "
         f"{accuracy.high:.3f}, chance {chance:.3f}; check data, labels and model first."
     )
 
@@ -72,9 +81,12 @@ def _nothing_is_better(race: Race) -> RaceVerdict | None:
     if closest is None:
         return None
     gain = race.accuracy_gain(closest)
+    if closest.n_blocks < MIN_COMPARED:
+        sentence = "Train without augmentation: too little was measured to choose anything else."
+        return _verdict(closest, gain, closest.n_blocks, sentence, is_gain=False)
     measured = (
-        f"{with_interval(gain.interval)} balanced accuracy in {closest.n_blocks} blocks of "
-        f"{gain.n_subjects} subjects"
+        f"{with_interval(gain.interval)} balanced accuracy in "
+        f"{plural(closest.n_blocks, 'block')}, over {plural(gain.n_subjects, 'subject')}"
     )
     sentence = describe_no_choice(closest.candidate.name, measured)
     sentence += _chance_warning(race, race.none) or _ceiling_note(race)

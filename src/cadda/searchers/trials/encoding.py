@@ -149,11 +149,10 @@ class PolicyEncoding(_Encoding):
         return changed
 
     def _entry(self, values: Mapping[str, Value], place: str) -> StageEntry:
-        return stage_entry(
-            self.pool[values[f"{place}/operation"]],
-            values[f"{place}/probability"],
-            values[f"{place}/magnitude"],
+        name, probability, level = (
+            values[f"{place}/{part}"] for part in ("operation", "probability", "magnitude")
         )
+        return stage_entry(self.pool[name], probability, level * self.pool.limits.get(name, 1.0))
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,10 @@ class GridEncoding(_Encoding):
         rows: dict[str, tuple[Subpolicy, ...]] = {}
         for row in self.rows:
             level = values[f"{row}/magnitude"]
-            stage = tuple(stage_entry(operation, 1.0, level) for operation in self.pool)
+            stage = tuple(
+                stage_entry(operation, 1.0, level * limit)
+                for operation, limit in zip(self.pool, self.pool.max_magnitudes, strict=True)
+            )
             rows[row] = (Subpolicy(stages=(stage,) * values[f"{row}/n_operations"]),)
         return self._spec(rows)
 
