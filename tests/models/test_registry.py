@@ -89,6 +89,7 @@ def test_a_function_gets_the_sizes() -> None:
         ("braindecode:Deep4", ValueError, r"got 'Deep4' \(did you mean `Deep4Net`\?\)"),
         ("eegnet", ValueError, r"got 'eegnet' \(did you mean `braindecode:EEGNet\w*`\?\)"),
         ("ShalowFBCSPNet", ValueError, r"\(did you mean `braindecode:ShallowFBCSPNet`\?\)"),
+        (lambda: 3, TypeError, r"function of \(n_channels, n_times, n_classes\), got one with"),
         ("perceptron", ValueError, r"got 'perceptron'\.$"),
     ],
 )

@@ -50,6 +50,8 @@ def test_bad_files(model: nn.Module, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there is no such file"):
         load_model(path)
     save_model(model, DESCRIPTION, path)
+    with pytest.raises(ModelError, match=r"a folder, not a file; the model .*model\.safetensors"):
+        load_model(tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ModelError, match="not a complete safetensors file"):
         load_model(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -67,8 +68,17 @@ def test_a_model_that_predicts_one_class() -> None:
     one_class, at_chance = fitted.warnings
     assert one_class == ("the model predicts one class only: rest for all 40 validation windows")
     lowest = min(epoch.valid_loss for epoch in fitted.history)
-    assert at_chance.startswith(f"the validation loss stays at chance: at best {lowest:.3f}")
+    assert at_chance.startswith(f"the validation loss is not below chance: at best {lowest:.3f}")
+    assert lowest >= math.log(2)
     assert "and 0.693 if the frequencies" in at_chance
+
+
+def test_a_loss_below_chance_by_a_hair_is_called_so() -> None:
+    (text,) = loss_warnings([0.7, 0.690], 0.693)
+    assert text.startswith("the validation loss is hardly below chance: at best 0.690, and 0.693")
+    (text,) = loss_warnings([0.7, 0.693], 0.693)
+    assert text.startswith("the validation loss is not below chance")
+    assert not list(loss_warnings([0.7, 0.685], 0.693))
 
 
 def test_windows_in_volts_are_a_reason() -> None:
@@ -98,29 +108,69 @@ def test_one_class_only_is_no_fault_if_there_is_no_other() -> None:
     assert list(prediction_warnings(np.array([[5, 0], [1, 0]]), ("a", "b")))
 
 
-def test_fit_and_search_report_it() -> None:
-    rng = np.random.default_rng(0)
-    windows = cadda.Windows(
-        rng.normal(size=(48, 2, 60)),
+def _noise() -> cadda.Windows:
+    return cadda.Windows(
+        np.random.default_rng(0).normal(size=(48, 2, 60)),
         np.arange(48) % 2,
         subject=np.arange(48) // 8,
         sfreq=100,
         ch_names=["C3", "C4"],
         class_names=["rest", "task"],
     )
-    train_part, valid, _ = windows.split(valid=0.3, test=0.2)
+
+
+def test_fit_and_search_report_it() -> None:
+    train_part, valid, _ = _noise().split(valid=0.3, test=0.2)
     settings = {"max_epochs": 1, "lr": 1e-9}
     model = Constant()
-    fitted = cadda.fit(train_part, valid, model=model, **settings)
+    with pytest.warns(UserWarning, match="one class|below chance") as issued:
+        fitted = cadda.fit(train_part, valid, model=model, **settings)
     assert len(fitted.warnings) == 2
-    result = cadda.search(
-        train_part,
-        valid,
-        model=model,
-        method="trivial",
-        operations=["sign_flip", "time_reverse"],
-        training=TrainingSettings(**settings),
-    )
+    assert [str(each.message) for each in issued] == [f"{'; '.join(fitted.warnings)}."]
+    assert {each.filename for each in issued} == {__file__}
+    with pytest.warns(UserWarning, match="one class|below chance") as issued:
+        result = cadda.search(
+            train_part,
+            valid,
+            model=model,
+            method="trivial",
+            operations=["sign_flip", "time_reverse"],
+            training=TrainingSettings(**settings),
+        )
     assert result.fitted is not None
     assert result.baseline is not None
     assert result.fitted.warnings == result.baseline.warnings == fitted.warnings
+    assert result.warnings == tuple(
+        f"trained {how}, {text}"
+        for how in ("with the policy", "without augmentation")
+        for text in fitted.warnings
+    )
+    assert [str(each.message) for each in issued] == [f"{'; '.join(result.warnings)}."]
+    assert "trained without augmentation, the model predicts one" in result._repr_html_()
+
+
+def test_trials_of_a_search_issue_none() -> None:
+    train_part, valid, _ = _noise().split(valid=0.3, test=0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = cadda.search(
+            *(train_part, valid),
+            model=Constant(),
+            method="random",
+            budget=2,
+            operations=["sign_flip", "time_reverse"],
+            training=TrainingSettings(max_epochs=1, lr=1e-9),
+            **{"retrain": False, "baseline": False},
+        )
+    assert result.warnings == ()
+
+
+def test_the_classifier_issues_and_keeps_them() -> None:
+    windows = _noise()
+    classifier = cadda.AugmentedClassifier(
+        Constant(), method=None, max_epochs=1, lr=1e-9, random_state=0
+    )
+    with pytest.warns(UserWarning, match="one class|below chance") as issued:
+        classifier.fit(windows.x.numpy(), windows.y.numpy(), groups=windows.subject)
+    assert len(classifier.warnings_) == 2
+    assert [str(each.message) for each in issued] == [f"{'; '.join(classifier.warnings_)}."]

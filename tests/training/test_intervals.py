@@ -104,3 +104,16 @@ def test_plain_data() -> None:
     content = scored(2).to_dict()
     assert json.loads(json.dumps(content)) == content
     assert content["by_subject"]["s0"]["n_windows"] == 30  # type: ignore[index]
+
+
+def test_subjects_are_in_natural_order_and_in_a_frame() -> None:
+    truth, predicted, subject = made_up(12)
+    scores = score_subjects(truth[::-1], predicted[::-1], subject[::-1], NAMES)
+    expected = [f"s{i}" for i in range(12)]
+    assert list(scores.by_subject) == expected
+    frame = scores.to_frame("subject")
+    assert frame.subject.tolist() == expected
+    assert frame.n_windows.tolist() == [30] * 12
+    assert frame.kappa.tolist() == [own.kappa for own in scores.by_subject.values()]
+    with pytest.raises(ValueError, match="`by` must be 'class' or 'subject', got 'classes'"):
+        scores.to_frame("classes")  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def make_model(
         if isinstance(source, nn.Module):
             model = _copy(source)
         elif callable(source):
-            model = source(n_channels, n_times, n_classes)
+            model = _call(source, n_channels, n_times, n_classes)
         elif source.startswith(BRAINDECODE):
             model = _braindecode_model(
                 source.removeprefix(BRAINDECODE), n_channels, n_times, n_classes, sfreq
@@ -79,8 +79,8 @@ def make_model(
             model = MODELS[source](n_channels, n_times, n_classes)
         else:
             raise ValueError(
-                f"`model` must be one of auto, {', '.join(MODELS)}, braindecode:NAME, a module or "
-                f"a function, got {source!r}{_suggest(source)}."
+                f"`model` must be one of auto, {', '.join(MODELS)}, braindecode:NAME, or in "
+                f"Python a module or a function, got {source!r}{_suggest(source)}."
             )
         if not isinstance(model, nn.Module):
             raise TypeError(f"`model` must make a torch module, got {type(model).__name__}.")
@@ -90,6 +90,21 @@ def make_model(
             "the model has no parameters that require gradients; it cannot be trained."
         )
     return model
+
+
+def _call(source: Callable[..., nn.Module], *sizes: int) -> nn.Module:
+    """Call a function of the user's that makes a model."""
+    try:
+        inspect.signature(source).bind(*sizes)
+    except TypeError as error:
+        raise TypeError(
+            "`model` must be a function of (n_channels, n_times, n_classes), got one with other "
+            f"arguments: {error}."
+        ) from error
+    # Some that are written in C have no signature.
+    except ValueError:
+        pass
+    return source(*sizes)
 
 
 def _suggest(name: str) -> str:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 
 import torch
 from pydantic import TypeAdapter
@@ -105,7 +106,9 @@ def load_model(
     except FileNotFoundError as error:
         raise ModelError(f"{path} cannot be read: there is no such file.") from error
     except OSError as error:
-        raise ModelError(f"{path} cannot be read: {short_reason(error)}.") from error
+        own = Path(path) / "model.safetensors"
+        hint = f"; the model of this run is {own}" if own.is_file() else ""
+        raise ModelError(f"{path} cannot be read: {short_reason(error)}{hint}.") from error
     try:
         weights = load(content)
         metadata = _metadata(content)

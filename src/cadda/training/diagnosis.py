@@ -49,13 +49,14 @@ def prediction_warnings(
 
 
 def loss_warnings(valid_losses: Sequence[float], chance: float) -> Iterator[str]:
-    """Yield that no epoch has a validation loss below that of chance, if none has."""
+    """Yield that no epoch has a validation loss clearly below that of chance, if none has."""
     lowest = min(valid_losses)
     if lowest > (1 - MIN_GAIN) * chance:
+        degree = "hardly" if lowest < chance else "not"
         yield (
-            f"the validation loss stays at chance: at best {lowest:.3f}, and {chance:.3f} if the "
-            "frequencies of the classes are predicted for every window; try another `lr`, more "
-            "`max_epochs` or `patience`, or another `model`"
+            f"the validation loss is {degree} below chance: at best {lowest:.3f}, and "
+            f"{chance:.3f} if the frequencies of the classes are predicted for every window; try "
+            "another `lr`, more `max_epochs` or `patience`, or another `model`"
         )
 
 

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cadda._internal.random import Seeds
 from cadda._internal.statistics import percentile_estimate, resample_counts
+from cadda._internal.text import natural_order
 from cadda.training.metrics import Scores, SubjectScores, make_scores, scores_of
 
 __all__ = ["N_RESAMPLES", "OVERALL", "resample_complete", "score_subjects"]
@@ -59,7 +60,7 @@ def score_subjects(
                 int(tables[i].sum()),
                 **{key: float(each[key][i]) for key in (*OVERALL, "accuracy")},
             )
-            for i, name in enumerate(names)
+            for i, name in sorted(enumerate(names), key=lambda item: natural_order(str(item[1])))
         },
     )
 

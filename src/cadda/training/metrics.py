@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -87,15 +87,27 @@ class Scores:
         intervals = {name: list(ends) for name, ends in self.intervals.items()}
         return asdict(self) | {"confusion": self.confusion.tolist(), "intervals": intervals}
 
-    def to_frame(self) -> Any:
-        """Return the scores of each class as a data frame.
+    def to_frame(self, by: Literal["class", "subject"] = "class") -> Any:
+        """Return the scores of each class, or of each subject, as a data frame.
+
+        Parameters
+        ----------
+        by : 'class' | 'subject'
+            What has a row.
 
         Returns
         -------
         pandas.DataFrame
-            One row per class: ``class_name``, ``precision``, ``recall``, ``f1`` and ``support``,
-            its number of windows; 0 where a score is not defined, as in scikit-learn.
+            By class: ``class_name``, ``precision``, ``recall``, ``f1`` and ``support``, its number
+            of windows; 0 where a score is not defined, as in scikit-learn. By subject: ``subject``
+            and the columns of `cadda.SubjectScores`.
         """
+        if by == "subject":
+            names = ("subject", *(item.name for item in fields(SubjectScores)))
+            own = ({"subject": name} | asdict(scores) for name, scores in self.by_subject.items())
+            return make_frame(own, names)
+        if by != "class":
+            raise ValueError(f"`by` must be 'class' or 'subject', got {by!r}.")
         true, predicted = self.confusion.sum(1), self.confusion.sum(0)
         hits = np.diag(self.confusion)
         columns = {

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import block, paragraph
+from cadda._internal.text import plural
 from cadda.models.serialization import ModelDescription, save_model
 from cadda.training.checkpoint import State
 from cadda.training.settings import TrainingSettings
@@ -139,7 +140,7 @@ class Fitted:
         others, the largest change first.
     warnings : tuple of str
         What suggests that the model has learned nothing: it predicts one class only, or its
-        validation loss stays at chance.
+        validation loss is not, or hardly, below chance.
     subjects : tuple of str
         Subjects whose windows it was trained and validated with, as far as they are known.
     """
@@ -199,20 +200,22 @@ class Fitted:
     @property
     def _summary(self) -> tuple[str, str]:
         stopped = ", stopped early" if self.stopped_early else ""
+        n_epochs = len(self.history)
         return (
-            f"{type(self.model).__name__}, trained for {len(self.history)} epochs{stopped}",
+            f"{type(self.model).__name__}, trained for {plural(n_epochs, 'epoch')}{stopped}",
             f"weights of epoch {self.best_epoch}: validation loss {self.best.valid_loss:.3f}, "
             f"balanced accuracy {self.best.valid_balanced_accuracy:.3f}",
         )
 
     def __repr__(self) -> str:
-        return f"Fitted: {'; '.join(self._summary)}"
+        return f"Fitted: {'; '.join((*self._summary, *self.warnings))}"
 
     def _repr_html_(self) -> str:
         headline, weights = self._summary
         return block(
             headline,
             paragraph(weights),
+            *(paragraph(f"{text}.") for text in self.warnings),
             *(paragraph(f"{leak}.") for leak in self.leaks if leak.is_read),
         )
 
