@@ -88,7 +88,11 @@ def test_the_gain_is_a_t_interval_over_subjects_of_means_over_seeds() -> None:
         low, high = stats.t.interval(0.9, 9, loc=values.mean(), scale=error)
         assert (found.gain.interval.low, found.gain.interval.high) == pytest.approx((low, high))
         assert found.by_subject == pytest.approx(values)
-    assert [item.accuracy for item in (plain, adda, guided)] == pytest.approx(by_subject.mean(1))
+    for found, values in zip((plain, adda, guided), by_subject, strict=True):
+        assert found.accuracy.value == pytest.approx(values.mean())
+        error = stats.sem(values) * math.sqrt(1 + 10 / 8)
+        low, high = stats.t.interval(0.9, 9, loc=values.mean(), scale=error)
+        assert (found.accuracy.low, found.accuracy.high) == pytest.approx((low, high))
     single = sorted(stats.t.sf(gains.mean(1) / errors, 9))
     holm = sorted(item.p_value for item in (adda, guided))
     assert holm == pytest.approx([2 * single[0], max(2 * single[0], single[1])])
@@ -168,7 +172,7 @@ def test_the_simplest_of_the_best_is_recommended(gains, chosen, words) -> None:
     assert found.name == chosen
     assert found.sentence.startswith(words)
     assert "90 % interval" in found.sentence
-    assert "6 blocks of 12 subjects" in found.sentence
+    assert "6 blocks, over 12 subjects" in found.sentence
     assert "adjusted for 2 comparisons" in found.sentence
 
 

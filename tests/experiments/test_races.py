@@ -22,6 +22,7 @@ from cadda.experiments.study import Record
 from cadda.experiments.training import TrainingConfig, make_fold
 from cadda.reporting.figures.heatmap import plot_selected
 from cadda.reporting.figures.race import at_stops, plot_race
+from cadda.searchers.registry import find_method
 
 CONFIG = TrainingConfig(model="shallow", max_epochs=1, n_folds=1, valid=0.25, test=0.25)
 
@@ -48,6 +49,26 @@ def test_a_race_by_seconds_continues_until_the_time_is_over(fold):
     assert first.number == 1
     assert last.seconds >= 0.3
     assert made.rows == fold.train.class_names
+
+
+def test_what_builds_on_a_probe_gets_one_and_its_time_counts(fold, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "cadda.searchers.race.methods.passing_operations",
+        lambda probe, pool: asked.append(probe) or (),
+    )
+    made = race(MethodVariant("guided"), CONFIG, fold, Checkpoints((0.01, 0.02)), ["sign_flip"])
+    (probe,) = asked
+    assert {row.operation for row in probe.table} == {"sign_flip"}
+    assert made.points[0].seconds == made.points[1].seconds > 0.02
+
+
+def test_the_race_of_policies_stops_too(fold):
+    """It begins after its probe, and has its usual budget, by which it plans its phases."""
+    made = race(MethodVariant("auto"), CONFIG, fold, Checkpoints((0.01, 3)), ["sign_flip"])
+    first, last = made.points
+    assert first.number == 0
+    assert 2 <= last.number <= find_method("auto").default_budget
 
 
 def test_a_search_that_ends_early_is_not_asked_for_more(fold):
@@ -162,6 +183,18 @@ def test_the_curve_of_a_race_is_drawn_with_its_level():
     assert curve.get_xdata()[2] == pytest.approx(axes.get_xlim()[1])
     np.testing.assert_allclose(marks.get_xydata(), [[1.5, 0.6], [4.0, 0.75]])
     assert level.get_ydata()[0] == pytest.approx(0.55)
+
+
+def test_what_needs_no_search_is_drawn_from_the_start_of_the_axis():
+    records = [
+        Record(RaceJob(fold=0, method=name), RaceResult(points=(point(seconds, 0.9, 0.5),)))
+        for name, seconds in {"trivial": 0.0, "adda": 10.0}.items()
+    ]
+    axes = plot_race([[race_panel("", records, "balanced_accuracy")]]).axes[0]
+    curves = axes.lines[::2]
+    assert [curve.get_xdata()[0] for curve in curves] == [pytest.approx(axes.get_xlim()[0]), 10]
+    only = plot_race([[race_panel("", records[:1], "balanced_accuracy")]]).axes[0]
+    assert np.isfinite(only.lines[0].get_xdata()).all()
 
 
 def made_up_races(n_folds):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 import numpy as np
 from pydantic import model_validator
 
-from cadda._internal.statistics import Numbers, holm, t_test_greater
+from cadda._internal.statistics import Estimate, Numbers, holm, t_test_greater
 from cadda.experiments.conditions import Content
 from cadda.experiments.racing import NO_SEARCH
 from cadda.experiments.study import Record, StudyJob
@@ -67,6 +67,8 @@ class BlockScores(TrainingScores):
     """Epochs, trials or training runs of the search, if there was one."""
     seconds: float = 0.0
     """Time of the search."""
+    warnings: tuple[str, ...] = ()
+    """What suggests that the model has learned nothing."""
 
     @model_validator(mode="after")
     def _check_counts(self) -> Self:
@@ -81,7 +83,7 @@ class BlockScores(TrainingScores):
             raise ValueError("`correct` must be at most `n_windows`, by subject and class")
         known = total.sum(0) > 0
         recall = correct.sum(0)[known] / total.sum(0)[known]
-        if known.all() and not np.isclose(recall.mean(), self.balanced_accuracy, atol=1e-3):
+        if known.all() and not np.isclose(recall.mean(), self.balanced_accuracy, rtol=0):
             raise ValueError("`balanced_accuracy` must be that of `correct` and `n_windows`")
         return self
 
@@ -101,7 +103,7 @@ class Comparison:
     name: str
     level: Level
     n_entries: int
-    accuracy: float
+    accuracy: Estimate
     gain: AccuracyGain
     p_value: float
     is_close: bool  # whether it is at most one standard error worse than the best
@@ -157,14 +159,13 @@ def compare_conditions(scores: Mapping[str, ScoresByBlock]) -> list[Comparison]:
         for name, table in zip(scores, gained, strict=True)
     }
     close = within_one_error(subject_gains(gained, total))
-    accuracies = subject_gains(correct, total).mean(-1)
     p_values = _p_values(gains)
     return [
         Comparison(
             name=name,
             level=max(block.level for block in by_block.values()),
             n_entries=max(block.n_entries for block in by_block.values()),
-            accuracy=float(accuracies[i]),
+            accuracy=_accuracy(correct[i], total, n_train),
             gain=gains[name],
             p_value=p_values[name],
             is_close=bool(close[i]),
@@ -172,6 +173,12 @@ def compare_conditions(scores: Mapping[str, ScoresByBlock]) -> list[Comparison]:
         )
         for i, (name, by_block) in enumerate(scores.items())
     ]
+
+
+def _accuracy(correct: Numbers, total: Numbers, n_train: int) -> Estimate:
+    """Return a balanced accuracy with its interval over subjects, as that of a gain."""
+    found = clustered_gain(correct, total, n_train=n_train).interval
+    return replace(found, low=0.0) if found.low < 0 else found
 
 
 def _mean_over_seeds(

@@ -9,17 +9,19 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from cadda._internal.text import did_you_mean
 from cadda.api.policies import read_policy
-from cadda.api.prepare import join_windows
+from cadda.api.prepare import Device, join_windows
 from cadda.api.search import search
-from cadda.experiments.racing import NO_SEARCH, UNLIMITED, MethodVariant, parse_variant
+from cadda.experiments.racing import CLASSWISE, NO_SEARCH, UNLIMITED, MethodVariant, parse_variant
 from cadda.experiments.training import Fold, TrainingConfig, training_settings
+from cadda.operations.base import Settings
 from cadda.operations.own import OwnOperations
 from cadda.policies.schedule import PolicySchedule, policies_of
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.zoo import is_zoo_name
 from cadda.searchers.race.candidates import Level, level_of
-from cadda.searchers.registry import find_method
+from cadda.searchers.registry import METHODS, find_method, is_method
 
 __all__ = [
     "DUPLICATES",
@@ -44,11 +46,13 @@ Content: TypeAlias = dict[str, JsonValue]
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """What searches choose from, and how long."""
+    """What searches choose from, how long, and where."""
 
     operations: OwnOperations | None
     max_seconds: float | None  # None for the default budget of each method
     trial_epochs: int | None = None  # most epochs of a trial, of methods that train models for it
+    operation_settings: Mapping[str, Settings] | None = None  # that are not the default
+    device: Device = "auto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +72,7 @@ def read_content(
 ) -> Content | None:
     """Return the content of a policy; None for what is not a policy but a method.
 
-    ``known`` are operations that are not of cadda.
+    ``known`` are operations that it may have beside those of cadda.
     """
     if _is_policy(name):
         policy = read_policy(name, known, class_names)
@@ -86,8 +90,16 @@ def parse_policy(content: Mapping[str, JsonValue]) -> PolicySpec | PolicySchedul
 
 def variant_of(name: str) -> MethodVariant | None:
     """Return the search method of a condition; None if nothing is searched."""
-    is_searched = name not in NOT_SEARCHED and not _is_policy(name)
-    return parse_variant(name) if is_searched else None
+    if name in NOT_SEARCHED or _is_policy(name):
+        return None
+    if not is_method(name.removeprefix(CLASSWISE)):
+        known = [*NOT_SEARCHED, *METHODS]
+        raise ValueError(
+            f"`methods` must be search methods, policy files ({', '.join(POLICY_FILES)}), "
+            f"zoo:NAME, {' or '.join(NOT_SEARCHED)}, got {name!r}{did_you_mean(name, known)}; "
+            f"methods are {', '.join(METHODS)}."
+        )
+    return parse_variant(name)
 
 
 def _is_policy(name: str) -> bool:
@@ -106,7 +118,8 @@ def apply_condition(
     variant = variant_of(name)
     if variant is None:
         return Treatment(fold, None, Level.NONE, 0)
-    trains = find_method(variant.method).trains_trials
+    method = find_method(variant.method)
+    is_unlimited = limits.max_seconds is not None and not method.plans_ahead
     result = search(
         fold.train,
         fold.valid,
@@ -114,18 +127,20 @@ def apply_condition(
         classwise=variant.classwise or None,
         model=config.model,
         operations=limits.operations,
-        budget=None if limits.max_seconds is None else UNLIMITED,
+        operation_settings=limits.operation_settings,
+        budget=UNLIMITED if is_unlimited else None,
         max_seconds=limits.max_seconds,
         training=training_settings(config, fold),
-        trial_epochs=limits.trial_epochs if trains else None,
+        trial_epochs=limits.trial_epochs if method.trains_trials else None,
         seed=fold.seed,
+        device=limits.device,
         engine="serial",
         retrain=False,
         baseline=False,
         progress=False,
     )
     n_steps = len(result.history) if result.race is None else result.race.n_runs
-    treatment = _with_policy(fold, result.schedule or result.policy)
+    treatment = _with_policy(fold, result.schedule_or_policy)
     return replace(treatment, n_steps=n_steps, seconds=result.seconds)
 
 

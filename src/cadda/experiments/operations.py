@@ -10,6 +10,7 @@ from pydantic import Field
 from cadda._internal.statistics import FOLD_COVERAGE, MIN_FOLDS, median_estimate
 from cadda.api.prepare import operation_pool
 from cadda.data.windows import Windows
+from cadda.operations.base import Settings
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.own import OwnOperations
 from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
@@ -59,10 +60,14 @@ Magnitudes: TypeAlias = (
 """A kind of data, whose magnitudes the catalogue has; or magnitudes by operation."""
 
 
-def chosen_operations(windows: Windows, wanted: OwnOperations | None) -> tuple[str, ...]:
+def chosen_operations(
+    windows: Windows,
+    wanted: OwnOperations | None,
+    settings: Mapping[str, Settings] | None = None,
+) -> tuple[str, ...]:
     """Return the names of the operations to try; None means the default pool."""
     try:
-        return operation_pool(windows, operations=wanted).names
+        return operation_pool(windows, operations=wanted, operation_settings=settings).names
     except KeyError as error:
         raise ValueError(f"`operations`: {error.args[0]}") from error
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from cadda._internal.statistics import median_estimate
 from cadda.api.prepare import make_problem
+from cadda.api.search import probe_source
+from cadda.api.search_problem import find_probe
 from cadda.compute import open_engine
 from cadda.experiments.study import Cell, JobResult, Record, ResultTable, StudyJob
 from cadda.experiments.training import (
@@ -27,11 +29,13 @@ from cadda.policies.spec.entries import ALL_CLASSES
 from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.figures.heatmap import OperationUse
 from cadda.reporting.figures.race import RaceCurve, RacePanel
+from cadda.searchers.method import SearchMethod
 from cadda.searchers.registry import find_method
 from cadda.searchers.retraining import AnyPolicy, SearchBudget
 from cadda.searchers.runner import SearchContext, SearchRunner
 
 __all__ = [
+    "CLASSWISE",
     "METRICS",
     "NO_SEARCH",
     "UNLIMITED",
@@ -54,6 +58,7 @@ NO_SEARCH = "none"
 """The method of jobs that train without augmentation."""
 
 CLASSWISE = "classwise:"
+"""Before the name of a method that is to find a policy for each class."""
 UNLIMITED = 1_000_000
 """More epochs or trials than any time allows."""
 
@@ -130,12 +135,12 @@ class Checkpoints:
     stops: tuple[float, ...]
     unit: Literal["seconds", "number"] = "seconds"
 
-    def run_until(self, runner: SearchRunner) -> Iterator[float]:
+    def run_until(self, runner: SearchRunner, seconds: float = 0.0) -> Iterator[float]:
         """Advance a search from stop to stop; yield its computing time in seconds at each.
 
-        Processor time is counted, so that other processes of the machine do not matter.
+        Processor time is counted, so that other processes of the machine do not matter, and added
+        to that of what went before.
         """
-        seconds = 0.0
         for stop in self.stops:
             while runner.epoch < runner.n_epochs:
                 if (seconds if self.unit == "seconds" else runner.epoch) >= stop:
@@ -159,14 +164,29 @@ def race(
     problem = make_problem(
         fold.train, fold.valid, model=config.model, operations=operations, device="auto"
     )
-    n_epochs = UNLIMITED if checkpoints.unit == "seconds" else round(checkpoints.stops[-1])
-    budget = SearchBudget(n_epochs, training=training_settings(config, fold))
+    training = training_settings(config, fold)
+    budget = SearchBudget(_n_epochs(method, checkpoints), training=training)
+    source = probe_source(
+        None,
+        *(fold.train, fold.valid),
+        method=variant.method,
+        model=config.model,
+        operations=operations,
+        operation_settings=None,
+        training=training,
+        seed=fold.seed,
+        device="auto",
+        on_event=None,
+    )
     points: list[RacePoint] = []
     policies: list[AnyPolicy] = []
     with open_engine("serial") as engine:
-        context = SearchContext(budget, engine, classwise=variant.classwise)
+        start = process_time()
+        probe = find_probe(source, None, engine)
+        spent = process_time() - start
+        context = SearchContext(budget, engine, classwise=variant.classwise, probe=probe)
         runner = method.make_runner(problem, settings, context)
-        for seconds in checkpoints.run_until(runner):
+        for seconds in checkpoints.run_until(runner, spent):
             policy = runner.best_policy()
             if policy in policies:
                 scores: TrainingScores = points[policies.index(policy)]
@@ -182,6 +202,13 @@ def race(
         rows=tuple(spec.rows),
         applied=tuple(map(tuple, spec.operation_probabilities().round(4).tolist())),
     )
+
+
+def _n_epochs(method: SearchMethod[Any], checkpoints: Checkpoints) -> int:
+    """Return the budget of a search that is to reach all checkpoints, if it can."""
+    if checkpoints.unit == "number":
+        return round(checkpoints.stops[-1])
+    return method.default_budget if method.plans_ahead else UNLIMITED
 
 
 def baseline_result(config: TrainingConfig, fold: Fold) -> RaceResult:

@@ -8,7 +8,8 @@ from statistics import median
 
 import numpy as np
 
-from cadda._internal.text import natural_order
+from cadda._internal.statistics import Estimate
+from cadda._internal.text import natural_order, plural
 from cadda.experiments.comparison import (
     Comparison,
     Records,
@@ -35,7 +36,10 @@ LEVELS = {
 }
 """How complex policies are, in words."""
 
-COLUMNS = ("method", "accuracy", "gain", "low", "high", "p", "policy", "steps", "choice")
+COLUMNS = (
+    *("method", "accuracy", "from", "to", "gain", "low", "high", "p", "policy", "steps"),
+    "choice",
+)
 N_DIGITS = 4
 """Decimals of accuracies and gains."""
 
@@ -76,7 +80,8 @@ def _measured(item: Comparison, n_blocks: int, n_compared: int) -> str:
     adjusted = f", adjusted for {n_compared} comparisons" if n_compared > 1 else ""
     return (
         f"{with_interval(item.gain.interval)} balanced accuracy on new subjects, measured in "
-        f"{n_blocks} blocks of {item.gain.n_subjects} subjects, p = {item.p_value:.2g}{adjusted}"
+        f"{plural(n_blocks, 'block')}, over {plural(item.gain.n_subjects, 'subject')}, "
+        f"p = {item.p_value:.2g}{adjusted}"
     )
 
 
@@ -113,16 +118,19 @@ def _row(
 ) -> tuple[Cell, ...]:
     if item is None:
         return (name, *(None,) * (len(COLUMNS) - 1))
-    interval = item.gain.interval
     cells: tuple[Cell, ...] = (None,) * 4
     if name != NO_SEARCH:
-        ends = (interval.low, interval.high) if interval.is_bounded else (None, None)
-        cells = (*map(_rounded, (item.gain.value, *ends)), item.p_value)
+        cells = (*_with_ends(item.gain.interval), item.p_value)
     choice = "close" if item.is_close else ""
     if found is not None and found.name == name:
         choice = "chosen"
     steps = _median_steps(by_block)
-    return (name, _rounded(item.accuracy), *cells, LEVELS[item.level], steps, choice)
+    return (name, *_with_ends(item.accuracy), *cells, LEVELS[item.level], steps, choice)
+
+
+def _with_ends(estimate: Estimate) -> tuple[float | None, ...]:
+    ends = (estimate.low, estimate.high) if estimate.is_bounded else (None, None)
+    return tuple(map(_rounded, (estimate.value, *ends)))
 
 
 def _rounded(value: float | None) -> float | None:
@@ -150,9 +158,9 @@ def _notes(
     yield found.sentence
     n_subjects = compared[NO_SEARCH].gain.n_subjects
     yield (
-        f"Low, high: {100 * COVERAGE:g} % interval of the gain over {n_subjects} subjects; steps: "
-        "median number of epochs, trials or training runs; close: at most one standard error "
-        "worse than the best."
+        f"From, to: {100 * COVERAGE:g} % interval of the accuracy over {n_subjects} subjects; "
+        "low, high: that of the gain; steps: median number of epochs, trials or training runs; "
+        "close: at most one standard error worse than the best."
     )
     for name, by_block in scores.items():
         yield from _search_notes(name, by_block)

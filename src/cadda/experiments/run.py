@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.folder_lock import locked
+from cadda._internal.notebook import Html, block, folded, paragraph
 from cadda._internal.text import short_reason
 from cadda.compute import check_engine, open_engine
 from cadda.data.io.read import read_windows
@@ -17,7 +19,15 @@ from cadda.data.windows import Windows
 from cadda.exceptions import CaddaError, RunError
 from cadda.experiments.display import StudyDisplay
 from cadda.experiments.folder import StudyFolder, check_formats
-from cadda.experiments.plan import AnyPlan, AnyProgress, StudyRun, describe_data, make_plan
+from cadda.experiments.page import study_page
+from cadda.experiments.plan import (
+    AnyPlan,
+    AnyProgress,
+    ResultLine,
+    StudyRun,
+    describe_data,
+    make_plan,
+)
 from cadda.experiments.registry import find_study
 from cadda.experiments.runner import StudyEvent, StudyStart, run_missing
 from cadda.experiments.study import (
@@ -26,16 +36,11 @@ from cadda.experiments.study import (
     Record,
     ResultTable,
     StudyConfig,
-    format_cell,
     make_config,
 )
-from cadda.reporting.html import StudyPage, TextTable, render_study
-from cadda.reporting.html.provenance import read_call
+from cadda.reporting.html import render_study
 from cadda.reporting.records import Reading
 from cadda.tracking import shown_progress
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = [
     "PlannedStudy",
@@ -74,7 +79,7 @@ class PlannedStudy:
         return self.run.config
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StudyResult:
     """What a study shows so far.
 
@@ -92,6 +97,10 @@ class StudyResult:
         Where the figure was saved.
     report : Path
         Where table and figure were saved as an HTML page.
+    details : tuple of ResultTable
+        Further tables, such as of each subject.
+    warnings : tuple of str
+        What suggests that models have learned nothing, each with the name of the job.
     """
 
     plan: AnyPlan
@@ -100,11 +109,49 @@ class StudyResult:
     figure: Figure
     files: tuple[Path, ...]
     report: Path
+    details: tuple[ResultTable, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def records(self) -> tuple[Record[Any, Any], ...]:
         """Finished jobs with their results."""
         return self.progress.records
+
+    def to_frame(self) -> Any:
+        """Return the table as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per row of `table`.
+        """
+        return self.table.to_frame()
+
+    def plot(self) -> Figure:
+        """Return the figure, which is also in `files`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The picture.
+        """
+        return self.figure
+
+    def __repr__(self) -> str:
+        missing = len(self.progress.missing)
+        unfinished = f", {missing} of {len(self.plan.jobs)} jobs missing" if missing else ""
+        return f"StudyResult: {self.plan.study}{unfinished}; {self.table.note or self.table.title}"
+
+    def _repr_html_(self) -> str:
+        n_missing = len(self.progress.missing)
+        unfinished = f"Unfinished: {n_missing} of {len(self.plan.jobs)} jobs are missing."
+        return block(
+            f"{self.plan.study}: {self.plan.data.summary}",
+            *([paragraph(unfinished)] if n_missing else ()),
+            Html(self.table._repr_html_()),
+            *(folded(table.title, Html(table._repr_html_())) for table in self.details),
+            *(paragraph(f"{text}.") for text in self.warnings),
+        )
 
 
 def _ignore(*_: object) -> None:
@@ -146,8 +193,9 @@ def plan_study(
     info = describe_data(windows, data_name, study.data_summary(windows), reading)
     plan = make_plan(name, study, scale, config, windows, info)
     folder = _folder(name, out)
-    progress = _read_progress(plan, study, folder)
-    n_results = sum(line.result is not None for line in folder.read_results())
+    lines = folder.read_results()
+    progress = _progress(plan, study, folder, lines)
+    n_results = sum(line.result is not None for line in lines)
     run = StudyRun(study, config, windows)
     return PlannedStudy(run, plan, progress, n_results - len(progress.records))
 
@@ -254,12 +302,13 @@ def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, Any
     """
     study, folder = find_study(name), _folder(name, out)
     plan = folder.read_plan(name, study.job_type)
-    return plan, _read_progress(plan, study, folder)
+    return plan, _progress(plan, study, folder, folder.read_results())
 
 
-def _read_progress(plan: AnyPlan, study: AnyStudy, folder: StudyFolder) -> AnyProgress:
-    """Read which jobs are finished; raise for a result that cannot be one of them."""
-    lines = folder.read_results()
+def _progress(
+    plan: AnyPlan, study: AnyStudy, folder: StudyFolder, lines: Sequence[ResultLine]
+) -> AnyProgress:
+    """Find finished jobs; raise for a line of the folder that cannot be a result of the study."""
     try:
         return plan.progress(study, lines)
     except (ValueError, TypeError) as error:
@@ -318,42 +367,11 @@ def _draw(
         )
     table, figure = study.table(progress.records), study.figure(progress.records)
     files = folder.save_figure(figure, plan, formats)
-    tables = (table, *study.details(progress.records))
-    write_text_atomically(
-        folder.report, render_study(_page(plan, progress, tables, figure, folder))
-    )
-    return StudyResult(plan, progress, table, figure, tuple(files), folder.report)
-
-
-def _page(
-    plan: AnyPlan,
-    progress: AnyProgress,
-    tables: Sequence[ResultTable],
-    figure: Figure,
-    folder: StudyFolder,
-) -> StudyPage:
-    """Collect what the report of a study shows."""
-    from cadda.reporting.figures.saving import DOTS_PER_INCH
-
-    picture = BytesIO()
-    figure.savefig(picture, format="png", dpi=DOTS_PER_INCH)
-    n_left = len(progress.missing)
-    return StudyPage(
-        study=plan.study,
-        data=f"{plan.data.name}: {plan.data.summary}.",
-        conclusion=tables[0].note,
-        progress=f"{n_left} of {len(plan.jobs)} jobs are missing." if n_left else "",
-        tables=tuple(
-            TextTable(
-                table.title,
-                table.columns,
-                [[format_cell(cell) for cell in row] for row in table.rows],
-            )
-            for table in tables
-        ),
-        figure=picture.getvalue(),
-        settings=folder.read_settings(),
-        reading="" if plan.data.reading is None else read_call(plan.data.reading),
+    details, warnings = study.details(progress.records), study.warnings(progress.records)
+    page = study_page(plan, progress, (table, *details), warnings, figure, folder)
+    write_text_atomically(folder.report, render_study(page))
+    return StudyResult(
+        plan, progress, table, figure, tuple(files), folder.report, details, warnings
     )
 
 

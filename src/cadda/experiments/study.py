@@ -87,7 +87,7 @@ _PLAN_ONLY, _ADDED = "plan only", "added"
 _Value = TypeVar("_Value")
 
 PlanOnly: TypeAlias = Annotated[_Value, _PLAN_ONLY]
-"""A setting that only decides which jobs there are, or which data are simulated."""
+"""A setting that only decides which jobs there are, where they run, or what is simulated."""
 
 Added: TypeAlias = Annotated[_Value, _ADDED]
 """A setting that there was not when results were kept; its default is what they were made with."""
@@ -180,7 +180,19 @@ def to_toml(config: StudyConfig, without: Sequence[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Rows of plain values under named columns, with units in the names."""
+    """Rows of plain values under named columns, with units in the names.
+
+    Parameters
+    ----------
+    title : str
+        What the table shows.
+    columns : tuple of str
+        Names of the columns.
+    rows : tuple of tuple
+        Text, numbers, and None for empty cells.
+    note : str
+        What is to be known about the numbers; may be empty.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -188,12 +200,24 @@ class ResultTable:
     note: str = ""
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return title, note, and a dict per row."""
+        """Return the table as plain values.
+
+        Returns
+        -------
+        dict
+            Title, note, and a dict per row.
+        """
         rows: list[JsonValue] = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return {"title": self.title, "note": self.note, "rows": rows}
 
     def to_frame(self) -> Any:
-        """Return the rows as a data frame of pandas."""
+        """Return the rows as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The same rows and columns.
+        """
         rows = (dict(zip(self.columns, row, strict=True)) for row in self.rows)
         return make_frame(rows, self.columns)
 
@@ -274,6 +298,10 @@ class Study(ABC, Generic[Config, Job, Result]):
 
     def details(self, records: Sequence[Record[Job, Result]]) -> tuple[ResultTable, ...]:
         """Make further tables for the report, such as of each subject."""
+        return ()
+
+    def warnings(self, records: Sequence[Record[Job, Result]]) -> tuple[str, ...]:
+        """List what suggests that models have learned nothing, with the name of the job."""
         return ()
 
     @abstractmethod

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import Field
 
 from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds
-from cadda.api.fit import evaluate, fit
-from cadda.api.prepare import model_for
+from cadda.api.fit import diagnose, evaluate
+from cadda.api.prepare import Device, model_for, prepare_training
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
 from cadda.experiments.study import Added, JobResult, PlanOnly, StudyConfig, StudyJob
@@ -160,18 +160,20 @@ def fit_fold(
     *,
     pool: OperationPool | None = None,
     copies: int | None = None,
+    device: Device = "auto",
 ) -> Fitted:
     """Train a model with a policy; ``copies`` replaces that of the settings."""
-    settings = asdict(training_settings(config, fold))
-    own = settings if copies is None else settings | {"copies": copies}
-    return fit(
-        *(fold.train, fold.valid),
+    settings = training_settings(config, fold)
+    own = settings if copies is None else replace(settings, copies=copies)
+    trainer = prepare_training(
+        *(fold.train, fold.valid, own),
         model=config.model,
         policy=policy,
         pool=pool,
-        progress=False,
-        **own,
+        device=device,
     )
+    # Without the warnings of `cadda.fit`: there may be hundreds of models.
+    return diagnose(trainer.run(), trainer)
 
 
 def score_fitted(fitted: Fitted, fold: Fold) -> TrainingScores:

@@ -2,15 +2,17 @@
 
 import html
 import json
+import tomllib
 
 import commands
 import numpy as np
 import pytest
 
 import cadda
+from cadda._internal.jsonlines import JsonLines
 from cadda.experiments.comparison import CompareJob
 from cadda.experiments.studies.compare import Compare, CompareConfig
-from cadda.experiments.study import Record
+from cadda.experiments.study import Record, to_toml
 
 STUDY = Compare()
 QUICK = {"model": "shallow", "max_epochs": 1, "n_folds": 2}
@@ -110,6 +112,10 @@ def test_the_figure_shows_how_sure_gains_are(windows, tmp_path):
     table = STUDY.table(records)
     row = dict(zip(table.columns, table.rows[1], strict=True))
     left, right = STUDY.figure(records).axes
+    accuracy, *_ = left.lines
+    plain = dict(zip(table.columns, table.rows[0], strict=True))
+    np.testing.assert_allclose(accuracy.get_xdata(), [plain["from"], plain["to"]], atol=1e-4)
+    assert plain["from"] < plain["accuracy"] < plain["to"]
     subjects, interval, mean, zero = right.lines
     assert len(subjects.get_xdata()) == 7
     np.testing.assert_allclose(interval.get_xdata(), [row["low"], row["high"]], atol=1e-4)
@@ -141,6 +147,83 @@ def test_the_command_compares_and_resumes(data, tmp_path):
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == before
 
 
+def test_models_that_learn_nothing_are_reported(data, tmp_path):
+    out = tmp_path / "out"
+    command = (
+        *(data, "--methods", "none", "--folds", "2", "--max-epochs", "1", "--lr", "1e-9"),
+        *("--model", "shallow", "--out", out),
+    )
+    said = run(*command)
+    expected = "Warning: none, fold 0, seed 0: the validation loss is not below chance: at best"
+    assert expected in said.stderr
+    assert "try another `--lr`" in said.stderr
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    stored = [text for line in lines for text in line["result"]["warnings"]]
+    assert len(stored) >= 2
+    page = html.unescape((out / "report.html").read_text("utf-8"))
+    assert "<li>none, fold 1, seed 0: the validation loss is not below chance" in page
+    content = json.loads(run(*command, "--json").stdout)
+    assert len(content["warnings"]) == len(stored)
+    assert [len(table["rows"]) for table in content["details"]] == [7]
+
+
+def test_results_without_warnings_have_none(windows):
+    (first, *_) = results(windows, ("none",))
+    values = first.result.to_json() | {"warnings": []}
+    old = type(first.result).model_validate(values)
+    assert "warnings" not in old.to_json()
+    assert STUDY.warnings([Record(first.job, old)]) == ()
+
+
+def test_settings_of_operations(windows, tmp_path):
+    """They change the policies of files that have none of their own, and old keys stay."""
+    free, stored = tmp_path / "free.txt", tmp_path / "stored.txt"
+    free.write_text("time_mask p=1 m=1")
+    stored.write_text("time_mask p=1 m=1 max_length=1")
+    methods = (str(free), str(stored))
+    changed = {"operation_settings": {"time_mask": {"max_length": 0.5}}}
+    before = results(windows, methods)[:3]
+    after = results(windows, methods, **changed)[:3]
+    losses = [[each.result.valid_loss for each in made] for made in (before, after)]
+    assert [a == b for a, b in zip(*losses, strict=True)] == [True, False, True]
+    assert "operation_settings" not in CompareConfig().result_key()
+    config = CompareConfig(**changed)
+    assert config.result_key()["operation_settings"] == changed["operation_settings"]
+    assert CompareConfig(**tomllib.loads(to_toml(config))) == config
+    wrong = CompareConfig(operation_settings={"time_mask": {"max_len": 1}})
+    with pytest.raises(ValueError, match="`operation_settings`: operation `time_mask` has no"):
+        STUDY.jobs(wrong, windows)
+
+
+def test_searches_have_the_settings_of_operations(windows, data, tmp_path):
+    out, quick = tmp_path / "out", ("--folds", "2", "--max-epochs", "1", "--model", "shallow")
+    command = (data, "--methods", "trivial", *quick, "--operations", "time_mask,bandstop")
+    run(*command, "--out", out)
+    run(*command, "--out", out, "--operation-setting", "time_mask.max_length=0.1")
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    by_method = {}
+    for line in lines:
+        key = (line["job"]["method"], line["job"]["fold"])
+        by_method.setdefault(key, []).append(line["result"]["valid_loss"])
+    assert all(len(losses) == 2 for losses in by_method.values())
+    assert by_method["none", 0][0] == by_method["none", 0][1]
+    assert by_method["trivial", 0][0] != by_method["trivial", 0][1]
+    said = run(*command, "--operation-setting", "time_mask.max_len=3", code=2).stderr
+    assert "`--operation-setting`: operation `time_mask` has no setting" in said
+
+
+def test_the_terminal_shows_each_subject(data, windows, tmp_path, monkeypatch):
+    monkeypatch.setattr("cadda.cli.studies.MAX_SUBJECTS", 5)
+    monkeypatch.setenv("COLUMNS", "80")
+    command = (data, "--methods", "none,duplicates", "--folds", "2", "--max-epochs", "1")
+    said = run(*command, "--model", "shallow", "--out", tmp_path / "out").stdout
+    table = said[said.index("Balanced accuracy of each subject") :]
+    assert [name in table for name in sorted(windows.subjects)] == [True] * 5 + [False] * 2
+    assert "and 2 more: see the report, or --json" in table
+    assert max(len(line) for line in said.splitlines() if "──" in line) <= 80
+    assert "From, to: 90 % interval of the accuracy over 7 subjects" in " ".join(said.split())
+
+
 def test_the_page_has_the_options_of_reading(data, tmp_path):
     out = tmp_path / "compared"
     options = ["--channels", "C3,C4", "--standardise", "recording", "--folds", "2"]
@@ -159,9 +242,12 @@ def test_a_damaged_result_is_refused(data, tmp_path):
     options = (*options, "--max-epochs", "1", "--out", tmp_path / "out")
     run(*options)
     file = tmp_path / "out" / "results.jsonl"
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = JsonLines(file).read()
+    file.write_text(file.read_text().replace('"n_epochs": 1', '"n_epochs": 2', 1))
+    assert "line 1, was changed or damaged" in run(*options, code=2).stderr
+    # A line without a checksum, or with another, must at least not contradict itself.
     lines[0]["result"]["correct"][0][0] += 1
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    JsonLines(file).rewrite(lines)
     for refused in (run(*options, code=2), commands.run("report", tmp_path / "out", code=2)):
         assert "results.jsonl has a result that is not one of compare" in refused.stderr
         assert "remove the line" in refused.stderr

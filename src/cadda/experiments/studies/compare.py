@@ -21,7 +21,7 @@ from pydantic import Field, field_validator
 from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds
 from cadda._internal.text import storable
-from cadda.api.prepare import model_for, policy_pool, prepare_training
+from cadda.api.prepare import Device, model_for, pick_device, policy_pool, prepare_training
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
 from cadda.experiments.comparison import (
@@ -51,6 +51,7 @@ from cadda.experiments.training import (
     training_seconds,
     training_settings,
 )
+from cadda.operations.base import Setting
 from cadda.operations.own import find_operations
 from cadda.reporting.figures.comparison import ComparedGain, plot_comparison
 from cadda.searchers.race.blocks import count_windows
@@ -69,12 +70,18 @@ class CompareConfig(TrainingConfig):
     """Number of folds by subject; each subject is tested in one of them."""
     n_seeds: PlanOnly[int] = Field(1, ge=1, le=MAX_COUNT)
     """Number of seeds per fold; scores are averaged over them."""
+    valid: float = Field(0.2, gt=0, lt=1)
+    """Fraction of all subjects for validation, at most half of those outside of the fold."""
     max_seconds: float | None = Field(120.0, gt=0)
     """Most time of each search in seconds; none: the default budget of each method."""
     operations: Names | None = None
     """Operations to choose from, your own as module:Class; none: the default pool."""
+    operation_settings: Added[dict[str, dict[str, Setting]] | None] = None
+    """Settings of operations that are not the default; those stored in a policy file win."""
     trial_epochs: Added[int | None] = Field(None, ge=1, le=MAX_COUNT)
     """Most epochs of the models that searches try policies with; none: as many as others."""
+    device: PlanOnly[Device] = "auto"
+    """Where to compute: auto, cpu, cuda or mps."""
 
     @field_validator("methods")
     @classmethod
@@ -107,7 +114,8 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
     }
 
     def jobs(self, config: CompareConfig, windows: Windows) -> list[CompareJob]:
-        known = chosen_operations(windows, find_operations(config.operations))
+        operations, changed = find_operations(config.operations), config.operation_settings
+        known = chosen_operations(windows, operations, changed)
         contents = {
             name: read_content(name, windows.class_names, known) for name in config.methods
         }
@@ -126,14 +134,18 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
     ) -> None:
         """Raise an error for a model or a policy that does not fit the data."""
         model_for(config.model, fold.train, seed=0)
+        pick_device(config.device)
         settings = training_settings(config, fold)
+        operations = find_operations(config.operations)
+        pool = policy_pool(fold.train, operations, config.operation_settings)
         for content in contents.values():
             if content is not None:
                 prepare_training(
                     *(fold.train, fold.valid, settings),
                     model=config.model,
                     policy=parse_policy(content),
-                    pool=policy_pool(fold.train, find_operations(config.operations)),
+                    pool=pool,
+                    device=config.device,
                 )
 
     def fold(self, config: CompareConfig, windows: Windows, job: CompareJob) -> Fold:
@@ -151,19 +163,30 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         variant = variant_of(job.method)
         if variant is None:
             return training
+        method = find_method(variant.method)
+        if method.default_budget == 1:
+            # Nothing is searched, and the models of a probe take about as long as one of these.
+            return (1 + method.needs_probe) * training
         if config.max_seconds is not None:
             return config.max_seconds + training
-        method = find_method(variant.method)
         n_runs = 1 if method.unit == "epoch" else method.default_budget
         return (1 + n_runs) * training
 
     def run(self, config: CompareConfig, windows: Windows, job: CompareJob) -> BlockScores:
         fold = self.fold(config, windows, job)
         operations = find_operations(config.operations)
-        limits = SearchLimits(operations, config.max_seconds, config.trial_epochs)
+        limits = SearchLimits(
+            operations,
+            config.max_seconds,
+            config.trial_epochs,
+            config.operation_settings,
+            config.device,
+        )
         treatment = apply_condition(job.method, job.policy, config, fold, limits)
-        pool = policy_pool(fold.train, operations)
-        fitted = fit_fold(config, treatment.fold, treatment.policy, pool=pool)
+        pool = policy_pool(fold.train, operations, config.operation_settings)
+        fitted = fit_fold(
+            config, treatment.fold, treatment.policy, pool=pool, device=config.device
+        )
         test, n_classes = fold.test, windows.n_classes
         predicted = predict_logits(fitted.model, test.signals, n_classes).argmax(1)
         samples = Samples.of(test.signals, test.y, test.subject)
@@ -177,6 +200,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
             n_entries=treatment.n_entries,
             n_steps=treatment.n_steps,
             seconds=round(treatment.seconds, 2),
+            warnings=fitted.warnings,
         )
 
     def table(self, records: Records) -> ResultTable:
@@ -184,6 +208,13 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
 
     def details(self, records: Records) -> tuple[ResultTable, ...]:
         return (subject_table(records),)
+
+    def warnings(self, records: Records) -> tuple[str, ...]:
+        return tuple(
+            f"{record.job.describe()}: {text}"
+            for record in records
+            for text in record.result.warnings
+        )
 
     def figure(self, records: Records) -> Figure:
         scores = common_blocks(records)

@@ -49,7 +49,7 @@ class DataRegime(RaceStudy[RegimeConfig, RegimeJob]):
         full=("adda", "faster_autoaugment", "autoaugment", "fast_autoaugment"),
     )
     scales["quick"] |= {"nights": (1, 2), "n_subjects": 8}
-    scales["cpu"] |= {"n_train": None, "stops": (40.0,), "n_folds": 3}
+    scales["cpu"] |= {"n_subjects": 76, "n_windows": 40, "test": 60 / 76, "stops": (40.0,)}
     scales["paper"] |= {"nights": (6, 24)}
 
     def fold(self, config: RegimeConfig, windows: Windows, job: RegimeJob) -> Fold:

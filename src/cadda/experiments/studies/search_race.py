@@ -99,7 +99,17 @@ def race_scales(quick: Sequence[str], full: Sequence[str]) -> dict[str, dict[str
             "max_epochs": 2,
             "model": "shallow",
         },
-        "cpu": {"methods": (NO_SEARCH, *full), "n_train": 100, "max_epochs": 200},
+        # Twelve subjects to learn from, four of them for validation, and sixty to test on.
+        "cpu": {
+            "methods": (NO_SEARCH, *full),
+            "n_folds": 10,
+            "n_subjects": 72,
+            "n_windows": 12,
+            "valid": 4 / 72,
+            "test": 60 / 72,
+            "max_epochs": 200,
+            "stops": (3.0, 6.0, 12.0, 20.0, 30.0, 45.0, 70.0, 100.0),
+        },
         "paper": {
             "methods": (NO_SEARCH, *full),
             "n_folds": 5,
@@ -191,6 +201,7 @@ class SearchRace(MethodRaceStudy[RaceConfig]):
     scales = race_scales(
         quick=("adda", "cadda", "classwise:fast_autoaugment"),
         full=(
+            *("trivial", "guided", "auto"),
             *("adda", "dada", "faster_autoaugment", "autoaugment", "fast_autoaugment"),
             *("randaugment", "random", "cadda", "classwise:autoaugment"),
             *("classwise:fast_autoaugment", "classwise:random"),

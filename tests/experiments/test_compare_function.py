@@ -1,0 +1,115 @@
+"""`cadda.compare`: the command in Python, with the same results."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+
+import commands
+import pytest
+
+import cadda
+
+QUICK = {"n_folds": 2, "model": "shallow"}
+TRAINING = cadda.TrainingSettings(max_epochs=1)
+
+
+@pytest.fixture(scope="module")
+def windows() -> cadda.Windows:
+    return cadda.simulate_motor_imagery(n_subjects=6, n_windows=8, seed=0)
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("policy") / "noise.txt"
+    path.write_text("gaussian_noise p=1 m=1")
+    return path
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("compared") / "out"
+
+
+@pytest.fixture(scope="module")
+def result(windows: cadda.Windows, policy: Path, out: Path) -> cadda.StudyResult:
+    return cadda.compare(windows, methods=[policy], training=TRAINING, out=out, **QUICK)
+
+
+def test_results_are_those_of_the_command(
+    result: cadda.StudyResult, windows: cadda.Windows, policy: Path, out: Path, tmp_path: Path
+) -> None:
+    """Byte by byte, so that the command finds nothing to do in the folder."""
+    windows.save(tmp_path / "fists.npz")
+    before = (out / "results.jsonl").read_bytes()
+    done = commands.run(
+        *("compare", tmp_path / "fists.npz", "--methods", policy, "--folds", "2"),
+        *("--model", "shallow", "--max-epochs", "1", "--out", out, "--json"),
+    )
+    content = json.loads(done.stdout)
+    assert content["n_done"] == len(result.records) == 4
+    assert content["table"] == result.table.to_dict()
+    assert content["warnings"] == list(result.warnings)
+    assert (out / "results.jsonl").read_bytes() == before
+
+
+def test_the_result_in_a_notebook(result: cadda.StudyResult, policy: Path) -> None:
+    page = html.unescape(result._repr_html_())
+    assert "Balanced accuracy on held-out subjects" in page
+    assert "<details><summary>Balanced accuracy of each subject</summary>" in page
+    assert result.table.note in page
+    assert all(f"<p>{text}.</p>" in page for text in result.warnings)
+    assert repr(result).startswith("StudyResult: compare; ")
+    assert len(result.plot().axes) == 2
+    frame = result.to_frame()
+    assert list(frame.columns) == list(result.table.columns)
+    assert list(frame["method"]) == ["none", str(policy)]
+    assert frame["accuracy"].between(frame["from"], frame["to"]).all()
+    assert len(result.details[0].to_frame()) == 6
+
+
+def test_validation_subjects(windows: cadda.Windows, tmp_path: Path) -> None:
+    """A fraction of all subjects, at most half of those outside of the fold."""
+    sizes = []
+    for number, valid in enumerate((0.2, 0.4)):
+        compared = cadda.compare(
+            *(windows,),
+            methods=["none"],
+            n_folds=3,
+            model="shallow",
+            valid=valid,
+            training=TRAINING,
+            out=tmp_path / str(number),
+        )
+        sizes.append({record.result.n_train for record in compared.records})
+    # Of four subjects outside of the fold, one and two validate; a subject has eight windows.
+    assert sizes == [{24}, {16}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"methods": "none,auto"}, TypeError, "`methods` must be a list of names"),
+        ({"methods": ["adad"]}, ValueError, "got 'adad' .did you mean"),
+        ({"training": cadda.TrainingSettings(betas=(0.0, 0.9))}, ValueError, "`betas` cannot"),
+        (
+            {"training": cadda.TrainingSettings(optimizer=lambda parameters: parameters)},
+            ValueError,
+            "`optimizer` must be a name",
+        ),
+        ({"device": "cuda"}, ValueError, "`device` 'cuda' is not available here"),
+        ({"device": "gpu"}, ValueError, "device"),
+        ({"valid": 1.0}, ValueError, "valid"),
+    ],
+)
+def test_wrong_arguments(
+    arguments: dict[str, object],
+    error: type[Exception],
+    message: str,
+    windows: cadda.Windows,
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(error, match=message):
+        cadda.compare(windows, **{"out": tmp_path / "out", **QUICK, **arguments})
+    assert not (tmp_path / "out").exists()
