@@ -72,3 +72,16 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     facts = made_up_race()
     facts.save(tmp_path / "race.json")
     assert RaceFacts.load(tmp_path / "race.json") == facts
+
+
+def test_runner_up_of_no_augmentation() -> None:
+    assert made_up_race().runner_up is None
+    facts = made_up_race(is_gain=False)
+    assert facts.verdict is not None
+    assert facts.runner_up is not None
+    assert facts.runner_up.name == facts.verdict.candidate
+    undecided = replace(facts, verdict=None)
+    assert undecided.runner_up == facts.candidates[0]
+    twice = race_of(("none", "none", 0.0), ("every window twice", "none", 0.1))
+    assert twice.runner_up is None
+    assert race_of(("none", "none", 0.0), ("flip", "sign_flip p=1", -0.1)).runner_up is None

@@ -123,6 +123,14 @@ def test_page_has_all_folds_together(out: Path) -> None:
     assert "cadda train" in page  # the command, among the provenance
 
 
+def test_page_has_the_warnings_of_the_command(out: Path) -> None:
+    sessions = json.loads((out / "sessions.json").read_text())
+    sessions[0]["warnings"] = ["Channels are used although they are marked as bad: C4"]
+    (out / "sessions.json").write_text(json.dumps(sessions))
+    page = write_folds_report(out).path.read_text("utf-8")
+    assert page.count("Channels are used although they are marked as bad: C4") == 1
+
+
 def test_links_lead_to_the_reports_of_the_folds(out: Path) -> None:
     path = write_folds_report(out).path
     links = [link for link in Tables(path.read_text("utf-8")).links if not link.startswith("#")]
@@ -159,3 +167,8 @@ def test_damaged_files_are_named(out: Path) -> None:
     (out / "sessions.json").unlink()
     (out / "fold-2" / "predictions.npz").write_bytes(b"nothing")
     assert "predictions.npz is damaged" in run("report", out, code=2).stderr.replace("\n", " ")
+
+
+def test_a_fold_is_named_where_a_run_is_expected(out: Path) -> None:
+    with pytest.raises(RunError, match=r"no config\.json; that of one of its folds is .*fold-1\."):
+        RunFolder(out).read_config()

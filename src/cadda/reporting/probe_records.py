@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import chain, product
+from typing import Any, Literal
+
+from cadda._internal.frames import make_frame
 
 __all__ = ["MARKS", "ProbeFacts", "ProbeMatrix", "ProbeRow", "ProbeVerdict"]
 
@@ -99,3 +102,31 @@ class ProbeMatrix:
     operation: str | None
     magnitude: float | None
     share: tuple[tuple[float, ...], ...]
+
+    def to_frame(self, class_names: Sequence[str] | None = None) -> Any:
+        """Return the shares as a data frame.
+
+        Parameters
+        ----------
+        class_names : sequence of str | None
+            Names of the classes, such as `ProbeResult.class_names`; None numbers them from 0.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per true and predicted class, with the operation and its magnitude.
+        """
+        names = range(len(self.share)) if class_names is None else tuple(class_names)
+        if len(names) != len(self.share):
+            raise ValueError(
+                f"`class_names` must have {len(self.share)} names, one per row of the matrix, got "
+                f"{len(names)}."
+            )
+        columns = ("operation", "magnitude", "true", "predicted", "share")
+        return make_frame(
+            (
+                dict(zip(columns, (self.operation, self.magnitude, *pair, value), strict=True))
+                for pair, value in zip(product(names, names), chain(*self.share), strict=True)
+            ),
+            columns,
+        )

@@ -23,7 +23,8 @@ __all__ = [
 COVERAGE = 0.9
 """Coverage of the intervals of a race."""
 
-CandidateStatus: TypeAlias = Literal["racing", "dropped", "chosen"]
+CandidateStatus: TypeAlias = Literal["racing", "dropped", "measured", "chosen"]
+"""A candidate is measured in blocks that had no part in the choice, and chosen if it gains."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,18 @@ class RaceFacts(JsonRecord):
     @property
     def decision(self) -> RaceVerdict | None:
         """The verdict, if a candidate was measured in blocks that had no part in the choice."""
-        chosen = [row.name for row in self.candidates if row.status == "chosen"]
-        is_measured = self.verdict is not None and self.verdict.candidate in chosen
+        measured = [row.name for row in self.candidates if row.status in ("measured", "chosen")]
+        is_measured = self.verdict is not None and self.verdict.candidate in measured
         return self.verdict if is_measured else None
+
+    @property
+    def runner_up(self) -> CandidateRow | None:
+        """The best candidate with augmentation and a gain, if the answer is none; else None."""
+        rows = [row for row in self.candidates if row.gain > 0 and row.policy.strip() != "none"]
+        if any(row.name == self.chosen for row in rows):
+            return None
+        measured = None if self.verdict is None else self.verdict.candidate
+        return next((row for row in rows if row.name == measured), rows[0] if rows else None)
 
     @property
     def operations(self) -> dict[str, CandidateRow]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from cadda._internal.files import ArrayRecord, JsonRecord
+from cadda.operations.own import OwnOperation
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.probe_records import ProbeFacts
@@ -41,7 +42,7 @@ Numbers = NDArray[np.float64]
 Texts = NDArray[np.str_]
 
 CHANGES_SIGNALS = (
-    *("highpass", "lowpass", "notch", "reference", "sfreq"),
+    *("highpass", "lowpass", "transition", "notch", "reference", "sfreq"),
     *("window_seconds", "offset", "baseline_seconds", "standardise"),
 )
 """Arguments of `cadda.read_windows` that windows of the same recordings can differ in."""
@@ -285,6 +286,7 @@ class RunRecord:
     race: RaceFacts | None = None
     policy_text: str | None = None  # the policy that a search found, in few lines
     folder: str = "."  # of the run
+    own_operations: tuple[OwnOperation, ...] = ()
 
     @property
     def is_augmented(self) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_difference"]
 
-PATHS = ("data.name", "reading.arguments.source")
+PATHS = ("data.name", "reading.arguments.source", "own_operations")
 """Fields of a configuration that depend on where the data are, and from where a command is run."""
 
 GROUPS = ("reading.arguments.", "settings.", "budget.training.", "training.", "budget.")

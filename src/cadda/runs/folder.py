@@ -21,6 +21,7 @@ from cadda._version import __version__
 from cadda.data.splits import Split
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
+from cadda.operations.own import OwnOperation
 from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probed_pool import PoolChange
 from cadda.reporting.records import Reading, Versions
@@ -74,6 +75,7 @@ class TrainingConfig(JsonRecord):
     reading: Reading | None
     data: DataSource
     split: Split
+    own_operations: tuple[OwnOperation, ...] = ()
     versions: Versions = field(default_factory=versions)
     kind: Literal["training"] = "training"
 
@@ -93,6 +95,7 @@ class SearchConfig(JsonRecord):
     data: DataSource
     split: Split
     probe: PoolChange | None = None
+    own_operations: tuple[OwnOperation, ...] = ()
     versions: Versions = field(default_factory=versions)
     kind: Literal["search"] = "search"
 
@@ -189,9 +192,11 @@ class RunFolder:
         try:
             return _CONFIG.validate_python(parse_json(read_bytes(self.config)))
         except FileNotFoundError as error:
+            first = self.fold(1).folder
+            hint = f"; that of one of its folds is {first}" if first.is_dir() else ""
             raise RunError(
                 f"{self.folder} is not the folder of a training run or a search: it has no "
-                f"{self.config.name}."
+                f"{self.config.name}{hint}."
             ) from error
         except (OSError, ValueError) as error:
             raise RunError(

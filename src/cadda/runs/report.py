@@ -195,6 +195,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         leaks=() if leaks is None else leaks.readings,
         probe=None if probe is None else probe.facts,
         race=race,
+        own_operations=config.own_operations,
         folder=str(run.folder.resolve()),
     )
 

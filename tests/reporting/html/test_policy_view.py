@@ -34,6 +34,15 @@ def test_heat_map_figure() -> None:
     assert "2 Hz" in {text.get_text() for text in axes.texts}
 
 
+def test_the_label_of_the_colour_bar_fits() -> None:
+    """Also beside a single row."""
+    figure = PolicySpec.from_text("sign_flip p=0.5 | time_mask p=0.5 m=0.3").plot()
+    figure.draw_without_rendering()
+    label = figure.axes[1].yaxis.label.get_window_extent()
+    assert 0 < label.y0 < label.y1 < figure.bbox.height
+    assert label.height < figure.axes[0].get_window_extent().height
+
+
 def test_no_augmentation() -> None:
     view = view_policy(PolicySpec.none(), None, ("a", "b"))
     assert (view.heat, view.notes) == ((), ())

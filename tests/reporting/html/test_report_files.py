@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import html
-import io
 import json
 import re
 import shutil
@@ -18,8 +16,10 @@ import numpy as np
 import pytest
 from commands import run
 from sklearn.metrics import balanced_accuracy_score
+from snippets import run_snippet, snippet_of
 
 from cadda import LeakReading, PolicySpec, ProbeResult, Windows, load_model
+from cadda._internal.jsonlines import JsonLines
 from cadda._internal.statistics import Estimate, resample_counts
 from cadda.exceptions import RunError
 from cadda.policies.spec.compare import compare_policies
@@ -163,12 +163,6 @@ def test_curves_are_those_of_the_events(
     assert [curve.name for curve in record.learning] == ["with the policy", "without augmentation"]
 
 
-def snippet_of(page: Path) -> str:
-    """Return the code that a report shows."""
-    (code,) = re.findall(r'<pre id="snippet"[^>]*><code>(.*?)</code>', page.read_text(), re.S)
-    return html.unescape(code)
-
-
 def test_the_snippet_runs_as_it_is_from_any_folder(
     tmp_path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,10 +180,7 @@ def test_the_snippet_runs_as_it_is_from_any_folder(
     score = json.loads((work / "run" / "scores.json").read_text())["balanced_accuracy"]
     for folder in (tmp_path, Path("/")):
         monkeypatch.chdir(folder)
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(code, {})  # noqa: S102
-        assert float(printed.getvalue()) == score
+        assert run_snippet(code) == score
 
 
 @pytest.mark.parametrize(
@@ -239,11 +230,9 @@ def test_the_snippet_gives_the_score_of_the_report(
     monkeypatch.chdir("/")
     code = snippet_of(path)
     assert "windows = ...  # your cadda.Windows" in code
-    printed, names = io.StringIO(), {"given": windows}
-    with contextlib.redirect_stdout(printed):
-        exec(code.replace("= ...", "= given"), names)  # noqa: S102
+    names: dict[str, Any] = {"given": windows}
     scores = json.loads((path.parent / "scores.json").read_text())
-    assert float(printed.getvalue()) == scores["balanced_accuracy"]
+    assert run_snippet(code.replace("= ...", "= given"), names) == scores["balanced_accuracy"]
     assert names["x"].shape == (16, *windows.x.shape[1:])
 
 
@@ -251,13 +240,13 @@ def test_warnings_of_the_whole_run(report_of: Callable[[str], Path], tmp_path: P
     """From the session, from epochs, from failed trials, and what the predictions show."""
     folder = tmp_path / "run"
     shutil.copytree(report_of("class-wise").parent, folder)
-    lines = (folder / "events.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
+    lines = JsonLines(folder / "events.jsonl", allow_nan=True)
+    events = lines.read()
     for event in events:
         if event["event"] == "SearchEpoch":
             event["warnings"] = ["at its largest"]
     events.insert(-1, asdict(FAILED) | {"event": "TrialEnd"})
-    (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    lines.rewrite(events)
     sessions = json.loads((folder / "sessions.json").read_text())
     sessions[0]["warnings"] = ["in volts"]
     (folder / "sessions.json").write_text(json.dumps(sessions))
@@ -526,8 +515,11 @@ def test_no_augmentation(
     page = write_report(folder).path.read_text()
     said = "No augmentation: training windows are left as they are." in page
     assert said == (text == "none")
-    assert "none: its windows are not augmented" in page
+    assert ("none: its windows are not augmented" in page) == (text != "none")
+    assert ("<h3>Use the policy</h3>" in page) == (text != "none")
     if text == "none":
+        assert "<h3>Train without augmentation</h3>" in page
+        assert "policy" not in snippet_of(folder / "report.html")
         # One model, which is not compared with itself.
         assert page.count("<dt>Without augmentation</dt>") == 1
         assert "<dt>Difference</dt>" not in page

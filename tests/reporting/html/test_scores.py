@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,27 @@ def test_class_that_is_nowhere() -> None:
 
 def test_same_bytes_each_time() -> None:
     assert score_predictions(make(5), NAMES).rows == score_predictions(make(5), NAMES).rows
+
+
+def test_equal_accuracies_of_a_subject_do_not_differ_by_rounding() -> None:
+    """One, two and three tenths of three classes, in every order of the classes."""
+    n_correct = list(permutations((1, 2, 3)))
+    # Sums of the same numbers in another order can differ in the last digit.
+    assert len({sum(n / 10 for n in row) / 3 for row in n_correct}) > 1
+    truth = np.repeat([0, 1, 2], 10)
+    made = [
+        np.concatenate(
+            [np.r_[np.full(n, k), np.full(10 - n, (k + 1) % 3)] for k, n in enumerate(row)]
+        )
+        for row in n_correct
+    ]
+    data = Predictions(
+        subject=np.repeat([f"s{i}" for i in range(len(made))], len(truth)),
+        recording=np.repeat("r", len(made) * len(truth)),
+        position=np.arange(len(made) * len(truth)),
+        truth=np.tile(truth, len(made)),
+        predicted=np.concatenate(made),
+        without_augmentation=np.tile(made[0], len(made)),
+    )
+    with_policy, without = score_predictions(data, NAMES).by_subject
+    np.testing.assert_array_equal(with_policy, without)

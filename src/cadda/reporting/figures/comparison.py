@@ -20,13 +20,16 @@ COLOUR, CHOSEN, SUBJECT = "#0b63b0", "#15803d", "0.7"
 SPREAD = 0.3
 """Largest offset of a subject from its row, so that subjects with the same gain are seen."""
 
+MAX_TICKS = 4
+"""Intervals between the ticks of the narrow panel, whose labels would overlap."""
+
 
 @dataclass(frozen=True)
 class ComparedGain:
     """A row of the figure."""
 
     name: str
-    accuracy: float
+    accuracy: Estimate
     gain: Estimate
     by_subject: tuple[float, ...]
 
@@ -42,7 +45,7 @@ def plot_comparison(
     places = range(len(compared))
     for place, row in zip(places, compared, strict=True):
         colour = CHOSEN if row.name == chosen else COLOUR
-        left.plot(row.accuracy, place, "o", color=colour)
+        _draw_estimate(left, place, row.accuracy, colour)
         if row.name != plain:
             _draw_gain(right, place, row, colour)
     right.axvline(0, color="black", linewidth=0.6)
@@ -51,6 +54,7 @@ def plot_comparison(
     left.set_yticks(places, [row.name for row in compared], parse_math=False)
     left.set_ylim(len(compared) - 0.4, -0.6)
     left.margins(x=0.2)
+    left.locator_params(axis="x", nbins=MAX_TICKS)
     for axes in (left, right):
         axes.grid(axis="x", alpha=0.3)
         remove_frame(axes)
@@ -67,10 +71,14 @@ def _draw_gain(axes: Axes, place: int, row: ComparedGain, colour: str) -> None:
     # Evenly spread in the order of subjects, which is not that of gains.
     offsets = np.linspace(-SPREAD, SPREAD, len(row.by_subject))
     axes.plot(row.by_subject, place + offsets, ".", color=SUBJECT, markersize=4)
-    if row.gain.is_bounded:
-        ends = [row.gain.low, row.gain.high]
+    _draw_estimate(axes, place, row.gain, colour)
+
+
+def _draw_estimate(axes: Axes, place: int, estimate: Estimate, colour: str) -> None:
+    if estimate.is_bounded:
+        ends = [estimate.low, estimate.high]
         axes.plot(ends, [place] * 2, color=colour, linewidth=2.5, solid_capstyle="butt")
-    axes.plot(row.gain.value, place, "o", color=colour, markersize=6)
+    axes.plot(estimate.value, place, "o", color=colour, markersize=6)
 
 
 def _legend(chosen: str | None) -> list[Line2D]:

@@ -46,4 +46,4 @@ def draw_selected(axes: Axes, use: OperationUse) -> None:
     axes.tick_params(axis="y", labelsize=8)
     for edge in np.cumsum([len(names) for names in use.rows.values()])[:-1]:
         axes.axhline(edge - 0.5, color="black", linewidth=1)
-    axes.figure.colorbar(picture, label="probability of changing a window", shrink=0.8)
+    axes.figure.colorbar(picture, label="probability of\nchanging a window", shrink=0.8)

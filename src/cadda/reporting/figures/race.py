@@ -85,7 +85,8 @@ def draw_race(axes: Axes, panel: RacePanel, colour: Mapping[str, Colour]) -> Non
     start, end = _limits(np.concatenate([seconds for seconds, _ in curves.values()]))
     apart = (end / start) ** APART if _has_intervals(panel) else 1.0
     for i, (name, (seconds, values)) in enumerate(curves.items()):
-        aside = seconds * apart ** (i - (len(curves) - 1) / 2)
+        # What needs no search is there from the start, which a logarithmic axis does not have.
+        aside = np.maximum(seconds, start) * apart ** (i - (len(curves) - 1) / 2)
         # Lines below others are wider, so that both are visible.
         width = LINE_WIDTH + WIDER * (len(curves) - 1 - i)
         _draw_curve(axes, aside, values, end, color=colour[name], label=name, linewidth=width)
@@ -112,7 +113,8 @@ def _has_intervals(panel: RacePanel) -> bool:
 
 def _limits(seconds: Numbers) -> tuple[float, float]:
     """Compute the limits of the time axis, with a margin at both ends, never equal."""
-    first, last = seconds.min(), seconds.max()
+    searched = seconds[seconds > 0]
+    first, last = (searched.min(), searched.max()) if len(searched) else (1.0, 1.0)
     half = max((last / first) ** (0.5 + ROOM), LEAST_RATIO**0.5)
     middle = np.sqrt(first * last)
     return float(middle / half), float(middle * half)

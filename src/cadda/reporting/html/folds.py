@@ -71,7 +71,10 @@ def render_folds(
         "folds": folds,
         "subjects": sorted(_subjects(records), key=lambda row: natural_order(row.subject)),
         "interval_note": _interval_note(together),
-        "warnings": [*_warnings(records, folds)],
+        "warnings": [
+            *dict.fromkeys(text for session in sessions for text in session.warnings),
+            *_warnings(records, folds),
+        ],
         "provenance": [row for row in provenance_rows(first) if not row[0].startswith("SHA-256")],
         "bibtex": bibtex(),
     }

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 
 from pydantic import JsonValue
 
 from cadda._version import __version__
+from cadda.operations.catalogue import CATALOGUE
+from cadda.operations.label_maps import plain_name
+from cadda.operations.own import OwnOperation, is_place
+from cadda.policies.schedule import policies_of
+from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.html.formatting import count, duration
 from cadda.reporting.records import Machine, Reading, RunRecord, SplitSettings
 from cadda.training.settings import TrainingSettings
 
-__all__ = ["bibtex", "policy_file", "provenance_rows", "read_call", "snippet"]
+__all__ = ["bibtex", "policy_file", "provenance_rows", "read_call", "runner_up_snippet", "snippet"]
 
 READERS: Mapping[str, tuple[str, ...]] = {
     "cadda.read_windows": (
         *("source", "subject", "label", "channels", "classes", "min_windows", "standardise"),
+        *("class_from", "class_map", "within", "repeat", "participants", "transition"),
         *("on_bad", "window_seconds", "offset", "highpass", "lowpass", "notch", "reference"),
         *("sfreq", "baseline_seconds", "reject", "keep_stage_4", "preprocessing", "cache"),
         "engine",
@@ -66,28 +74,96 @@ def snippet(record: RunRecord) -> str:
     Names of functions and arguments are cadda's own; everything that comes from files of the run
     is a quoted literal.
     """
-    file = policy_file(record)
+    file, own = policy_file(record), _own_operations(record)
+    policy = f'policy=f"{{run}}/{file}", ' if record.is_augmented else ""
     lines = [
         "import cadda",
         "",
         f"run = {_literal(record.folder)}  # the folder of this report",
         f"windows = {read_call(record.reading)}",
         f"train, valid, test = {_split_call(record.data.split)}",
+        *_pool_lines(record, own),
         "",
-        "fitted = cadda.fit(",
-        f'    train, valid, policy=f"{{run}}/{file}", {_keywords(_fit_arguments(record))}',
-        ")",
-        "print(cadda.evaluate(fitted, test).balanced_accuracy)",
+        *_fit_lines(record, policy, own),
     ]
-    if record.search is not None or record.schedule is None:
+    known = ", known=pool.names" if own else ""
+    if record.is_augmented and (record.search is not None or record.schedule is None):
         lines += [
             "",
             "# In your own training loop:",
-            'spec = cadda.PolicySpec.load(f"{run}/policy.json")',
-            "policy = cadda.Policy(spec, cadda.operation_pool(windows))",
+            f'spec = cadda.PolicySpec.load(f"{{run}}/policy.json"{known})',
+            f"policy = cadda.Policy(spec, {'pool' if own else 'cadda.operation_pool(windows)'})",
             "x, y = policy(train.x[:16], train.y[:16])",
         ]
     return "\n".join(lines) + "\n"
+
+
+def runner_up_snippet(record: RunRecord, text: str) -> str:
+    """Return code that continues `snippet` and trains with another policy, in short form."""
+    own = _own_names(PolicySpec.from_text(text, known=None).operation_names)
+    quoted = "\n".join(f"    {_literal(line)}" for line in text.splitlines(keepends=True))
+    lines = [
+        *_pool_lines(record, own),
+        "candidate = cadda.PolicySpec.from_text(",
+        f"{quoted},\n    known=pool.names," if own else quoted,
+        ")",
+        *_fit_lines(record, "policy=candidate, ", own),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _fit_lines(record: RunRecord, policy: str, own: list[str]) -> tuple[str, ...]:
+    """Return code that trains and tests."""
+    pool = "pool=pool, " if own else ""
+    return (
+        "fitted = cadda.fit(",
+        f"    train, valid, {policy}{pool}{_keywords(_fit_arguments(record))}",
+        ")",
+        "print(cadda.evaluate(fitted, test).balanced_accuracy)",
+    )
+
+
+def _own_operations(record: RunRecord) -> list[str]:
+    """Return the operations of the policy that are not of cadda."""
+    source = record.policy if record.schedule is None else record.schedule
+    return _own_names(
+        () if source is None else (n for p in policies_of(source) for n in p.operation_names)
+    )
+
+
+def _own_names(names: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(map(plain_name, names)) if name not in CATALOGUE]
+
+
+def _pool_lines(record: RunRecord, names: list[str]) -> list[str]:
+    """Return code that makes a pool with a user's own operations, if there are any.
+
+    Where operations are not known, or are in the folder of the run itself, which must not bring
+    code along, the user fills them in.
+    """
+    if not names:
+        return []
+    known = {item.name: item for item in record.own_operations if _is_safe(item, record.folder)}
+    if not set(names) <= known.keys():
+        return [
+            f"own = ...  # your operations {_literal([*names])}",
+            'pool = cadda.operation_pool(windows, operations=["all", *own])',
+        ]
+    folders = [*dict.fromkeys(f for f in (known[name].folder for name in names) if f is not None)]
+    places = _literal(["all", *(known[name].place for name in names)])
+    return [
+        *(("import sys",) if folders else ()),
+        *(f"sys.path.insert(0, {_literal(folder)})  # has your operations" for folder in folders),
+        f"pool = cadda.operation_pool(windows, operations={places})",
+    ]
+
+
+def _is_safe(item: OwnOperation, run: str) -> bool:
+    """Check that an operation has a place, outside of the folder of the run."""
+    if not is_place(item.place):
+        return False
+    folder = None if item.folder is None else Path(os.path.normpath(item.folder))
+    return folder is None or (folder.is_absolute() and not folder.is_relative_to(run))
 
 
 def _split_call(split: SplitSettings) -> str:

@@ -64,9 +64,7 @@ class RaceView:
 def view_race(facts: RaceFacts) -> RaceView:
     """Prepare a race for readers."""
     styles, span = _styles(facts), _accuracy_span(facts)
-    # A candidate that gains nothing when measured again is not what is recommended.
-    chosen = "measured again" if facts.decision and not facts.decision.is_gain else "chosen"
-    lines = {row.name: _line(row, styles[row.name], span, chosen) for row in facts.candidates}
+    lines = {row.name: _line(row, styles[row.name], span) for row in facts.candidates}
     return RaceView(
         sentence=facts.sentence,
         effort=f"{count(facts.n_runs, 'training run')} in {duration(facts.seconds)}, "
@@ -126,7 +124,7 @@ def _accuracy_span(facts: RaceFacts) -> Span:
     return span_of(leading, [end for row in facts.dropped for end in _ends(_accuracy(row))])
 
 
-def _line(row: CandidateRow, style: str, span: Span, chosen: str) -> CandidateLine:
+def _line(row: CandidateRow, style: str, span: Span) -> CandidateLine:
     accuracy = _accuracy(row)
     return CandidateLine(
         name=row.name,
@@ -137,7 +135,7 @@ def _line(row: CandidateRow, style: str, span: Span, chosen: str) -> CandidateLi
         accuracy=accuracy,
         place=_place(accuracy, span),
         style="plain" if row.is_dropped else style,
-        status=chosen if row.status == "chosen" else "",
+        status={"chosen": "chosen", "measured": "measured again"}.get(row.status, ""),
         reason=row.reason,
     )
 

@@ -20,7 +20,13 @@ from cadda.reporting.html.pictures import (
     why_no_hypnogram,
 )
 from cadda.reporting.html.policy_view import view_policy
-from cadda.reporting.html.provenance import bibtex, policy_file, provenance_rows, snippet
+from cadda.reporting.html.provenance import (
+    bibtex,
+    policy_file,
+    provenance_rows,
+    runner_up_snippet,
+    snippet,
+)
 from cadda.reporting.html.race_view import view_race
 from cadda.reporting.html.reward_charts import reward_charts
 from cadda.reporting.html.scores import N_RESAMPLES, TestScores, score_predictions
@@ -104,13 +110,17 @@ def _policy(record: RunRecord) -> Content:
     if policy is None:
         return {"policy": None, "panels": None, "leaks": ()}
     curves, sfreq = None if search is None else search.curves, record.data.sfreq
+    runner_up = None if record.race is None else record.race.runner_up
     return {
         "policy": view_policy(policy, record.schedule, record.data.class_names),
         "use_title": _use_title(record),
         "policy_file": policy_file(record),
         "policy_note": _policy_note(record),
         "policy_text": record.policy_text,
+        "snippet_title": "Use the policy" if record.is_augmented else "Train without augmentation",
         "snippet": snippet(record),
+        "runner_up": None if runner_up is None else runner_up.name,
+        "runner_up_snippet": runner_up and runner_up_snippet(record, runner_up.policy),
         "leaks": record.leaks,
         "probe_note": None if search is None else search.probe_note,
         "stability": stability_notes(curves),

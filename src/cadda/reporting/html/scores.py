@@ -15,6 +15,9 @@ from cadda.training.metrics import scores_of
 
 __all__ = ["N_RESAMPLES", "ScoreRow", "TestScores", "score_predictions"]
 
+N_DIGITS = 12
+"""Digits to which accuracies of subjects are compared."""
+
 Counts = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
@@ -66,7 +69,8 @@ def score_predictions(predictions: Predictions, class_names: tuple[str, ...]) ->
     joint = np.zeros((len(subjects), *[len(class_names)] * 3), dtype=np.int64)
     np.add.at(joint, (number, predictions.truth, models[0], models[-1]), 1)
     tables = _tables(joint)[: len(models)]
-    by_subject = scores_of(tables)["balanced_accuracy"]
+    # Rounded, so that equal accuracies are equal whatever the order of their sums is.
+    by_subject = scores_of(tables)["balanced_accuracy"].round(N_DIGITS)
     confusion = tables.sum(1)
     values, resampled = (
         _score_table(confusion),

@@ -229,7 +229,7 @@ def _models(record: RunRecord, scores: TestScores) -> Iterator[tuple[str, NDArra
 
 
 def _untrained_models(record: RunRecord, scores: TestScores) -> Iterator[str]:
-    """Yield which models predict one class only, or have a loss that stays at chance."""
+    """Yield which models predict one class only, or have a loss that is not below chance."""
     parts = record.data.parts
     for model, confusion in _models(record, scores):
         for text in prediction_warnings(confusion, record.data.class_names, "test"):
