@@ -1,6 +1,7 @@
 """The benchmarks still run: each does its smallest piece of work once."""
 
 import importlib
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -435,6 +436,18 @@ def test_trials_get_as_many_runs_as_auto(tiny, monkeypatch):
     assert (job.condition, job.budget) == ("random", 17)
 
 
+def test_searches_after_a_probe_use_that_of_guided(tiny, tmp_path):
+    panel_plan = importlib.import_module("benchmarks.panel_plan")
+    ready = list(panel_plan.panel_plan(tiny[:1], ["probed-adda"]).ready(panel_plan.Kept([])))
+    assert [job.condition for job in ready] == ["guided"]
+    made, _ = run_tiny(tiny[:1], ["probed-adda"], tmp_path)
+    conditions = [record["condition"] for record in made if record["job"] == "search"]
+    assert conditions == ["guided", "probed-adda"]
+    folder = tmp_path / "work" / tiny[0].name
+    probes = [(folder / name / "probe.json").read_bytes() for name in conditions]
+    assert probes[0] == probes[1]
+
+
 def test_cheap_conditions_come_first_in_all_draws(tiny):
     panel_plan = importlib.import_module("benchmarks.panel_plan")
     plan = panel_plan.panel_plan(tiny[::-1], ["adda", "auto", "none", "uniform"])
@@ -565,6 +578,32 @@ def test_fists_above_4_hz_have_no_drift_left_at_their_ends(import_path, tmp_path
     at_10_hz = round(10 * filtered.x.shape[-1] / 100)
     # The oscillation alone is left.
     assert (power[..., at_10_hz] / power.sum(-1)).min() > 0.99
+
+
+def test_units_are_compared_in_the_draws_that_both_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standardisation = importlib.import_module("benchmarks.standardisation")
+    monkeypatch.setattr(importlib.import_module("benchmarks.records"), "RESULTS", tmp_path)
+    cells = standardisation.recording_cells()
+    assert {cell.set.removesuffix("-recording") for cell in cells} == {
+        *("motor-imagery", "executed-fists", "fists-feet", "arithmetic", "simulated-sleep")
+    }
+    accuracy = {"panel": {20: 0.6, 21: 0.7, 22: 0.8}, "standardisation": {20: 0.7, 21: 0.9}}
+    for file, by_draw in accuracy.items():
+        name = "arithmetic" if file == "panel" else "arithmetic-recording"
+        lines = [
+            {"job": "training", "set": name, "n_usable": 12, "draw": draw, "condition": "none"}
+            | {"rotation": number, "balanced_accuracy": value + number - 2.5, "seconds": 1.0}
+            for draw, value in by_draw.items()
+            for number in range(6)
+        ]
+        (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
+    (row,) = standardisation.differences()
+    assert (row.title, row.n_usable) == ("mental arithmetic or rest", 12)
+    assert (row.window, row.recording) == (pytest.approx(0.65), pytest.approx(0.8))
+    assert row.gain.test.difference.value == pytest.approx(0.15)
+    assert (row.gain.n_better, row.gain.n_draws) == (2, 2)
 
 
 def test_draws_above_4_hz_are_those_of_the_panel(import_path):

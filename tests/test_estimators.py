@@ -15,7 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
 from cadda import PolicySpec
+from cadda._internal import delayed
 from cadda.estimators import AugmentedClassifier
+from cadda.exceptions import DataWarning
 from cadda.testing.planted import planted_network
 
 
@@ -107,11 +109,18 @@ def test_grid_search_and_pipeline(classifier, data) -> None:
 
 
 def test_mne_epochs(classifier, data) -> None:
-    x, y, _ = data
+    x, y, subject = data
     info = mne.create_info(["C3", "C4"], 100.0, "eeg")
     epochs = mne.EpochsArray(x, info, verbose="error")
     classifier.policy = PolicySpec.from_text("channel_symmetry p=0.5")
     assert (classifier.fit(epochs, y).predict(epochs) == y).mean() > 0.9
+    # The same scores as of the array, of which scikit-learn makes parts in another way.
+    classifier.policy = PolicySpec.from_text("sign_flip p=0.5")
+    scores = [
+        cross_val_score(classifier, x_like, y, groups=subject, cv=GroupKFold(2)).tolist()
+        for x_like in (epochs, x)
+    ]
+    assert scores[0] == scores[1]
 
 
 @pytest.mark.parametrize("operation", ["time_mask", "bandstop", "frequency_shift"])
@@ -142,6 +151,21 @@ def test_a_search_without_a_sampling_rate_finds_none_of_these(data) -> None:
     assert set(clf.policy_.operations).isdisjoint({"time_mask", "bandstop", "frequency_shift"})
     assert {"sign_flip", "channel_symmetry"} <= set(clf.policy_.operations)
     assert clf.policy_.sfreq is None
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_progress(
+    classifier, data, progress: bool, monkeypatch: pytest.MonkeyPatch, capfd
+) -> None:
+    monkeypatch.setattr(delayed, "DELAY", 0.0)
+    x, y, subject = data
+    classifier.set_params(max_epochs=1, method="random", search_budget=1, policy=None)
+    if progress:
+        classifier.set_params(progress=True)
+    classifier.fit(x, y, groups=subject)
+    shown = capfd.readouterr().err
+    assert ("trial 1 of 1" in shown) == progress
+    assert ("epoch 1: loss" in shown) == progress
 
 
 def test_channels_without_names(classifier, data) -> None:
@@ -229,3 +253,10 @@ def test_searches_with_a_probe() -> None:
         random_state=0,
     ).fit(windows.x.numpy(), np.array(CLASSES)[windows.y], groups=windows.subject)
     assert list(clf.policy_.label_maps) == [SWAP]
+
+
+def test_a_search_without_groups_is_told(classifier, data) -> None:
+    x, y, _ = data
+    classifier.set_params(max_epochs=1, method="random", search_budget=1, policy=None)
+    with pytest.warns(DataWarning, match="`groups` is missing, so that each window counts"):
+        classifier.fit(x, y)

@@ -21,7 +21,7 @@ STUB = Path(cadda.__file__).with_suffix(".pyi")
 # Users, examples and published code rely on these.
 CONTRACT = {
     *("AugmentedClassifier", "CaddaError", "Fitted", "Operation", "OperationPool", "Policy"),
-    *("PolicySpec", "SearchResult", "Windows", "__version__", "evaluate", "fit"),
+    *("PolicySpec", "SearchResult", "Windows", "__version__", "compare", "evaluate", "fit"),
     *("image_pool", "load_model", "operation_pool", "read_windows", "search"),
     *("simulate_motor_imagery", "simulate_sleep"),
 }

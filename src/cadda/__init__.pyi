@@ -18,12 +18,16 @@ from .data.windows import Windows as Windows
 from .estimators import AugmentedClassifier as AugmentedClassifier
 from .exceptions import CaddaError as CaddaError
 from .exceptions import DataError as DataError
+from .exceptions import DataWarning as DataWarning
 from .exceptions import LeakError as LeakError
 from .exceptions import ModelError as ModelError
 from .exceptions import PolicyFileError as PolicyFileError
 from .exceptions import RunError as RunError
 from .exceptions import TrainingError as TrainingError
 from .exceptions import WorkerError as WorkerError
+from .experiments.compare import compare as compare
+from .experiments.run import StudyResult as StudyResult
+from .experiments.study import ResultTable as ResultTable
 from .integrations.skorch import AugmentationCallback as AugmentationCallback
 from .models.serialization import ModelDescription as ModelDescription
 from .models.serialization import load_model as load_model
@@ -39,6 +43,9 @@ from .policies import RelaxedPolicy as RelaxedPolicy
 from .policies import StagedPolicy as StagedPolicy
 from .policies.schedule import PolicySchedule as PolicySchedule
 from .policies.schedule import Segment as Segment
+from .policies.spec.braindecode_transforms import (
+    policy_from_braindecode as policy_from_braindecode,
+)
 from .probing.probe_result import ProbeResult as ProbeResult
 from .probing.probe_result import ProposedMap as ProposedMap
 from .reporting.probe_records import ProbeMatrix as ProbeMatrix
@@ -56,8 +63,8 @@ from .searchers.events import SearchEnd as SearchEnd
 from .searchers.events import SearchEpoch as SearchEpoch
 from .searchers.events import SearchStart as SearchStart
 from .searchers.events import TrialEnd as TrialEnd
-from .searchers.gradient.bilevel import BilevelSettings as BilevelSettings
 from .searchers.gradient.faster_autoaugment import FasterSettings as FasterSettings
+from .searchers.gradient.settings import BilevelSettings as BilevelSettings
 from .searchers.trials.optuna_search import TrialSettings as TrialSettings
 from .searchers.trials.population import PopulationSettings as PopulationSettings
 from .training import Fitted as Fitted
@@ -76,6 +83,7 @@ __all__ = [
     "CandidateRow",
     "ClassRewards",
     "DataError",
+    "DataWarning",
     "EnumeratedPolicy",
     "EpochEnd",
     "FasterSettings",
@@ -104,6 +112,7 @@ __all__ = [
     "RaceVerdict",
     "Reading",
     "RelaxedPolicy",
+    "ResultTable",
     "Retrained",
     "RunError",
     "Scores",
@@ -113,6 +122,7 @@ __all__ = [
     "SearchStart",
     "Segment",
     "StagedPolicy",
+    "StudyResult",
     "SubjectScores",
     "TrainingEnd",
     "TrainingError",
@@ -122,11 +132,13 @@ __all__ = [
     "Windows",
     "WorkerError",
     "__version__",
+    "compare",
     "evaluate",
     "fit",
     "image_pool",
     "load_model",
     "operation_pool",
+    "policy_from_braindecode",
     "probe",
     "read_windows",
     "search",

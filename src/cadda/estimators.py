@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from cadda._internal.user_warnings import warn_without_subjects
 from cadda.api.fit import fit
 from cadda.api.prepare import Device
 from cadda.api.result import SearchResult
@@ -86,6 +87,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Seed; the same integer gives the same classifier.
     device : 'auto' | 'cpu' | 'cuda' | 'mps'
         Where to train.
+    progress : bool
+        Whether to show the progress of a search or of training that takes longer than a few
+        seconds, as `cadda.search` and `cadda.fit` do.
 
     Attributes
     ----------
@@ -97,6 +101,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Losses and validation accuracy of each epoch.
     policy_ : PolicySpec | PolicySchedule | path | None
         The policy used: ``policy``, or the result of the search.
+    warnings_ : tuple of str
+        What suggests that the network has learned nothing; also issued as a warning.
     search_ : SearchResult | None
         The search, whose ``verdict`` and ``notes`` say why the policy is what it is, such as none;
         None if there was none.
@@ -136,6 +142,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         optimizer: str | OptimizerFactory = "adam",
         random_state: int | np.random.RandomState | None = None,
         device: Device = "auto",
+        progress: bool = False,
     ) -> None:
         self.model = model
         self.policy = policy
@@ -156,6 +163,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.optimizer = optimizer
         self.random_state = random_state
         self.device = device
+        self.progress = progress
 
     def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803
         """Fit the classifier.
@@ -168,14 +176,15 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels, of any kind.
         groups : array-like of shape (n_windows,) | None
             Subjects, which are kept apart in training and validation; None treats every window as
-            a subject.
+            a subject, with a warning if a policy is searched for.
 
         Returns
         -------
         AugmentedClassifier
             The estimator itself.
         """
-        info = X.info if hasattr(X, "get_data") else None
+        epochs = _epochs_in(X)
+        info = epochs[0].info if epochs else None
         array = self._validated(X, reset=True)
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
@@ -196,18 +205,21 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if groups is None
             else split_subjects(windows, (self.valid_fraction,), seed=seed)
         )
+        if groups is None and self.method is not None and self.policy is None:
+            warn_without_subjects("groups")
         self.search_ = self._search(train, valid, seed)
-        self.policy_ = self.policy if self.search_ is None else _found(self.search_)
+        self.policy_ = self.policy if self.search_ is None else self.search_.schedule_or_policy
         fitted = fit(
             train,
             valid,
             model=self.model,
             policy=self.policy_,
             device=self.device,
-            progress=False,
+            progress=self.progress,
             **asdict(self._training_settings(seed)),
         )
         self.model_, self.history_ = fitted.model, fitted.history
+        self.warnings_ = fitted.warnings
         self.n_iter_ = len(self.history_)
         return self
 
@@ -229,7 +241,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             retrain=False,
             baseline=False,
-            progress=False,
+            progress=self.progress,
             **own,
         )
 
@@ -281,7 +293,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])
 
     def _validated(self, X: Any, *, reset: bool) -> NDArray[np.floating]:  # noqa: N803
-        data = X.get_data() if hasattr(X, "get_data") else X
+        epochs = _epochs_in(X)
+        data = np.concatenate([part.get_data() for part in epochs]) if epochs else X
         kinds = (np.float64, np.float32)
         array = validate_data(self, data, dtype=kinds, allow_nd=True, reset=reset)
         return np.asarray(array[:, None] if array.ndim == 2 else array)
@@ -301,6 +314,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _found(result: SearchResult) -> PolicySpec | PolicySchedule:
-    """Return what a search has found."""
-    return result.policy if result.schedule is None else result.schedule
+def _epochs_in(X: Any) -> list[Any]:  # noqa: N803
+    """Return MNE epochs as a list, which scikit-learn makes of a part of them; else nothing."""
+    parts = X if isinstance(X, list) else [X]
+    return parts if parts and all(hasattr(part, "get_data") for part in parts) else []

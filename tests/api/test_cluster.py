@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from torch import nn
 
 import cadda
 from cadda import SearchResult, TrainingSettings
+from cadda._internal.jsonlines import JsonLines
 from cadda.experiments import run_study
 from cadda.testing.planted import planted_network, planted_windows
 
@@ -55,7 +55,7 @@ def race(engine: str, folder: Path, model: Callable[..., nn.Module]) -> SearchRe
 
 def runs_of(folder: Path) -> list[dict[str, Any]]:
     """Return the training runs of a race without what clocks say."""
-    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    lines = JsonLines(folder / "runs.jsonl", allow_nan=True)
     return [{key: line[key] for key in line if "seconds" not in key} for line in lines]
 
 

@@ -106,11 +106,15 @@ def test_no_augmentation_needs_no_unit() -> None:
 def test_a_trained_model_is_shown_in_a_line() -> None:
     train, valid, _ = make().split()
     fitted = fit(train, valid, **(QUICK | {"max_epochs": 1}))
-    assert repr(fitted) == (
-        f"Fitted: {type(fitted.model).__name__}, trained for 1 epochs; weights of epoch 1: "
+    summary = (
+        f"Fitted: {type(fitted.model).__name__}, trained for 1 epoch; weights of epoch 1: "
         f"validation loss {fitted.best.valid_loss:.3f}, balanced accuracy "
         f"{fitted.best.valid_balanced_accuracy:.3f}"
     )
+    assert repr(replace(fitted, warnings=())) == summary
+    warned = replace(fitted, warnings=("the model predicts one class only",))
+    assert repr(warned) == f"{summary}; the model predicts one class only"
+    assert "the model predicts one class only." in warned._repr_html_()
 
 
 def test_the_users_module_is_not_touched() -> None:

@@ -76,8 +76,8 @@ def test_probes_the_training_windows_and_goes_on_after_a_kill(
     assert resumed.policy == whole.policy == run(probe=probe).policy
     assert whole.operations == ("time_mask", str(SWAP))
     assert notes == [
-        f"The probe changes the operations: it adds {SWAP}; it leaves out what keeps no class: "
-        "channel_symmetry"
+        f"The probe changes the operations: it adds {SWAP}; it leaves out what does not keep "
+        "the classes: channel_symmetry"
     ]
 
 

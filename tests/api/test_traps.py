@@ -159,8 +159,33 @@ def test_a_model_is_evaluated_on_windows_that_were_read_alike(tmp_path: Path) ->
     WINDOWS.to_epochs().save(file, verbose="error")
     run("train", file, "--out", out, "--max-epochs", 1, "--highpass", 4)
     given = ("evaluate", out, file, "--skip-seen")
-    assert "The model is of windows that were read with highpass=4" in run(*given).stderr
-    assert "The model is of" not in run(*given, "--highpass", 4).stderr
+    like_run = run(*given).stderr
+    assert f"note: reading as for {out}: --highpass 4\n" in like_run
+    assert "The model was trained on" not in like_run
+    said = run(*given, "--highpass", "auto").stderr
+    assert "reading as for" not in said
+    assert "on windows read with highpass=4, but these were read with highpass=auto." in said
+
+
+def test_options_of_a_run_hold_for_arrays_only_where_they_apply(tmp_path: Path) -> None:
+    file, out = tmp_path / "windows-epo.fif", tmp_path / "run"
+    WINDOWS.to_epochs().save(file, verbose="error")
+    WINDOWS.save(tmp_path / "windows.npz")
+    classes = ",".join(reversed(WINDOWS.class_names))
+    run("train", file, "--out", out, "--max-epochs", 1, "--highpass", 4, "--classes", classes)
+    said = run("evaluate", out, tmp_path / "windows.npz", "--skip-seen").stderr
+    assert f"--classes {classes}" in said
+    assert "--highpass" not in said
+
+
+def test_classes_in_another_order_are_matched_by_name() -> None:
+    fitted = cadda.fit(TRAIN, VALID, model="shallow", max_epochs=1)
+    order = list(reversed(WINDOWS.class_names))
+    reordered = cadda.read_windows(VALID, classes=order)
+    assert not torch.equal(reordered.y, VALID.y)
+    with pytest.warns(UserWarning, match="the model was trained or validated with"):
+        scores = [cadda.evaluate(fitted, windows).to_dict() for windows in (reordered, VALID)]
+    assert scores[0] == scores[1]
 
 
 def test_a_class_without_training_windows_is_said(caplog: pytest.LogCaptureFixture) -> None:

@@ -124,7 +124,9 @@ def test_policy_simplify(tmp_path: Path) -> None:
     crisp = "sign_flip p=0.6 > time_mask p=0.75 m=0.3\n"
     assert said == f"{crisp}6 entries became 2, at a total variation distance of 0.030.\n"
     assert run("policy", "simplify", soft, "--json", "-o", text).stdout == out.read_text()
-    assert text.read_text() == crisp
+    assert text.read_text() == (f"# simplified, at a total variation distance of 0.030\n{crisp}")
+    kept = run("policy", "simplify", text, "--max-loss", "0.031").stdout
+    assert kept == f"{crisp}No simpler policy within a distance of 0.031: it is unchanged.\n"
     saved = json.loads(out.read_text())
     assert saved["provenance"]["simplified"] == pytest.approx(0.03)
     again = run("policy", "simplify", out, "--max-loss", "0.01").stdout

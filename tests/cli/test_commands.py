@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -13,12 +15,13 @@ from typing import Annotated
 import pytest
 import typer
 from commands import run
+from pydantic import BaseModel, model_serializer
 from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from cadda.cli.app import app
-from cadda.cli.commands import add_command, name_options
+from cadda.cli.commands import add_command, hint_on_interrupt, name_options
 from cadda.exceptions import DataError
 from cadda.models import MODEL_NAMES
 from cadda.models.registry import MODELS
@@ -159,3 +162,29 @@ def test_help_lists_what_the_registries_hold(monkeypatch: pytest.MonkeyPatch) ->
     for name in (*METHODS, *MODELS, "braindecode:NAME"):
         assert name in shown
     assert tuple(MODELS) == MODEL_NAMES
+
+
+class Interrupted(BaseModel):
+    number: int
+
+    @model_serializer
+    def interrupt(self) -> str:
+        os.kill(os.getpid(), self.number)
+        return ""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupts_that_a_library_reports_as_its_own_error(number: int, code: int) -> None:
+    def work() -> None:
+        with hint_on_interrupt("Resume with: this"):
+            Interrupted(number=number).model_dump_json()
+
+    small = typer.Typer(pretty_exceptions_enable=False)
+    add_command(small, work)
+    before = signal.getsignal(number)
+    done = CliRunner().invoke(small, [])
+    assert done.exit_code == code
+    assert "Interrupted. Resume with: this" in done.stderr
+    assert "Error calling function" not in done.stderr
+    assert signal.getsignal(number) is before

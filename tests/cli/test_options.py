@@ -64,7 +64,7 @@ PYTHON = {
     "train": defaults(cadda.fit, run_training, cadda.read_windows, TrainingSettings),
     "probe": defaults(cadda.probe, run_search, cadda.read_windows, ProbeSettings),
     "evaluate": defaults(evaluate_run, cadda.read_windows),
-    "compare": defaults(run_study, cadda.read_windows) | config_defaults(CompareConfig),
+    "compare": defaults(cadda.compare, run_study, cadda.read_windows, TrainingSettings),
 }
 
 
@@ -80,8 +80,22 @@ def test_defaults_are_those_of_python(command: str) -> None:
     assert not differences(options, PYTHON[command])
 
 
+def test_a_comparison_has_the_defaults_of_its_study() -> None:
+    """All arguments but those of running it are settings, and the command has them all."""
+    arguments, settings = defaults(cadda.compare), config_defaults(CompareConfig)
+    own = arguments.keys() - {"training", "engine", "out", "reading", "progress"}
+    assert own <= settings.keys() & options_of("compare").keys()
+    assert {name: arguments[name] for name in own} == {name: settings[name] for name in own}
+    training = defaults(TrainingSettings)
+    assert {name: training[name] for name in TRAINING} == {
+        name: settings[name] for name in TRAINING
+    }
+    assert str(options_of("compare")["out"]) == arguments["out"]
+
+
 def test_splits_are_those_of_python() -> None:
     split = defaults(cadda.Windows.split)
+    assert options_of("compare")["valid"] == split["valid"]
     for command in ("search", "train", "probe"):
         options = options_of(command)
         assert {name: options[name] for name in ("valid", "test")} == {

@@ -17,6 +17,7 @@ from commands import CADDA, run
 from mirrored import SWAP, mirrored_windows
 
 from cadda import PolicySpec, SearchResult, read_windows, simulate_sleep
+from cadda._internal.jsonlines import JsonLines
 from cadda.api.run import SearchRun
 from cadda.cli.search import print_outcome
 from cadda.runs.records import RunScores
@@ -38,7 +39,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def results(folder: Path) -> dict[str, object]:
-    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    events = JsonLines(folder / "events.jsonl", allow_nan=True)
     return {
         "policy": (folder / "policy.json").read_bytes(),
         "model": (folder / "model.safetensors").read_bytes(),
@@ -65,6 +66,9 @@ def test_the_folder_can_be_used(whole: Path, data: Path) -> None:
     assert (whole / "figures" / "evolution.png").stat().st_size > 10_000
     scores = json.loads(run("evaluate", whole, data, "--skip-seen", "--json").stdout)
     kept = json.loads((whole / "scores.json").read_text())
+    (session,) = json.loads((whole / "sessions.json").read_text())
+    assert any("Only 1 of 6 subjects is for testing" in text for text in session["warnings"])
+    assert "Only 1 of 6 subjects is for testing" in (whole / "report.html").read_text()
     assert scores["balanced_accuracy"] == kept["balanced_accuracy"]
     assert (
         "class-wise policy, found by cadda" in run("policy", "show", whole / "policy.json").stdout

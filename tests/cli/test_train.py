@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from commands import CADDA, run
 from sklearn.metrics import balanced_accuracy_score
 
-from cadda import Windows, fit, read_windows, simulate_sleep
+from cadda import Windows, fit, read_windows, simulate_motor_imagery, simulate_sleep
+from cadda.cli.display import print_subjects
 from cadda.data.splits import Split
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.provenance import Provenance
 from cadda.reporting.records import Predictions
 from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
-from cadda.training import TrainingSettings
+from cadda.training import TrainingSettings, score_subjects
 
 QUICK = ["--model", "shallow", "--batch-size", "32", "--seed", "1"]
 
@@ -43,8 +45,37 @@ def test_a_policy_of_other_preprocessing(data: Path, tmp_path: Path) -> None:
         policy.model_copy(update={"provenance": provenance}).save(path)
         arguments = ["train", data / "sleep.npz", "--policy", path, "--out", tmp_path / name]
         told[name] = run(*arguments, "--max-epochs", "1", *QUICK).stderr
-    message = 'read with highpass=4.0, standardise="auto"; these were read with standardise="auto"'
+    message = "read with highpass=4, but these were read with highpass=auto"
     assert [message in text for text in told.values()] == [False, False, True]
+
+
+def test_notes_on_data_are_printed_once(tmp_path: Path) -> None:
+    windows = simulate_motor_imagery(n_subjects=5, n_windows=8, seed=0)
+    windows.to_epochs().save(tmp_path / "a-epo.fif", verbose="error")
+    out = tmp_path / "run"
+    told = run("train", tmp_path / "a-epo.fif", "--out", out, "--max-epochs", "1", *QUICK).stderr
+    slow, few = (line for line in told.splitlines() if "high-pass" in line or "testing" in line)
+    assert slow.startswith("note: ")
+    assert slow.endswith("`--highpass 4`")
+    assert few.startswith("Only 1 of 5 subjects is for testing: no gain can be")
+    # What is a note about the data is no warning of the run.
+    (session,) = json.loads((out / "sessions.json").read_text())
+    assert session["warnings"] == [few]
+
+
+def test_classes_are_those_of_the_options_when_a_run_is_resumed(tmp_path: Path) -> None:
+    data, out = tmp_path / "a.npz", tmp_path / "run"
+    simulate_sleep(n_subjects=5, n_windows=20).save(data)
+    wake = ["--class-map", "W=wake", "--class-map", "N*=sleep"]
+    arguments = ["train", data, "--out", out, "--max-epochs", "1", *QUICK]
+    run(*arguments, *wake)
+    reading = json.loads((out / "config.json").read_text())["reading"]["arguments"]
+    assert reading["class_map"] == {"W": "wake", "N*": "sleep"}
+    assert json.loads((out / "data.json").read_text())["class_names"] == ["wake", "sleep"]
+    run(*arguments, *wake)
+    other = run(*arguments, "--class-map", "W=wake", "--class-map", "N*=nrem", code=2).stderr
+    assert "`--class-map" in other
+    assert "nrem" in other
 
 
 def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
@@ -89,7 +120,7 @@ def test_groups_of_an_earlier_run(data: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     options = ["--max-epochs", "1", "--model", "shallow"]
     shown = run("train", data / "sleep.npz", "--out", first, "--seed", "4", *options)
-    few = "Only 1 of 5 subjects are for testing: no gain can be distinguished from chance"
+    few = "Only 1 of 5 subjects is for testing: no gain can be distinguished from chance"
     assert shown.stderr.startswith(few)
     shown = run("train", other, "--out", second, "--split-from", first, *options)
     assert shown.stderr.startswith(few)
@@ -140,11 +171,11 @@ def test_a_model_that_learns_nothing_is_reported(data: Path, tmp_path: Path) -> 
     out = tmp_path / "run"
     arguments = ["train", data / "sleep.npz", "--out", out, "--max-epochs", "1", "--lr", "1e-9"]
     said = run(*arguments, *QUICK).stderr
-    assert "Warning: the validation loss stays at chance: at best" in said
+    assert "Warning: the validation loss is not below chance: at best" in said
     assert "try another `--lr`, more `--max-epochs` or `--patience`" in said
     run("report", out)
     page = (out / "report.html").read_text("utf-8")
-    assert "trained without augmentation, the validation loss stays at chance" in page
+    assert "trained without augmentation, the validation loss is not below chance" in page
 
 
 def test_folds(data: Path, tmp_path: Path) -> None:
@@ -239,11 +270,26 @@ def test_evaluate_on_another_data_set(data: Path, tmp_path: Path) -> None:
     assert sum(map(sum, json.loads(said)["confusion"])) == len(other)
 
 
+def test_table_of_subjects_says_its_order(capsys: pytest.CaptureFixture[str]) -> None:
+    y, subject = torch.arange(8) % 2, np.repeat(["b", "a"], 4)
+    right = score_subjects(y, y, subject, ["left", "right"])
+    wrong = score_subjects(
+        y, torch.where(torch.arange(8) < 4, y, 1 - y), subject, ["left", "right"]
+    )
+    print_subjects({"": wrong})
+    shown = capsys.readouterr().out
+    assert "by subject, lowest balanced accuracy first" in shown
+    assert shown.index("│ a ") < shown.index("│ b ")
+    print_subjects({"no augmentation": right, "with the policy": wrong})
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "by subject, lowest of the last column first" in shown
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"ch_names": ("Pz-Oz", "Fpz-Cz")}, "choose them with `--channels`"),
-        ({"class_names": ("W", "N1", "N2", "R", "N3")}, "choose them with `--classes`"),
+        ({"class_names": ("W", "N1", "N2", "N3", "REM")}, "choose them with `--classes`"),
         ({"sfreq": 50.0}, "100.0, but the data have 50.0; read them with this `--sfreq`"),
     ],
 )
@@ -316,4 +362,55 @@ def test_mistakes(arguments: list[str], message: str, data: Path, tmp_path: Path
     done = run("train", data / "sleep.npz", "--out", tmp_path / "run", *arguments, code=2)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_settings_of_operations(data: Path, tmp_path: Path) -> None:
+    """Those of the command, except where the policy has its own."""
+    policy, out = tmp_path / "policy.txt", tmp_path / "run"
+    policy.write_text("frequency_shift p=0.5 m=0.4 max_shift=10\ntime_mask p=0.5 m=0.3\n")
+    command = ["train", data / "sleep.npz", "--policy", policy, "--max-epochs", "1", *QUICK]
+    settings = ["--operation-setting", "time_mask.max_length=3"]
+    run(*command, *settings, "--out", out)
+    used = PolicySpec.load(out / "policy.json").operations
+    assert used["time_mask"]["max_length"] == 3
+    assert used["frequency_shift"]["max_shift"] == 10
+    failed = run(*command, "--out", out, code=2).stderr
+    assert "another `--policy`" in failed  # other settings are another run
+    other = ["--operation-setting", "frequency_shift.max_shift=4"]
+    said = run(*command, *other, "--out", tmp_path / "other").stderr
+    assert "the policy has its own settings of frequency_shift, {'max_shift': 10.0}" in said
+    assert "`--operation-setting`" in said
+    used = PolicySpec.load(tmp_path / "other" / "policy.json").operations
+    assert used["frequency_shift"]["max_shift"] == 10
+
+
+def test_settings_of_operations_change_the_model(data: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.txt"
+    policy.write_text("time_mask p=1 m=1\n")
+    command = ["train", data / "sleep.npz", "--policy", policy, "--max-epochs", "1", *QUICK]
+    settings = ["--operation-setting", "time_mask.max_length=10"]
+    run(*command, "--out", tmp_path / "default")
+    run(*command, *settings, "--out", tmp_path / "longer")
+    first, second = (
+        (tmp_path / name / "events.jsonl").read_text() for name in ("default", "longer")
+    )
+    assert json.loads(first.splitlines()[0]) != json.loads(second.splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ([], "`--operation-setting` has no effect without `--policy`; pass both."),
+        (["--policy", "policy.txt"], "`--operation-setting`: operation `time_mask` has no"),
+    ],
+)
+def test_wrong_settings_of_operations(
+    more: list[str], message: str, data: Path, tmp_path: Path
+) -> None:
+    more = [str(data / part) if part.endswith(".txt") else part for part in more]
+    setting = "time_mask.max_len=3"
+    arguments = ["train", data / "sleep.npz", "--out", tmp_path / "run", *more]
+    failed = run(*arguments, "--operation-setting", setting, code=2).stderr
+    assert message in " ".join(failed.split())
     assert not (tmp_path / "run").exists()

@@ -40,7 +40,12 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 """Arguments of all commands that write files."""
 
-CHANGING = re.compile(r"seconds|^made$|^started$")
+MIN_OPERATIONS = dict.fromkeys(COMMANDS, 31) | {
+    **{"report": 6, "simplify": 6, "cap": 6, "nights": 13},
+}
+"""Operations on files that a command has at least, so that none is overlooked."""
+
+CHANGING = re.compile(r"seconds|^made$|^started$|^crc32$")
 """Keys of values that differ between two runs."""
 
 NO_RESULT = {"sessions.json", "report.html", "checkpoint.pt", "population.pt"}

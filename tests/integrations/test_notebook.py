@@ -225,6 +225,41 @@ def test_frame_of_a_study() -> None:
     assert frame.b.tolist() == [0.5, "x"]
 
 
+def test_frame_of_a_pool() -> None:
+    pool = cadda.operation_pool(sfreq=100, ch_names=["C3", "C4"], operations=["all"])
+    frame = pool.to_frame().set_index("operation")
+    assert frame.index[frame.in_pool].tolist() == list(pool.names)
+    assert frame.reason[~frame.in_pool].to_dict() == pool.left_out
+    assert len(pool.left_out) > 0
+    assert frame.settings["time_mask"] == pool["time_mask"].settings
+    assert frame.has_magnitude["time_mask"]
+    assert not frame.has_magnitude["sign_flip"]
+
+
+def test_frame_of_a_schedule() -> None:
+    late = cadda.PolicySpec.from_text("sign_flip p=0.8")
+    schedule = cadda.PolicySchedule((cadda.Segment(3, POLICY), cadda.Segment(2, late)))
+    frame = schedule.to_frame()
+    assert frame.groupby("first_epoch").n_epochs.unique().map(list).to_dict() == {1: [3], 4: [2]}
+    columns = POLICY.to_frame().columns
+    for epoch, policy in ((1, POLICY), (4, late)):
+        part = frame[frame.first_epoch == epoch][columns].reset_index(drop=True)
+        assert part.equals(policy.to_frame())
+
+
+def test_frame_of_a_matrix_of_a_probe() -> None:
+    matrix = cadda.ProbeMatrix("sign_flip", None, ((0.75, 0.25), (0.125, 0.875)))
+    frame = matrix.to_frame(CLASSES)
+    table = frame.pivot(index="true", columns="predicted", values="share")
+    assert table.loc[list(CLASSES), list(CLASSES)].to_numpy().tolist() == [
+        list(row) for row in matrix.share
+    ]
+    assert set(frame.operation) == {"sign_flip"}
+    assert matrix.to_frame().true.tolist() == [0, 0, 1, 1]
+    with pytest.raises(ValueError, match=r"`class_names` must have 2 names, .*got 1"):
+        matrix.to_frame(["left"])
+
+
 def test_frames_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(cadda.CaddaError, match=r"`to_frame` needs .*pandas.*cadda\[pandas\]"):

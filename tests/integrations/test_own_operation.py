@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from commands import run as run_command
+from snippets import run_snippet, snippet_of
 from torch import Generator, Tensor
 
 import cadda
@@ -183,6 +188,26 @@ def test_wrong_operations(
         cadda.search(*parts[:2], operations=operations, method="random", **{"model": "shallow"})
 
 
+class Shorter(cadda.Operation):
+    """Returns less than it gets."""
+
+    name = "shorter"
+
+    def apply(self, x: Tensor, magnitude: Tensor, draw: dict[str, Tensor]) -> Tensor:
+        return x[:, :, :-1]
+
+
+def test_an_operation_that_changes_the_shape(windows: cadda.Windows) -> None:
+    pool = cadda.operation_pool(windows).with_operation(Shorter())
+    spec = cadda.PolicySpec.from_text("shorter p=1 m=1", known=pool.names)
+    message = r"`apply` of shorter must keep the shape, \(72, 2, 128\), got \(72, 2, 127\)"
+    for use in (cadda.Policy(spec, pool), lambda x: pool["shorter"](x, 1.0)):
+        with pytest.raises(ValueError, match=message):
+            use(windows.x)
+    with pytest.raises(ValueError, match="`apply` of shorter must keep the shape"):
+        cadda.probe(windows, model="shallow", operations=[Shorter()], n_epochs=1)
+
+
 def test_a_class_that_needs_arguments(windows: cadda.Windows) -> None:
     class Needy(Gain):
         def __init__(self, factor: float) -> None: ...
@@ -208,15 +233,21 @@ broken = 3
 """
 
 
-def test_command_line(
-    windows: cadda.Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Search with the operation, train with the policy that was found, and what is wrong."""
+@pytest.fixture
+def own_folder(windows: cadda.Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with windows, a module with an operation, and a policy that has it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "louder_operation", raising=False)
     (tmp_path / "louder_operation.py").write_text(MODULE)
     windows.save("data.npz")
     (tmp_path / "own.txt").write_text("louder p=1 m=1\n")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_command_line() -> None:
+    """Search with the operation, train with the policy that was found, and what is wrong."""
     quick = ["data.npz", "--model", "shallow", "--max-epochs", "1"]
     own = "louder_operation:Louder"
     run_command(
@@ -244,16 +275,112 @@ def test_command_line(
     assert "got int" in run_command("probe", "data.npz", *wrong, code=2).stderr
 
 
-@pytest.mark.parametrize("engine", ["serial", "processes:2"])
-def test_compare(
-    engine: str, windows: cadda.Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def train_own(*options: str) -> None:
+    quick = ("--model", "shallow", "--max-epochs", "1", "--out", "run")
+    run_command("train", "data.npz", "--policy", "own.txt", *quick, *options)
+
+
+def printed_score(code: str, folder: Path) -> float:
+    """Run code in a process of its own, in a folder, and return the score that it prints."""
+    folder.mkdir(exist_ok=True)
+    environment = os.environ | {"PYTHONPATH": str(Path(cadda.__file__).parents[1])}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    made = subprocess.run(
+        command, cwd=folder, env=environment, check=True, capture_output=True, text=True
+    )
+    return float(made.stdout)
+
+
+@pytest.mark.parametrize("place", ["louder_operation:Louder", "louder_operation:twice"])
+def test_the_snippet_of_a_report_runs_from_any_folder(place: str, own_folder: Path) -> None:
+    train_own("--operations", place)
+    config = json.loads((own_folder / "run/config.json").read_text())
+    recorded = {"name": "louder", "place": place, "folder": str(own_folder.resolve())}
+    assert config["own_operations"] == [recorded]
+    run_command("report", "run")
+    code = snippet_of(own_folder / "run/report.html")
+    assert f'operations=["all", "{place}"]' in code
+    scores = json.loads((own_folder / "run/scores.json").read_text())
+    for folder in (own_folder / "a", own_folder / "b"):
+        assert printed_score(code, folder) == scores["balanced_accuracy"]
+    # Without the folder of the module there is no operation.
+    (line,) = [line for line in code.splitlines() if line.startswith("sys.path.insert")]
+    with pytest.raises(subprocess.CalledProcessError):
+        printed_score(code.replace(line, ""), own_folder / "a")
+
+
+def test_the_snippet_of_a_search(own_folder: Path) -> None:
+    names = ("--operations", "sign_flip,louder_operation:Louder")
+    run_command(
+        "search", "data.npz", "--model", "shallow", "--max-epochs", "1", "--method", "random",
+        "--budget", "1", "--set", "n_stages=1", "--no-baseline", "--out", "run", *names,
+    )  # fmt: skip
+    code = snippet_of(own_folder / "run/report.html")
+    assert 'operations=["all", "louder_operation:Louder"]' in code
+    scores = json.loads((own_folder / "run/scores.json").read_text())
+    assert printed_score(code, own_folder / "a") == scores["balanced_accuracy"]
+
+
+def test_a_run_resumes_where_the_module_has_moved(own_folder: Path) -> None:
+    train_own("--operations", "louder_operation:Louder")
+    config = (own_folder / "run/config.json").read_text()
+    other = config.replace(json.dumps(str(own_folder.resolve())), '"/elsewhere"')
+    assert other != config
+    (own_folder / "run/config.json").write_text(other)
+    train_own("--operations", "louder_operation:Louder")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"place": "os; import x:Louder"},
+        {"place": "louder_operation"},
+        {"place": 'a":Louder'},
+        {"folder": "modules"},
+        {"folder": "{run}"},
+        {"folder": "{run}/modules"},
+        {"folder": "/elsewhere/../{run}/modules"},
+        {"name": "other"},
+    ],
+)
+def test_the_snippet_names_what_it_cannot_import(
+    changes: dict[str, str], own_folder: Path
 ) -> None:
+    """A folder of a run that is shared has no code that the snippet would run."""
+    train_own("--operations", "louder_operation:Louder")
+    path = own_folder / "run/config.json"
+    config = json.loads(path.read_text())
+    run = str((own_folder / "run").resolve())
+    config["own_operations"][0] |= {k: v.replace("{run}", run) for k, v in changes.items()}
+    path.write_text(json.dumps(config))
+    run_command("report", "run")
+    code = snippet_of(own_folder / "run/report.html")
+    assert 'own = ...  # your operations ["louder"]' in code
+    assert "sys" not in code
+    given = [importlib.import_module("louder_operation").Louder()]
+    scores = json.loads((own_folder / "run/scores.json").read_text())
+    score = run_snippet(code.replace("= ...", "= given"), {"given": given})
+    assert score == scores["balanced_accuracy"]
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_places_in_python(windows: cadda.Windows, parts: tuple[cadda.Windows, ...]) -> None:
+    names = ["sign_flip", "louder_operation:Louder"]
+    assert cadda.operation_pool(windows, operations=names).names == ("sign_flip", "louder")
+    training = TrainingSettings(max_epochs=1)
+    result = cadda.search(
+        *parts[:2], operations=names, model="shallow", method="trivial", training=training
+    )
+    assert result.operations == ("sign_flip", "louder")
+    with pytest.raises(ValueError, match="`operations` must be names or module:Class, got 'a:b'"):
+        cadda.operation_pool(windows, operations=["a:b"])
+    with pytest.raises(ValueError, match="`operations` must be names or module:Class, got 'a:b'"):
+        cadda.search(*parts[:2], operations=["a:b", "sign_flip"])
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes:2"])
+def test_compare(engine: str, own_folder: Path) -> None:
     """A method that chooses it, and a policy that has it, are trained with it by all workers."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "louder_operation.py").write_text(MODULE)
-    windows.save("data.npz")
-    (tmp_path / "own.txt").write_text("louder p=1 m=1\n")
     options = (
         "data.npz", "--model", "shallow", "--max-epochs", "1", "--folds", "2", "--out", "run",
         "--methods", "none,trivial,own.txt", "--engine", engine,
@@ -261,10 +388,22 @@ def test_compare(
     refused = run_command("compare", *options, code=2).stderr
     assert "must be a known operation, got `louder`" in refused
     run_command("compare", *options, "--operations", "sign_flip,louder_operation:Louder")
-    lines = (tmp_path / "run/results.jsonl").read_text().splitlines()
+    lines = (own_folder / "run/results.jsonl").read_text().splitlines()
     losses = {
         (line["job"]["method"], line["job"]["fold"]): line["result"]["valid_loss"]
         for line in map(json.loads, lines)
     }
     for fold in (0, 1):
         assert len({losses[name, fold] for name in ("none", "trivial", "own.txt")}) == 3
+
+
+def test_a_policy_with_an_own_operation_is_shown(own_folder: Path) -> None:
+    (own_folder / "own.txt").write_text("louder p=0.5 m=0.3")
+    shown = run_command("policy", "show", "own.txt")
+    assert "50% louder" in shown.stdout
+    assert "if it is yours, name it with --operations module:Class" in shown.stderr
+    named = run_command("policy", "show", "own.txt", "--operations", "louder_operation:Louder")
+    assert (named.stdout, named.stderr) == (shown.stdout, "")
+    (own_folder / "misspelt.txt").write_text("luoder p=0.5 m=0.3")
+    options = ("misspelt.txt", "--operations", "louder_operation:Louder")
+    assert "(did you mean `louder`?)" in run_command("policy", "show", *options).stderr

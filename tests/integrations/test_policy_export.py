@@ -1,4 +1,4 @@
-"""Policies as code for braindecode: it runs, and means the same."""
+"""Policies as code for braindecode, and back: it runs, and means the same."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from cadda import PolicySpec
+from cadda import Policy, PolicySpec, operation_pool
 from cadda.operations.catalogue import CATALOGUE
+from cadda.policies.spec.braindecode_transforms import policy_from_braindecode
 from cadda.policies.spec.export import TRANSFORMS, to_braindecode
 
 CHANNELS = ["F3", "F4", "C3", "C4", "O1", "O2"]
@@ -246,3 +247,50 @@ def test_exported_segments_are_of_windows_of_the_class(augmentation, windows) ->
         torch.testing.assert_close(part, parts[source])
         assert torch.equal(y[source], labels)
     assert torch.equal(labels.bincount(), y.bincount())
+
+
+@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")
+@pytest.mark.parametrize("operation", TRANSFORMS)
+def test_transforms_become_the_policy_again(augmentation, operation: str) -> None:
+    skip_if_too_old(operation)
+    magnitude = 0.4 if CATALOGUE[operation].has_magnitude else None
+    text = f"{operation} p=0.7" + ("" if magnitude is None else f" m={magnitude}")
+    code = to_braindecode(PolicySpec.from_text(text), sfreq=100.0, ch_names=CHANNELS)
+    spec = policy_from_braindecode(run_code(code), sfreq=100.0)
+    ((entry,),) = spec.policy["*"][0].stages
+    assert (entry.operation, entry.probability) == (operation, 0.7)
+    if operation in ALWAYS_FULL:
+        assert entry.magnitude == 1
+    else:
+        assert entry.magnitude == (magnitude and pytest.approx(magnitude, rel=1e-3))
+
+
+def test_a_compose_becomes_stages_in_a_row(augmentation) -> None:
+    compose = augmentation.Compose(
+        [
+            augmentation.SignFlip(0.5),
+            augmentation.IdentityTransform(),
+            augmentation.FTSurrogate(0.2, phase_noise_magnitude=0.5, channel_indep=True),
+            augmentation.FrequencyShift(0.3, sfreq=100, max_delta_freq=10),
+        ]
+    )
+    spec = policy_from_braindecode(compose)
+    expected = PolicySpec.from_text(
+        "sign_flip p=0.5 > ft_surrogate p=0.2 m=0.5 independent_channels=true"
+        " > frequency_shift p=0.3 m=1 symmetric=true max_shift=10"
+    )
+    assert spec.to_text() == expected.to_text()
+    pool = operation_pool(sfreq=100, ch_names=CHANNELS)
+    x, _ = Policy(spec, pool)(torch.randn(8, 6, 200))
+    assert x.shape == (8, 6, 200)
+    assert policy_from_braindecode([]) == PolicySpec.none()
+
+
+def test_transforms_that_are_no_policy(augmentation) -> None:
+    with pytest.raises(ValueError, match="must have a counterpart in cadda, got Mixup"):
+        policy_from_braindecode(augmentation.Mixup(0.5))
+    with pytest.raises(ValueError, match="`sfreq` must be given: SmoothTimeMask has"):
+        policy_from_braindecode(augmentation.SmoothTimeMask(0.5))
+    different = [augmentation.FTSurrogate(0.5, channel_indep=kind) for kind in (True, False)]
+    with pytest.raises(ValueError, match="one kind of FTSurrogate"):
+        policy_from_braindecode(different)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 import cadda
 from cadda import AugmentationCallback, PolicySchedule, PolicySpec, Segment
+from cadda._internal import delayed
 
 skorch = pytest.importorskip("skorch", reason="skorch is not installed: pip install skorch")
 
@@ -125,6 +126,42 @@ def test_files_pools_and_names_of_channels(data: Any, tmp_path: Path) -> None:
         make_net(callback(SWAP, ch_names=None, class_names=["left", "right"])).fit(*data)
 
 
+@pytest.mark.parametrize("as_file", [False, True])
+def test_the_sampling_rate_is_never_guessed(data: Any, tmp_path: Path, as_file: bool) -> None:
+    policy: Any = PolicySpec.from_text("time_mask p=0.5 m=0.3")
+    if as_file:
+        policy.save(tmp_path / "policy.json")
+        policy = str(tmp_path / "policy.json")
+    way_out = "it needs the sampling rate, which is not known; pass it in Hz as `sfreq`"
+    with pytest.raises(ValueError, match=f"`time_mask` was left out of this pool: {way_out}"):
+        make_net(AugmentationCallback(policy, ch_names=CHANNELS)).fit(*data)
+    make_net(AugmentationCallback(policy, ch_names=CHANNELS, sfreq=16)).fit(*data)
+    # All else works without.
+    net = make_net(AugmentationCallback(FLIP), train_split=None).fit(*data)
+    assert torch.equal(seen(net, training=True)[0], -torch.from_numpy(data[0]))
+
+
+def test_a_search_without_a_sampling_rate_finds_no_such_operation(data: Any) -> None:
+    searching = callback(None, sfreq=None, method="random", search_budget=1)
+    net = make_net(searching, train_split=None).fit(*data)
+    found = net.callbacks[0].policy_
+    assert set(found.operations).isdisjoint({"time_mask", "bandstop", "frequency_shift"})
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_progress_of_the_search(
+    data: Any,
+    progress: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(delayed, "DELAY", 0.0)
+    wanted = {"progress": True} if progress else {}
+    searching = callback(None, method="random", search_budget=1, **wanted)
+    make_net(searching, train_split=None).fit(*data)
+    assert ("trial 1 of 1" in capfd.readouterr().err) == progress
+
+
 def weights(net: Any) -> list[float]:
     return next(iter(net.module_.parameters())).flatten().tolist()
 
@@ -195,3 +232,9 @@ def test_batches_that_cannot_be_changed(data: Any) -> None:
     net = make_net(callback(), iterator_train__collate_fn=lambda items: Wrapped())
     with pytest.raises(TypeError, match=r"must be tensors \(x, y\), got Wrapped"):
         net.fit(*data)
+
+
+def test_a_search_without_subjects_is_told(data: Any) -> None:
+    searching = callback(None, method="random", search_budget=1)
+    with pytest.warns(cadda.DataWarning, match="`subjects` is missing, so that each window"):
+        make_net(searching, train_split=None).fit(*data)

@@ -48,13 +48,13 @@ def check(name: str, data: Path, root: Path, every: int) -> None:
         deletion = Deletion(command.out, number)
         with watched_disk(root, deletion):
             finished = attempt(*command.arguments)
-        if "scores.json" in deletion.deleted:
-            # All was written, and only the time that it took is still to be recorded.
-            continue
+        assert "Traceback" not in finished.stderr
         if finished.returncode:
             assert REASON.search(finished.stderr), finished.stderr
-            assert "Traceback" not in finished.stderr
             command.resume()
+        elif "scores.json" in deletion.deleted:
+            # All was written, and only the time that it took was still to be recorded.
+            continue
         assert command.results() == expected, (name, number)
 
 

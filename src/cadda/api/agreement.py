@@ -7,12 +7,13 @@ import logging
 import numpy as np
 
 from cadda.data.channels import same_channels
+from cadda.data.io.read import read_windows
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
 from cadda.exceptions import ModelError
 from cadda.models.serialization import ModelDescription
 
-__all__ = ["check_fits", "check_pair"]
+__all__ = ["check_pair", "matched"]
 
 _logger = logging.getLogger(__name__)
 
@@ -36,8 +37,20 @@ def check_pair(train: Windows, valid: Windows) -> None:
         )
 
 
-def check_fits(description: ModelDescription, windows: Windows) -> None:
-    """Raise if windows differ from those that a model was made for, spelling of channels aside."""
+def matched(description: ModelDescription, windows: Windows) -> Windows:
+    """Return windows with their classes in the order of a model; raise if they are not for it.
+
+    Spelling of channels aside.
+    """
+    wanted = description.class_names
+    if windows.class_names != wanted and sorted(windows.class_names) == sorted(wanted):
+        windows = read_windows(windows, classes=wanted, min_windows=0)
+    _check_fits(description, windows)
+    return windows
+
+
+def _check_fits(description: ModelDescription, windows: Windows) -> None:
+    """Raise if windows differ from those that a model was made for."""
     for name, way_out in (
         ("ch_names", "choose them with `channels`"),
         ("class_names", "choose them with `classes`"),

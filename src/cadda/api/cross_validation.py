@@ -12,6 +12,7 @@ from cadda.api.prepare import Device
 from cadda.api.run import TrainingRun, train_split
 from cadda.data.windows import Windows
 from cadda.exceptions import RunError
+from cadda.operations.own import OwnOperation
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
@@ -46,6 +47,7 @@ def cross_validate(
     device: Device = "auto",
     data: str | None = None,
     reading: Reading | None = None,
+    own_operations: tuple[OwnOperation, ...] = (),
     on_event: Callable[[TrainingEvent], None] | None = None,
     log_to: LogTo = None,
     on_fold: Callable[[int], None] = lambda number: None,
@@ -75,6 +77,7 @@ def cross_validate(
                 device=device,
                 data=data,
                 reading=reading,
+                own_operations=own_operations,
                 on_event=on_event,
                 log_to=log_to,
             )

@@ -79,7 +79,7 @@ DEMOS = {
         12,
         20,
         "shallow",
-        TrainingSettings(batch_size=64, lr=5e-3, patience=40, max_epochs=60),
+        TrainingSettings(batch_size=64, lr=2e-3, patience=60, max_epochs=100),
         60,
     ),
     "sleep": Demo(

@@ -11,8 +11,9 @@ from typing import Literal
 
 from torch import nn
 
+from cadda._internal.scale import describe_odd_scale
 from cadda._internal.user_warnings import warn_user
-from cadda.api.agreement import check_fits
+from cadda.api.agreement import matched
 from cadda.api.policies import PolicyLike
 from cadda.api.prepare import Device, prepare_training
 from cadda.data.windows import Windows
@@ -34,7 +35,7 @@ from cadda.training.diagnosis import with_warnings
 from cadda.training.optimizers import OptimizerFactory
 from cadda.training.trainer import Trainer
 
-__all__ = ["evaluate", "fit", "logged_settings"]
+__all__ = ["diagnose", "evaluate", "fit", "logged_settings"]
 
 
 def fit(
@@ -131,7 +132,7 @@ def fit(
     -------
     Fitted
         The trained model and its history, with `Fitted.leaks` if the policy is class-wise, and
-        with `Fitted.warnings` if it has learned nothing.
+        with `Fitted.warnings`, which are also issued as a warning, if it has learned nothing.
     """
     settings = TrainingSettings(
         max_epochs=max_epochs,
@@ -158,7 +159,15 @@ def fit(
         shown_progress(display, on_event, progress=progress) as report,
     ):
         fitted = trainer.run(on_event=tee(trackers, report), checkpoint=file)
-    fitted = with_warnings(fitted, trainer.problem, settings)
+    fitted = diagnose(fitted, trainer)
+    if fitted.warnings:
+        warn_user(f"{'; '.join(fitted.warnings)}.")
+    return fitted
+
+
+def diagnose(fitted: Fitted, trainer: Trainer) -> Fitted:
+    """Add to a trained model whether it has learned nothing, and what it makes of operations."""
+    fitted = with_warnings(fitted, trainer.problem, trainer.settings)
     return with_leak_probe(fitted, trainer.problem.valid, trainer.policy)
 
 
@@ -186,8 +195,10 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
         with bootstrap intervals over subjects and the scores of each subject.
     """
     if isinstance(model, Fitted):
-        check_fits(model.description, windows)
+        windows = matched(model.description, windows)
         _warn_of_seen(model, windows)
+        if (odd_scale := describe_odd_scale(windows.signals)) is not None:
+            warn_user(f"{odd_scale}.")
         return evaluate(model.model, windows)
     if not isinstance(model, nn.Module):
         raise TypeError(

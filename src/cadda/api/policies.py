@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
+from cadda._internal.user_warnings import warn_user
 from cadda.data.windows import Windows
 from cadda.exceptions import PolicyFileError
+from cadda.operations.base import Settings
+from cadda.operations.pool import OperationPool
+from cadda.policies.fitting import complete_settings
 from cadda.policies.policy import Policy
-from cadda.policies.schedule import PolicySchedule, load_policy
+from cadda.policies.schedule import PolicySchedule, load_policy, policies_of
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import OWN_OPERATIONS
 from cadda.training.augmenter import AugmentFunction
 
-__all__ = ["PolicyLike", "check_classes", "check_policy", "read_policy"]
+__all__ = [
+    "PolicyLike",
+    "check_classes",
+    "check_policy",
+    "read_policy",
+    "with_operation_settings",
+]
 
 PolicyLike: TypeAlias = (
     PolicySpec | PolicySchedule | Policy | AugmentFunction | str | os.PathLike[str] | None
@@ -35,6 +46,25 @@ def read_policy(
     except PolicyFileError as error:
         way_out = "; pass operations of your own as `pool` of `cadda.fit`, or as `operations`"
         raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error
+
+
+def with_operation_settings(
+    policy: PolicySpec | PolicySchedule, settings: Mapping[str, Settings], pool: OperationPool
+) -> PolicySpec | PolicySchedule:
+    """Return a policy with the settings of a pool, except where it has its own.
+
+    A warning names operations whose own settings differ from those that were asked for.
+    """
+    stored = {name: own for spec in policies_of(policy) for name, own in spec.operations.items()}
+    for name in settings.keys() & stored.keys():
+        own = {key: stored[name][key] for key in settings[name] if key in stored[name]}
+        if own and own != settings[name]:
+            warn_user(
+                f"the policy has its own settings of {name}, {own}, which are used instead of "
+                "`operation_settings`; change them in its file."
+            )
+    complete = partial(complete_settings, pool=pool)
+    return policy.map(complete) if isinstance(policy, PolicySchedule) else complete(policy)
 
 
 def check_policy(policy: object) -> None:

@@ -24,7 +24,7 @@ from cadda.models.registry import ModelSource, choose_model, make_model
 from cadda.models.serialization import ModelDescription
 from cadda.operations.base import Settings
 from cadda.operations.catalogue import Sensors
-from cadda.operations.own import OwnOperations
+from cadda.operations.own import OwnOperations, find_operations
 from cadda.operations.pool import OperationPool
 from cadda.operations.pools import choose_operations, eeg_pool, image_pool
 from cadda.policies.policy import Policy, for_classes
@@ -95,9 +95,9 @@ def operation_pool(
         Sensors in MNE's head frame in metres, NaN where unknown. Without any, positions are those
         of the standard 10-20 montage.
     operations : sequence of str or Operation | None
-        Operations wanted: names, operations of your own, ``"paper"`` for those of the paper,
-        ``"default"``, or ``"all"``; None takes those of a default search. The others of cadda are
-        then its ``extra``, which policies find by name.
+        Operations wanted: names, operations of your own, also as ``"module:Class"``, ``"paper"``
+        for those of the paper, ``"default"``, or ``"all"``; None takes those of a default search.
+        The others of cadda are then its ``extra``, which policies find by name.
     operation_settings : mapping of str to mapping | None
         Settings that are not the default, by name of the operation, such as
         ``{"frequency_shift": {"symmetric": True, "max_shift": 10.0}}``.
@@ -142,9 +142,16 @@ def operation_pool(
     return _with_settings(chosen, operation_settings)
 
 
-def policy_pool(windows: Windows, operations: OwnOperations | None) -> OperationPool | None:
+def policy_pool(
+    windows: Windows,
+    operations: OwnOperations | None,
+    operation_settings: Mapping[str, Settings] | None = None,
+) -> OperationPool | None:
     """Return the pool of a policy that may have further operations; None for the default one."""
-    return operation_pool(windows, operations=["all", *operations]) if operations else None
+    if not operations and not operation_settings:
+        return None
+    wanted = ["all", *(operations or ())]
+    return operation_pool(windows, operations=wanted, operation_settings=operation_settings)
 
 
 def _with_settings(pool: OperationPool, settings: Mapping[str, Settings] | None) -> OperationPool:
@@ -179,6 +186,8 @@ def make_problem(
     applicable to the montage. Those of `operation_settings` have other settings than the default.
     """
     check_pair(train, valid)
+    if not isinstance(operations, OperationPool):
+        operations = find_operations(operations)
     model = choose_model(model, train.n_times, train.sfreq)
     is_image = isinstance(operations, OperationPool) and _are_image_operations(operations.names)
     description = ModelDescription(

@@ -70,9 +70,9 @@ def probe(
     model : str | nn.Module | callable
         The model to train; see `cadda.fit`. What it does not recognise remains undecided.
     operations : sequence of str or Operation | OperationPool | None
-        Operations to try: names, operations of your own, ``"paper"`` for those of the paper,
-        ``"default"``, ``"all"``, or a pool; None takes the default pool. Only those that are
-        applicable to the montage are taken.
+        Operations to try: names, operations of your own, also as ``"module:Class"``, ``"paper"``
+        for those of the paper, ``"default"``, ``"all"``, or a pool; None takes the default pool.
+        Only those that are applicable to the montage are taken.
     operation_settings : mapping of str to mapping | None
         Settings of operations that are not the default; see `cadda.search`.
     seed : int

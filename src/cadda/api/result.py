@@ -14,7 +14,7 @@ from cadda.policies.schedule import PolicySchedule, build_policy
 from cadda.policies.spec.leakage import record_leak
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.provenance import Provenance
-from cadda.policies.spec.simplify import crisp_policy, largest_distance
+from cadda.policies.spec.simplify import crisp_policy, describe_loss, largest_distance
 from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.race import RaceFacts, candidate_table
 from cadda.reporting.records import SearchCurves
@@ -158,10 +158,16 @@ class SearchResult:
                         f"balanced accuracy {fitted.best.valid_balanced_accuracy:.3f}"
                     )
                 )
+        parts += [paragraph(f"{text}.") for text in self.warnings]
         parts.append(Html(self.policy._repr_html_()))
         if self.race is not None:
             parts.append(folded("candidates", candidate_table(self.race)))
         return block(self._headline, *parts)
+
+    @property
+    def schedule_or_policy(self) -> PolicySpec | PolicySchedule:
+        """What to train with: the schedule of a method that finds one, or else the policy."""
+        return self.policy if self.schedule is None else self.schedule
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -176,6 +182,20 @@ class SearchResult:
             return probed
         limits = (f"{note}." for note in limit_notes(self.policy))
         return (*probed, *stability_notes(self.curves), *limits)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What suggests that a trained model has learned nothing; empty if nothing does."""
+        models = {"with the policy": self.fitted, "without augmentation": self.baseline}
+        # Without a policy, both are the same.
+        if self.policy.is_none and self.schedule is None and self.baseline is not None:
+            del models["with the policy"]
+        return tuple(
+            f"trained {name}, {text}"
+            for name, fitted in models.items()
+            if fitted is not None
+            for text in fitted.warnings
+        )
 
     @property
     def curves(self) -> SearchCurves | None:
@@ -268,7 +288,7 @@ def _text_of(policy: PolicySpec) -> str:
     """Return a policy in few lines, after a comment that says what this costs."""
     crisp = crisp_policy(policy)
     loss = largest_distance(policy, crisp)
-    how = f"simplified, at a total variation distance of {loss:.3f}" if loss else "as it is"
+    how = describe_loss(loss) if loss else "as it is"
     return f"# policy.json {how}\n{crisp.to_text()}"
 
 

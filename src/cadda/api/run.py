@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from cadda._internal.text import storable
-from cadda.api.agreement import check_fits
-from cadda.api.fit import evaluate, logged_settings
+from cadda.api.agreement import matched
+from cadda.api.fit import diagnose, evaluate, logged_settings
 from cadda.api.prepare import (
     Device,
     Operations,
@@ -29,11 +29,11 @@ from cadda.exceptions import LeakError, RunError
 from cadda.models.registry import ModelSource
 from cadda.models.serialization import load_model
 from cadda.operations.base import Settings
+from cadda.operations.own import OwnOperation, locate_operations
 from cadda.operations.pool import OperationPool
 from cadda.policies.fitting import record_windows
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
-from cadda.probing.leak_probe import with_leak_probe
 from cadda.reporting.records import Reading, SplitSettings
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
@@ -42,7 +42,6 @@ from cadda.runs.splits import WindowSplit
 from cadda.tracking import LogTo, open_trackers, tee
 from cadda.tracking.trackers import find_trackers
 from cadda.training import Fitted, Problem, Scores, Trainer, TrainingEvent, TrainingSettings
-from cadda.training.diagnosis import with_warnings
 
 __all__ = [
     "SearchRun",
@@ -79,14 +78,15 @@ def run_training(
     device: Device = "auto",
     data: str | None = None,
     reading: Reading | None = None,
+    own_operations: tuple[OwnOperation, ...] = (),
     on_event: Callable[[TrainingEvent], None] | None = None,
     log_to: LogTo = None,
 ) -> TrainingRun:
     """Split windows by subject, train, test and write all results to a folder.
 
     A run that was interrupted is resumed. `split_from` is the folder of a run whose groups of
-    subjects are used; `pool` has operations of the user's own. `data` and `reading` are for the
-    record only.
+    subjects are used; `pool` has operations of the user's own. `data`, `reading` and
+    `own_operations` are for the record only.
     """
     split = WindowSplit.make(windows, _split_settings(valid, test, settings.seed, split_from))
     return train_split(
@@ -99,6 +99,7 @@ def run_training(
         device=device,
         data=data,
         reading=reading,
+        own_operations=own_operations,
         on_event=on_event,
         log_to=log_to,
     )
@@ -115,6 +116,7 @@ def train_split(
     device: Device,
     data: str | None,
     reading: Reading | None,
+    own_operations: tuple[OwnOperation, ...],
     on_event: Callable[[TrainingEvent], None] | None,
     log_to: LogTo,
 ) -> TrainingRun:
@@ -143,6 +145,7 @@ def train_split(
                 training=settings,
                 policy=None if policy is None else json.loads(policy.to_json()),
                 split=split.subjects,
+                own_operations=own_operations,
             )
         )
         if policy is not None:
@@ -160,20 +163,29 @@ def _warn_of_other_preprocessing(
 ) -> None:
     """Warn if a policy or a model is of windows that were preprocessed in another way."""
     now = None if reading is None else reading.preprocessing
-    if before is None or now is None or before == now:
+    if before is None or now is None:
+        return
+    # Length and rate of windows are compared where they matter.
+    names = (before.keys() | now.keys()) - {"window_seconds", "sfreq"}
+    differ = sorted(name for name in names if before.get(name) != now.get(name))
+    if not differ:
         return
     found, used = (
-        ", ".join(f"{name}={json.dumps(value)}" for name, value in settings.items()) or "defaults"
-        for settings in (before, now)
+        " and ".join(f"{name}={_setting(each.get(name, 'auto'))}" for name in differ)
+        for each in (before, now)
     )
     _logger.warning(
-        "%s windows that were read with %s; these were read with %s. Use the same preprocessing, "
-        "or %s.",
+        "%s windows read with %s, but these were read with %s. Use the same preprocessing, or %s.",
         what,
         found,
         used,
         way_out,
     )
+
+
+def _setting(value: object) -> str:
+    """Return the value of a reading option, such as ``4`` or ``[-0.2, 0]``."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _with_windows(
@@ -197,8 +209,7 @@ def _train(
     with open_trackers(log_to, logged_settings(trainer)) as trackers:
         receivers = (events, trackers) if on_event is None else (events, trackers, on_event)
         fitted = trainer.run(on_event=tee(*receivers), checkpoint=run.checkpoint)
-    fitted = with_warnings(fitted, trainer.problem, trainer.settings)
-    fitted = with_leak_probe(fitted, trainer.problem.valid, trainer.policy)
+    fitted = diagnose(fitted, trainer)
     save_fitted(run, fitted)
     return fitted
 
@@ -273,6 +284,7 @@ def run_search(
             training=training,
             run_dir=folder,
             test_subjects=split.subjects.test,
+            own_operations=locate_operations(operations),
             seed=seed,
             budget=budget,
             retrain_every=retrain_every,
@@ -315,9 +327,9 @@ def evaluate_run(
     config = run.read_config()
     split, before = config.split, config.reading
     preprocessing = None if before is None else before.preprocessing
-    _warn_of_other_preprocessing(preprocessing, reading, "The model is of", "train again")
+    _warn_of_other_preprocessing(preprocessing, reading, "The model was trained on", "train again")
     model, description = load_model(run.model)
-    check_fits(description, windows)
+    windows = matched(description, windows)
     used = set() if different_subjects else {*split.train, *split.valid}
     seen = used & set(windows.subjects)
     if seen and not skip_seen:

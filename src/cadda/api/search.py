@@ -9,6 +9,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, Literal, TypeAlias
 
+from cadda._internal.user_warnings import warn_user
 from cadda.api.prepare import Device, Operations, join_windows, make_problem
 from cadda.api.probe import run_probe
 from cadda.api.result import SearchResult
@@ -16,6 +17,7 @@ from cadda.api.search_problem import ProbeSource, search_problem
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.base import Settings
+from cadda.operations.own import locate_operations
 from cadda.probing.probe import ProbeSettings
 from cadda.probing.probe_result import ProbeResult
 from cadda.reporting.records import Reading
@@ -77,17 +79,17 @@ def search(
     model : str | nn.Module | callable
         The model to find augmentation for; see `cadda.fit`.
     operations : sequence of str or Operation | OperationPool | None
-        Operations to choose from: names, operations of your own, ``"paper"`` for those of the
-        paper, ``"default"``, ``"all"``, or a pool; None for the default pool. Only those that are
-        applicable to the montage are taken.
+        Operations to choose from: names, operations of your own, also as ``"module:Class"``,
+        ``"paper"`` for those of the paper, ``"default"``, ``"all"``, or a pool; None for the
+        default pool. Only those that are applicable to the montage are taken.
     operation_settings : mapping of str to mapping | None
         Settings that are not the default, by name of the operation, such as
         ``{"frequency_shift": {"symmetric": True, "max_shift": 10.0}}``. The policy has them, too.
     probe : bool | ProbeResult | path-like | None
         What operations do to classes, see `cadda.probe`: a result, or the file of one; True probes
-        the training windows first, with this model. Operations with the label maps that it
-        proposes are added, those that keep no class are left out. None probes for the methods
-        that need it, ``"auto"`` and ``"guided"``, all windows.
+        the training windows first, with this model. The search chooses from the operations that
+        pass, with their label maps, up to the magnitudes where they do. None probes for the
+        methods that need it, ``"auto"`` and ``"guided"``, all windows.
     budget : int | None
         Number of epochs of the search, of trials, or of training runs for ``"auto"``; None for the
         default of the method: 50 epochs or trials, 120 training runs.
@@ -144,7 +146,8 @@ def search(
     Returns
     -------
     SearchResult
-        The policy, and how it was found.
+        The policy, and how it was found. What `SearchResult.warnings` has is also issued as a
+        warning.
     """
     check_setting_names(method, settings)
     problem = make_problem(
@@ -157,7 +160,7 @@ def search(
     )
     display = partial(SearchDisplay, repr(train))
     with shown_progress(display, on_event, progress=progress) as report:
-        return search_problem(
+        result = search_problem(
             problem,
             probe=probe_source(
                 probe,
@@ -188,10 +191,14 @@ def search(
             resume=resume,
             data=data,
             reading=reading,
+            own_operations=locate_operations(operations),
             on_event=report,
             log_to=log_to,
             **settings,
         )
+    if result.warnings:
+        warn_user(f"{'; '.join(result.warnings)}.")
+    return result
 
 
 def check_setting_names(method: str, names: Iterable[str]) -> None:

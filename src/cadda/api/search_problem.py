@@ -23,7 +23,7 @@ from cadda.tracking import LogTo, open_trackers, tee
 from cadda.tracking.trackers import find_trackers
 from cadda.training import Problem
 
-__all__ = ["ProbeSource", "search_problem"]
+__all__ = ["ProbeSource", "find_probe", "search_problem"]
 
 ProbeSource: TypeAlias = ProbeResult | Callable[[Path | None, Engine], ProbeResult] | None
 """A probe, or what runs it on an engine and keeps its finished folds in a file."""
@@ -73,7 +73,7 @@ def _run(
 ) -> SearchResult:
     """Probe and search, in a folder that is locked, or without one."""
     start = perf_counter()
-    found = _find_probe(probe, folder, workers)
+    found = find_probe(probe, folder, workers)
     probe_seconds = perf_counter() - start
     request = request.with_probe(found)
     provenance, pool = request.provenance, request.problem.pool
@@ -102,7 +102,7 @@ def _run(
     return result_of(runner, provenance, request.notes)
 
 
-def _find_probe(
+def find_probe(
     probe: ProbeSource, folder: RunFolder | None, workers: Engine
 ) -> ProbeResult | None:
     """Run the probe of a search, or the rest of it if an earlier process was interrupted."""

@@ -12,6 +12,7 @@ from cadda._version import __version__
 from cadda.compute import check_engine
 from cadda.compute.automatic import automatic_engine
 from cadda.data.splits import Split
+from cadda.operations.own import OwnOperation
 from cadda.policies.spec.provenance import Provenance
 from cadda.probing.probe_result import ProbeResult
 from cadda.probing.probed_pool import PoolChange, probed_pool
@@ -43,6 +44,7 @@ class SearchRequest:
     data: str | None = None
     reading: Reading | None = None
     test_subjects: tuple[str, ...] = ()
+    own_operations: tuple[OwnOperation, ...] = ()
     change: PoolChange | None = None  # of the operations, by a probe
     notes: tuple[str, ...] = field(default=())  # on the operations, a sentence each
 
@@ -66,11 +68,12 @@ class SearchRequest:
         data: str | None = None,
         reading: Reading | None = None,
         test_subjects: tuple[str, ...] = (),
+        own_operations: tuple[OwnOperation, ...] = (),
         **settings: Any,
     ) -> SearchRequest:
         """Check the arguments of `cadda.search`, so that none can spoil its result later.
 
-        Test subjects are for the record only.
+        Test subjects and places of own operations are for the record only.
         """
         chosen = find_method(method)
         budget = chosen.default_budget if budget is None else check_whole("budget", budget, 1)
@@ -99,6 +102,7 @@ class SearchRequest:
             data=None if data is None else storable(str(data)),
             reading=reading,
             test_subjects=test_subjects,
+            own_operations=own_operations,
         )
 
     def with_probe(self, probe: ProbeResult | None) -> SearchRequest:
@@ -159,6 +163,7 @@ class SearchRequest:
             budget=self.budget,
             split=Split(train, valid, self.test_subjects),
             probe=self.change,
+            own_operations=self.own_operations,
         )
 
     def start_event(self, runner: SearchRunner, context: SearchContext) -> SearchStart:

@@ -29,6 +29,7 @@ __all__ = [
     "add_command",
     "command_group",
     "command_line",
+    "given_options",
     "hint_on_interrupt",
     "name_options",
     "option_names",
@@ -59,6 +60,10 @@ class Terminated(KeyboardInterrupt):
     """The process was asked to end, by SIGTERM."""
 
 
+_interrupt: ContextVar[list[KeyboardInterrupt]] = ContextVar("interrupt")
+"""The interrupt that the running command has received, if any."""
+
+
 class Command(TyperCommand):
     """A command whose errors end in one sentence and an exit code.
 
@@ -67,9 +72,9 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:  # typer's context, from another module in old versions
         """Run the command; errors of the library name options instead of arguments."""
-        token = _running.set(self)
+        token, given = _running.set(self), _given.set(_typed(ctx))
         try:
-            with _terminable(), _options_in_warnings():
+            with _interruptible(), _options_in_warnings():
                 return super().invoke(ctx)
         except (CaddaError, ValueError, TypeError, OSError) as error:
             typer.echo(f"cadda: {name_options(one_line(_sentence(error)))}", err=True)
@@ -78,9 +83,20 @@ class Command(TyperCommand):
             raise typer.Exit(TERMINATED) from end
         finally:
             _running.reset(token)
+            _given.reset(given)
 
 
 _running: ContextVar[Command | None] = ContextVar("running", default=None)
+_given: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
+
+
+def _typed(ctx: Any) -> frozenset[str]:
+    """Return the names of the parameters that are on the command line."""
+    sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
+    # The enumeration is in another module in old versions of typer.
+    return frozenset(
+        name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"
+    )
 
 
 def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
@@ -102,26 +118,44 @@ def hint_on_interrupt(hint: str) -> Iterator[None]:
     """Print how to go on if the user interrupts."""
     try:
         yield
-    except KeyboardInterrupt:
-        typer.echo(f"Interrupted. {hint}", err=True)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) or _interrupt.get([]):
+            typer.echo(f"Interrupted. {hint}", err=True)
         raise
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Make SIGTERM, which schedulers send, end the command as Ctrl-C does."""
+def _interruptible() -> Iterator[None]:
+    """Make SIGTERM, which schedulers send, end the command as Ctrl-C does.
+
+    Both end it even where a library makes an error of its own out of an interrupt, as pydantic
+    does.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    received: list[KeyboardInterrupt] = []
 
-    def terminate(*_: object) -> None:
-        raise Terminated
+    def interrupt(number: int, _frame: object) -> None:
+        received.append(Terminated() if number == signal.SIGTERM else KeyboardInterrupt())
+        raise received[-1]
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    token = _interrupt.set(received)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        # Commands in the background of a shell ignore Ctrl-C.
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
     try:
         yield
+    except Exception as error:
+        if received:
+            raise received[-1] from error
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _interrupt.reset(token)
 
 
 class _OptionFormatter(logging.Formatter):
@@ -179,6 +213,11 @@ def option_names() -> list[str]:
     """Return the names of the arguments and options of the running command, as in Python."""
     command = _running.get()
     return [] if command is None else [str(parameter.name) for parameter in command.params]
+
+
+def given_options() -> frozenset[str]:
+    """Return the names of the arguments and options that the user has typed."""
+    return _given.get()
 
 
 def command_line() -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +19,7 @@ from cadda.cli.display import progress_bar
 from cadda.cli.fetch import app as fetch_app
 from cadda.cli.options import AsJson, Data, Engine
 from cadda.cli.parsing import parse_names
-from cadda.cli.reading import SelectionOptions
+from cadda.cli.reading import SelectionOptions, source_of
 from cadda.cli.simulate import app as simulate_app
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ __all__ = ["app"]
 
 MAX_SUBJECTS, MAX_ENTRIES = 200, 20
 """Rows of the tables of subjects and of cached recordings."""
+
+MAX_CHANNELS, N_EXTREMES = 8, 3
+"""Channels that are all shown with their amplitude, and extremes that are shown of more."""
 
 
 def info(
@@ -43,24 +47,29 @@ def info(
     """
     from cadda.data.io.options import ReadOptions
     from cadda.data.io.read import read_with_quality
+    from cadda.data.io.sources import describe_sources
 
     with progress_bar("Reading") as on_progress:
         options = ReadOptions(
             select.subject,
             parse_names(select.channels),
             parse_names(select.classes),
-            min_windows=1 if select.min_windows is None else select.min_windows,
+            # Classes without windows, which other commands raise for, are shown as such.
+            min_windows=select.min_windows or 0,
             engine=engine,
             on_progress=on_progress,
             label=select.label,
             keep_stage_4=select.keep_stage_4,
             settings=select.settings(),
+            **select.rules(),
         )
-        result = read_with_quality(data, options)
+        result = read_with_quality(source_of(data), options)
     summary = _summarise(result)
     if as_json:
         typer.echo(
-            json.dumps({"data": str(data), **asdict(summary)}, indent=1, ensure_ascii=False)
+            json.dumps(
+                {"data": describe_sources(data), **asdict(summary)}, indent=1, ensure_ascii=False
+            )
         )
     else:
         _print_summary(result.windows, summary, drop_bad=select.drop_bad)
@@ -130,6 +139,8 @@ class DataSummary:
     left_out: dict[str, str]  # reasons by operation
     preprocessing: dict[str, Any] | None  # settings; None if the signals are as in the file
     preprocessing_text: str
+    task: str  # that is assumed by the names of the classes
+    defaults: str  # what is done without options
     notes: list[str]
 
 
@@ -159,6 +170,8 @@ def _summarise(result: ReadResult) -> DataSummary:
         left_out=dict(pool.left_out),
         preprocessing=None if settings is None else asdict(settings),
         preprocessing_text=describe_preprocessing(settings),
+        task=result.task,
+        defaults=result.defaults,
         notes=[name_options(note) for note in result.notes],
     )
 
@@ -184,20 +197,41 @@ def _print_summary(windows: Windows, summary: DataSummary, *, drop_bad: bool) ->
 
 
 def _lines(summary: DataSummary, *, drop_bad: bool) -> Iterator[str]:
-    amplitudes = (f"{name} {_amplitude(value)}" for name, value in summary.amplitude.items())
     when = "" if summary.preprocessing is None else "before preprocessing, "
-    yield f"amplitude ({when}standard deviation within a window): {', '.join(amplitudes)}"
+    shown = _describe_amplitudes(summary.amplitude)
+    yield f"amplitude ({when}standard deviation within a window): {shown}"
     hint = ", dropped" if drop_bad else ", not counted above; drop them with --drop-bad"
     yield f"windows with NaN or a flat channel: {summary.n_bad}{hint if summary.n_bad else ''}"
     yield f"windows with a clipped channel: {summary.n_clipped}"
+    yield f"task, by the names of the classes: {summary.task}; defaults: {summary.defaults}"
     yield f"preprocessing: {summary.preprocessing_text}"
     if summary.n_rejected:
         yield f"windows rejected by amplitude: {summary.n_rejected}, not counted above"
+    if empty := [name for name, count in summary.classes.items() if not count]:
+        yield (
+            f"note: no windows of {', '.join(empty)}; leave out such classes with --min-windows "
+            "1, or select others with --classes"
+        )
     for note in summary.notes:
         yield f"note: {note}"
     yield f"operations ({len(summary.operations)}): {', '.join(summary.operations)}"
     for name, reason in summary.left_out.items():
         yield f"not applicable: {name}, {reason}"
+
+
+def _describe_amplitudes(amplitude: Mapping[str, float]) -> str:
+    """Return the amplitude of each channel; of many, the median and the extremes."""
+
+    def join(names: Sequence[str]) -> str:
+        return ", ".join(f"{name} {_amplitude(amplitude[name])}" for name in names)
+
+    if len(amplitude) <= MAX_CHANNELS:
+        return join(list(amplitude))
+    ranked = sorted(amplitude, key=lambda name: amplitude[name])
+    return (
+        f"median {_amplitude(median(amplitude.values()))}; lowest {join(ranked[:N_EXTREMES])}; "
+        f"highest {join(ranked[: -N_EXTREMES - 1 : -1])}; --json has all {len(amplitude)} channels"
+    )
 
 
 def _amplitude(value: float) -> str:

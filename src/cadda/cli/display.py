@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cadda.training import Scores
 
 __all__ = [
+    "MAX_SUBJECTS",
     "count_test_subjects",
     "print_comparison",
     "print_scores",
@@ -28,6 +29,9 @@ __all__ = [
     "progress_bar",
     "save_operations_picture",
 ]
+
+MAX_SUBJECTS = 20
+"""Number of subjects in a table."""
 
 OVERALL = {"balanced_accuracy": "balanced accuracy", "macro_f1": "macro F1", "kappa": "kappa"}
 
@@ -84,17 +88,29 @@ def print_scores(scores: Scores, title: str) -> None:
     _print_interval_note(scores)
 
 
-def print_subjects(scores: Scores) -> None:
-    """Print the scores of each subject, the lowest balanced accuracy first."""
-    table = Table(title="by subject", title_justify="left")
+def print_subjects(columns: Mapping[str, Scores]) -> None:
+    """Print the scores of each subject, the lowest of the last model first.
+
+    Of one model all scores are printed; several models have a column of balanced accuracy each.
+    """
+    *_, last = columns.values()
+    is_single = len(columns) == 1
+    scores = tuple(OVERALL) if is_single else ("balanced_accuracy",)
+    title = "by subject" if is_single else "balanced accuracy by subject"
+    order = (
+        ", lowest balanced accuracy first" if is_single else ", lowest of the last column first"
+    )
+    table = Table(title=title + order * (len(last.by_subject) > 1), title_justify="left")
     table.add_column("subject")
-    for name in ("windows", "balanced accuracy", "macro F1", "kappa"):
+    for name in ("windows", *(OVERALL.values() if is_single else columns)):
         table.add_column(name, justify="right")
-    ranked = sorted(scores.by_subject.items(), key=lambda item: item[1].balanced_accuracy)
-    for subject, own in ranked:
-        values = (own.balanced_accuracy, own.macro_f1, own.kappa)
-        cells = (f"{value:.3f}" for value in values)
-        table.add_row(escape(subject), str(own.n_windows), *cells)
+    ranked = sorted(last.by_subject, key=lambda name: last.by_subject[name].balanced_accuracy)
+    for subject in ranked[:MAX_SUBJECTS]:
+        rows = [model.by_subject[subject] for model in columns.values()]
+        cells = (f"{getattr(row, name):.3f}" for row in rows for name in scores)
+        table.add_row(escape(subject), str(rows[0].n_windows), *cells)
+    if len(ranked) > MAX_SUBJECTS:
+        table.add_row(f"and {len(ranked) - MAX_SUBJECTS} more: see scores.json, or --json")
     Console(highlight=False).print(table)
 
 

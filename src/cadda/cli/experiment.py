@@ -11,9 +11,10 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
+from cadda._internal.text import describe_paths
 from cadda.cli import options
 from cadda.cli.commands import command_group
-from cadda.cli.parsing import parse_names, parse_settings
+from cadda.cli.parsing import parse_names, parse_operation_settings, parse_settings
 from cadda.cli.reading import ReadingOptions
 from cadda.cli.studies import (
     counts,
@@ -190,6 +191,7 @@ def compare(
     n_seeds: Annotated[
         int, Option("--seeds", help="Training runs in each fold; scores are averaged.", min=1)
     ] = 1,
+    valid: options.Valid = 0.2,
     max_seconds: Annotated[
         float, Option(help="Most time of each search, in seconds.", min=0.001)
     ] = 120.0,
@@ -202,8 +204,10 @@ def compare(
     ] = "seconds",
     model: options.Model = "auto",
     operations: options.Operations = None,
+    operation_settings: options.OperationSettings = None,
     trial_epochs: options.TrialEpochs = None,
     seed: options.Seed = 0,
+    device: options.Device = "auto",
     engine: options.Engine = "serial",
     as_json: options.AsJson = False,
 ) -> None:
@@ -216,8 +220,12 @@ def compare(
 
     Example: cadda compare night-epo.fif.gz --methods none,guided,auto,policy.txt --seeds 2
     """
+    from cadda.data.io.sources import describe_sources
     from cadda.experiments.study import is_simulated
 
+    source = describe_paths(data)
+    if not is_simulated(source):
+        source = describe_sources(data)
     if budget not in ("seconds", "default"):
         raise ValueError(
             f"`budget` must be 'seconds' or 'default', got {budget!r}: methods count different "
@@ -230,23 +238,26 @@ def compare(
         "methods": names,
         "n_folds": n_folds,
         "n_seeds": n_seeds,
+        "valid": valid,
         "max_seconds": max_seconds if budget == "seconds" else None,
         "model": model,
         "operations": parse_names(operations),
+        "operation_settings": parse_operation_settings(operation_settings),
         **asdict(training),
         "trial_epochs": trial_epochs,
         "seed": seed,
+        "device": device,
     }
     run_and_print(
         "compare",
-        data=str(data),
+        data=source,
         scale="cpu",
         settings=settings,
         out=out,
         engine=engine,
         formats=["png"],
-        read=read_options.read,
-        reading=None if is_simulated(str(data)) else read_options.reading(data),
+        read=lambda given: read_options.read(data if isinstance(given, str) else given),
+        reading=None if is_simulated(source) else read_options.reading(data),
         as_json=as_json,
     )
 

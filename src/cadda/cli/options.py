@@ -16,6 +16,7 @@ from cadda.models import MODEL_NAMES
 if TYPE_CHECKING:
     from cadda.data.windows import Windows
     from cadda.reporting.records import SplitSettings
+    from cadda.runs.sessions import SessionRecorder
     from cadda.training import TrainingSettings
 
 __all__ = [
@@ -35,13 +36,15 @@ __all__ = [
     "SplitOptions",
     "TrainingOptions",
     "TrialEpochs",
+    "Valid",
 ]
 
 Data = Annotated[
-    Path,
+    list[Path],
     Argument(
-        help="Epochs file, .npz file, mapping file, recording in a format that MNE reads, folder "
-        "of recordings such as a BIDS data set, or a pattern in quotes such as 'data/*.vhdr'."
+        help="Epochs file, .npz file, mapping file, folder of recordings such as a BIDS data set, "
+        "or one or more recordings in formats that MNE reads, also by a pattern such as "
+        "'data/*.vhdr'."
     ),
 ]
 MODEL_HELP = (
@@ -94,11 +97,14 @@ SubjectOption = partial(Option, rich_help_panel="Subjects")
 TrainingOption = partial(Option, rich_help_panel="Training")
 
 
+Valid = Annotated[float, SubjectOption(help="Fraction of subjects for validation.")]
+
+
 @dataclass(frozen=True)
 class SplitOptions:
     """Which share of the subjects is for what."""
 
-    valid: Annotated[float, SubjectOption(help="Fraction of subjects for validation.")] = 0.2
+    valid: Valid = 0.2
     test: Annotated[
         float | None,
         SubjectOption(
@@ -121,12 +127,13 @@ class SplitOptions:
         earlier = None if self.split_from is None else str(self.split_from)
         return SplitSettings(self.valid, self.test, seed, earlier)
 
-    def announce(self, windows: Windows, seed: int) -> None:
-        """Print what is to be known of the split before the run."""
+    def announce(self, windows: Windows, seed: int, session: SessionRecorder) -> None:
+        """Print what is to be known of the split before the run, and keep it for the report."""
         from cadda.runs.splits import describe_split
 
         for note in describe_split(windows, self.settings(seed)):
             typer.echo(name_options(note), err=True)
+            session.warn(note)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typer import Argument, Option
 
 from cadda.cli.commands import command_group
 from cadda.cli.options import AsJson
-from cadda.cli.parsing import parse_names
+from cadda.cli.parsing import parse_names, parse_operations
 from cadda.cli.simplify import simplify
 from cadda.cli.zoo import zoo
 
@@ -38,6 +38,9 @@ def show(
     show_all: Annotated[
         bool, Option("--all", help="All operations of each stage, not only the likeliest.")
     ] = False,
+    operations: Annotated[
+        str | None, Option(help="Your own operations as module:Class, separated by commas.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a policy in physical units.
@@ -49,6 +52,8 @@ def show(
     from cadda.policies.schedule import PolicySchedule, load_policy
     from cadda.policies.spec.leakage import record_leak
 
+    given = parse_operations(operations) or ()
+    own = [item if isinstance(item, str) else item.name for item in given]
     # An operation of the user's own is shown like any other.
     loaded = load_policy(file, known=None)
     if as_json:
@@ -59,9 +64,10 @@ def show(
         _print_policy(loaded, show_all=show_all)
     last = loaded.last if isinstance(loaded, PolicySchedule) else loaded
     for name in last.operations_used:
-        if name not in CATALOGUE:
-            near = did_you_mean(name, CATALOGUE)
-            typer.echo(f"`{name}` is not one of cadda's own operations{near}.", err=True)
+        if name not in CATALOGUE and name not in own:
+            near = did_you_mean(name, (*CATALOGUE, *own))
+            hint = near or "; if it is yours, name it with --operations module:Class"
+            typer.echo(f"note: `{name}` is not an operation of cadda{hint}.", err=True)
 
 
 def _print_schedule(schedule: PolicySchedule, *, show_all: bool) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Option
 
-from cadda._internal.text import storable
+from cadda._internal.text import path_order, storable
+from cadda.cli.commands import name_options
 from cadda.cli.display import progress_bar
-from cadda.cli.parsing import parse_names
+from cadda.cli.parsing import parse_class_map, parse_names
+from cadda.exceptions import DataWarning, one_line
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from cadda.data.windows import Windows
     from cadda.reporting.records import Reading
 
-__all__ = ["ReadingOptions", "SelectionOptions"]
+__all__ = ["ReadingOptions", "SelectionOptions", "source_of"]
 
 RecordingOption = partial(Option, rich_help_panel="Recordings")
 PreprocessingOption = partial(
@@ -55,7 +59,49 @@ class SelectionOptions:
         ),
     ] = None
     classes: Annotated[
-        str | None, RecordingOption(help="Classes to use, separated by commas; default: all.")
+        str | None,
+        RecordingOption(
+            help="Classes to use, separated by commas (a name that has one in double quotes); "
+            "default: all."
+        ),
+    ] = None
+    class_from: Annotated[
+        str | None,
+        RecordingOption(
+            help="What names the class: annotations, file (its name), participants:COLUMN (of a "
+            "table of participants), or for epochs metadata:COLUMN; default: as the mapping file "
+            "says, or annotations and events."
+        ),
+    ] = None
+    class_map: Annotated[
+        list[str] | None,
+        RecordingOption(
+            metavar="PATTERN=CLASS",
+            help="Class of annotations, events, sleep stages, file names or values of a column, "
+            "where * stands for any text; can be repeated, and several may have the same class. "
+            "What matches nothing is left out.",
+        ),
+    ] = None
+    within: Annotated[
+        str | None,
+        RecordingOption(
+            help="Annotations to cut windows from, separated by commas, if the class is not "
+            "theirs; default: the whole recording."
+        ),
+    ] = None
+    repeat: Annotated[
+        bool | None,
+        RecordingOption(
+            "--repeat/--no-repeat",
+            help="Fill each annotation with windows, instead of one at its onset.",
+        ),
+    ] = None
+    participants: Annotated[
+        str | None,
+        RecordingOption(
+            help="Table for participants:COLUMN, relative to the mapping file or to a folder "
+            "around the recordings; default: participants.tsv."
+        ),
     ] = None
     min_windows: Annotated[
         int | None,
@@ -70,6 +116,9 @@ class SelectionOptions:
     ] = False
     highpass: Annotated[str, PreprocessingOption(help="High-pass in Hz, or none.")] = "auto"
     lowpass: Annotated[str, PreprocessingOption(help="Low-pass in Hz, or none.")] = "auto"
+    transition: Annotated[
+        str, PreprocessingOption(help="Width of the transition band of the low-pass in Hz.")
+    ] = "auto"
     notch: Annotated[
         str, PreprocessingOption(help="Frequencies to remove in Hz, separated by commas, or none.")
     ] = "auto"
@@ -100,6 +149,17 @@ class SelectionOptions:
         ),
     ] = "auto"
 
+    def rules(self) -> dict[str, Any]:
+        """Return the options that assign classes, as far as they are given."""
+        given = {
+            "class_from": self.class_from,
+            "class_map": parse_class_map(self.class_map),
+            "within": parse_names(self.within),
+            "repeat": self.repeat,
+            "participants": self.participants,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
     def settings(self) -> dict[str, Any]:
         """Return the settings of the preprocessing that are given."""
         from cadda.data.io.options import given_settings
@@ -108,7 +168,7 @@ class SelectionOptions:
 
 
 _PREPROCESSING = (
-    *("highpass", "lowpass", "notch", "reference", "sfreq"),
+    *("highpass", "lowpass", "transition", "notch", "reference", "sfreq"),
     *("window_seconds", "offset", "baseline_seconds", "reject"),
 )
 """Options for settings of `cadda.Preprocessing`."""
@@ -143,6 +203,7 @@ class ReadingOptions(SelectionOptions):
         }
         return (
             {name: value for name, value in given.items() if value is not None}
+            | self.rules()
             | settings
             | {
                 "standardise": None if self.standardise == "none" else self.standardise,
@@ -150,26 +211,53 @@ class ReadingOptions(SelectionOptions):
             }
         )
 
-    def reading(self, source: Path) -> Reading:
+    def reading(self, sources: Sequence[Path]) -> Reading:
         """Return the call that reads the windows, as the run folder records it."""
         from cadda.reporting.records import Reading
 
-        path = storable(str(source.absolute()))
-        return Reading("cadda.read_windows", {"source": path, **self.arguments()})
+        ordered = sorted(sources, key=path_order)
+        paths: list[JsonValue] = [storable(str(path.absolute())) for path in ordered]
+        source = paths[0] if len(paths) == 1 else paths
+        return Reading("cadda.read_windows", {"source": source, **self.arguments()})
 
-    def read(self, source: str | Path | Windows) -> Windows:
+    def read(self, source: str | Path | Sequence[Path] | Windows) -> Windows:
         """Read windows, with a progress bar, or select from windows."""
-        from cadda.data.io.mapping import find_mapping
         from cadda.data.io.read import read_windows
+        from cadda.data.windows import Windows
 
         # Windows in memory take no time, and a terminal cannot show two bars at once.
-        in_memory = not isinstance(source, str | Path)
-        if isinstance(source, str | Path) and (mapping := find_mapping(Path(source).expanduser())):
-            typer.echo(f"note: the mapping file {mapping} is used", err=True)
+        in_memory = isinstance(source, Windows)
+        if not isinstance(source, str | Path | Windows):
+            source = source_of(source)
         # Values that typer has checked, for arguments of several types.
         arguments: dict[str, Any] = self.arguments()
-        with nullcontext() if in_memory else progress_bar("Reading") as on_progress:
-            return read_windows(source, **arguments, on_progress=on_progress)
+        with (
+            _shown_notes(),
+            nullcontext() if in_memory else progress_bar("Reading") as on_progress,
+        ):
+            return read_windows(source, **arguments, progress=False, on_progress=on_progress)
+
+
+def source_of(paths: Sequence[Path]) -> Path | list[Path]:
+    """Return the only path, or several in the order in which a folder of them is read."""
+    return paths[0] if len(paths) == 1 else sorted(paths, key=path_order)
+
+
+@contextmanager
+def _shown_notes() -> Iterator[None]:
+    """Print what Python warns of in data as notes, which are not recorded as warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        show = warnings.showwarning
+
+        def show_note(message: Warning | str, *place: Any, **options: Any) -> None:
+            if place[0] is DataWarning:
+                typer.echo(f"note: {name_options(one_line(str(message)))}", err=True)
+            else:
+                show(message, *place, **options)
+
+        warnings.showwarning = show_note
+        yield
 
 
 def _json_value(value: Any) -> JsonValue:

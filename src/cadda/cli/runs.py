@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from cadda.cli.options import AsJson, Data
 from cadda.cli.reading import ReadingOptions
+from cadda.cli.run_reading import options_like
 
 __all__ = ["evaluate", "report"]
 
@@ -35,25 +36,31 @@ def evaluate(
 ) -> None:
     """Score a trained model on windows of unseen subjects, together and one by one.
 
+    Data are read as those of the run; options that are given replace those of the run.
+
     Example: cadda evaluate run other-epo.fif.gz
     """
     from cadda.api.run import evaluate_run
     from cadda.cli.display import print_scores, print_subjects, print_warnings
+    from cadda.runs.folder import RunFolder
     from cadda.training.diagnosis import prediction_warnings
 
-    windows = read_options.read(data)
+    options = options_like(RunFolder(run).read_config().reading, read_options, data)
+    if described := options.describe():
+        typer.echo(f"note: reading as for {run}: {described}", err=True)
+    windows = options.read(data)
     scores, n_subjects = evaluate_run(
         run,
         windows,
         skip_seen=skip_seen,
         different_subjects=different_subjects,
-        reading=read_options.reading(data),
+        reading=options.reading(data),
     )
     if as_json:
         typer.echo(json.dumps(scores.to_dict()))
     else:
         print_scores(scores, f"{n_subjects} subjects")
-        print_subjects(scores)
+        print_subjects({"": scores})
         print_warnings(prediction_warnings(scores.confusion, list(scores.f1_per_class), "test"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
@@ -14,12 +14,16 @@ from typer import Option
 
 from cadda.cli import options
 from cadda.cli.commands import command_line, hint_on_interrupt, name_options, option_names
-from cadda.cli.parsing import parse_operation_settings, parse_operations, parse_settings
+from cadda.cli.parsing import (
+    parse_names,
+    parse_operation_settings,
+    parse_operations,
+    parse_settings,
+)
 from cadda.cli.reading import ReadingOptions
 from cadda.searchers.registry import METHODS, find_method
 
 if TYPE_CHECKING:
-    from cadda.api.result import SearchResult
     from cadda.api.run import SearchRun
     from cadda.runs.report import Report
 
@@ -52,8 +56,8 @@ def search(
         Option(
             "--probe",
             help="First probe what operations do to classes, on the training subjects: the search "
-            "then also chooses operations with label maps, and none that keeps no class; auto and "
-            "guided always do.",
+            "then chooses from those that keep the classes, or that have a label map, up to the "
+            "magnitudes where they do; auto and guided always probe.",
         ),
     ] = False,
     probe_file: Annotated[
@@ -125,23 +129,27 @@ def search(
     Example: cadda search night-epo.fif.gz --out run
     """
     from cadda.api.run import run_search
+    from cadda.data.io.sources import describe_sources
     from cadda.runs.report import write_report
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import SearchDisplay, tee
 
     if probe and probe_file is not None:
         raise ValueError("pass `probe` or `probe_file`, not both.")
+    # Before recordings are read, which may take long.
+    parse_operations(operations)
     chosen = parse_settings(settings or [])
     _check_settings(method, chosen)
     if n_seeds is not None:
         _check_seeds(method)
         chosen["n_seeds"] = n_seeds
     hint = (
-        "Every finished epoch, trial and fold of a probe is saved: resume with the same command."
+        "Every finished epoch, trial, training run of a race and fold of a probe is saved: resume "
+        "with the same command."
     )
     with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
         windows = read_options.read(data)
-        split.announce(windows, seed)
+        split.announce(windows, seed, session)
         with SearchDisplay(repr(windows), format_warning=name_options) as display:
             outcome = run_search(
                 windows,
@@ -154,7 +162,7 @@ def search(
                 method=method,
                 classwise=classwise,
                 model=model,
-                operations=parse_operations(operations),
+                operations=parse_names(operations),
                 operation_settings=parse_operation_settings(operation_settings),
                 probe=probe_file or probe or None,
                 budget=budget,
@@ -166,7 +174,7 @@ def search(
                 device=device,
                 engine=engine,
                 resume=resume or None,
-                data=str(data),
+                data=describe_sources(data),
                 reading=read_options.reading(data),
                 on_event=tee(session, display),
                 log_to=log_to,
@@ -176,7 +184,7 @@ def search(
     if as_json:
         baseline_scores, race = outcome.scores.without_augmentation, outcome.result.race
         summary = {
-            "policy": outcome.result.policy.model_dump(mode="json"),
+            "policy": outcome.result.policy.to_dict(),
             "scores": outcome.scores.scores.to_dict(),
             "without_augmentation": baseline_scores and baseline_scores.to_dict(),
             "verdict": outcome.result.verdict,
@@ -210,16 +218,6 @@ def _check_settings(method: str, settings: Mapping[str, object]) -> None:
         raise ValueError(f"setting {error}") from error
 
 
-def _model_warnings(result: SearchResult) -> Iterator[str]:
-    """Yield what suggests that a model has learned nothing."""
-    models = {"with the policy": result.fitted, "without augmentation": result.baseline}
-    # Without a policy, both are the same.
-    if result.policy.is_none and result.schedule is None and result.baseline is not None:
-        del models["with the policy"]
-    for name, fitted in models.items():
-        yield from (f"trained {name}, {text}" for text in (fitted.warnings if fitted else ()))
-
-
 def _check_seeds(method: str) -> None:
     """Raise if a method has no seeds to choose the number of."""
     from cadda.searchers.registry import find_method
@@ -231,7 +229,12 @@ def _check_seeds(method: str) -> None:
 
 def print_outcome(outcome: SearchRun, report: Report, out: Path) -> None:
     """Print the result, the scores with and without the policy, and the policy."""
-    from cadda.cli.display import count_test_subjects, print_comparison, print_warnings
+    from cadda.cli.display import (
+        count_test_subjects,
+        print_comparison,
+        print_subjects,
+        print_warnings,
+    )
     from cadda.runs.folder import RunFolder
 
     typer.echo(report.sentence)
@@ -241,7 +244,8 @@ def print_outcome(outcome: SearchRun, report: Report, out: Path) -> None:
     if is_augmented and scores.without_augmentation is not None:
         columns = {"no augmentation": scores.without_augmentation, **columns}
     print_comparison(columns, count_test_subjects(len(scores.test_subjects)))
-    print_warnings(_model_warnings(outcome.result))
+    print_subjects(columns)
+    print_warnings(outcome.result.warnings)
     policy = RunFolder(out).policy_text.read_text("utf-8").rstrip()
     if len(policy.splitlines()) <= MAX_LINES:
         typer.echo(policy)

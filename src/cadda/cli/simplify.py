@@ -62,13 +62,16 @@ def simplify(
 def _save(policy: PolicySpec | PolicySchedule, out: Path) -> None:
     from cadda._internal.files import write_text_atomically
     from cadda.policies.schedule import PolicySchedule
+    from cadda.policies.spec.simplify import describe_loss
 
     if out.suffix != ".txt":
         policy.save(out)
     elif isinstance(policy, PolicySchedule):
         raise ValueError(f"`out` must be a JSON file for a schedule, got {out}.")
     else:
-        write_text_atomically(out, policy.to_text())
+        loss = policy.provenance.simplified
+        comment = f"# {describe_loss(loss)}\n" if loss else ""
+        write_text_atomically(out, f"{comment}{policy.to_text()}")
 
 
 def _describe(before: PolicySpec, after: PolicySpec, max_loss: float) -> str:

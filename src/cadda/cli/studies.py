@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from cadda.cli.commands import hint_on_interrupt, name_options
-from cadda.cli.display import progress_bar
+from cadda.cli.display import MAX_SUBJECTS, print_warnings, progress_bar
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -39,7 +39,7 @@ __all__ = [
     "simulation_bar",
 ]
 
-MAX_FAILURES = 3
+MAX_FAILURES, MAX_WARNINGS = 3, 6
 MIN_WIDTH = 8
 """Letters of a word that stay together in any table."""
 
@@ -122,9 +122,17 @@ def print_result(result: StudyResult, *, as_json: bool) -> None:
     if as_json:
         content = {"study": plan.study, **counts(plan, progress)}
         content |= {"figures": [str(file) for file in result.files], "report": str(result.report)}
+        details: list[JsonValue] = [table.to_dict() for table in result.details]
+        content |= {"details": details, "warnings": list(result.warnings)}
         typer.echo(json.dumps({**content, "table": result.table.to_dict()}))
         return
     print_table(result.table)
+    for table in result.details:
+        print_table(table, max_rows=MAX_SUBJECTS)
+    print_warnings(result.warnings[:MAX_WARNINGS])
+    if len(result.warnings) > MAX_WARNINGS:
+        n_more = len(result.warnings) - MAX_WARNINGS
+        typer.echo(f"and {n_more} more warnings: see the report, or --json", err=True)
     if progress.missing:
         print_progress(plan, progress)
     typer.echo(f"Figure: {' and '.join(map(str, result.files))}")
@@ -189,12 +197,12 @@ def print_progress(plan: AnyPlan, progress: AnyProgress) -> None:
     )
 
 
-def print_table(table: ResultTable) -> None:
-    """Print the numbers of a study."""
+def print_table(table: ResultTable, max_rows: int | None = None) -> None:
+    """Print the numbers of a study, or the first rows of them."""
     from cadda.experiments.study import format_cell
 
     console = Console(highlight=False)
-    rows = [[format_cell(cell) for cell in row] for row in table.rows]
+    rows = [[format_cell(cell) for cell in row] for row in table.rows[:max_rows]]
     shown = RichTable(title=escape(table.title), title_justify="left")
     for i, name in enumerate(table.columns):
         is_number = any(isinstance(row[i], int | float) for row in table.rows)
@@ -214,8 +222,12 @@ def print_table(table: ResultTable) -> None:
         shown.add_row(*map(escape, row))
     if console.measure(shown).maximum >= console.width:
         shown.box, shown.pad_edge, shown.padding = SIMPLE_HEAD, False, (0, 1, 0, 0)
+    if console.measure(shown).maximum >= console.width:
+        shown.padding, shown.show_edge = 0, False
     # Where even that is too narrow, long lines are better than truncated text.
     width = max(console.width, console.measure(shown).minimum)
     console.print(shown, width=width, crop=False)
+    if len(rows) < len(table.rows):
+        console.print(f"and {len(table.rows) - len(rows)} more: see the report, or --json")
     if table.note:
         console.print(name_options(table.note), markup=False)

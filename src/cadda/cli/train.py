@@ -13,7 +13,7 @@ from typer import Option
 
 from cadda.cli import options
 from cadda.cli.commands import command_line, hint_on_interrupt
-from cadda.cli.parsing import parse_operations
+from cadda.cli.parsing import parse_names, parse_operation_settings, parse_operations
 from cadda.cli.reading import ReadingOptions
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def train(
         str | None,
         Option(help="Operations of your own that the policy has, as module:Class, by commas."),
     ] = None,
+    operation_settings: options.OperationSettings = None,
     n_folds: Annotated[
         int | None,
         Option(
@@ -59,44 +60,54 @@ def train(
 ) -> None:
     """Train a model on some subjects and test it on others.
 
+    Settings of operations that are stored in the policy are used instead of --operation-setting.
     With --folds, a model is trained for each fold of the subjects, so that each subject is tested
     once. The same command with the same folder resumes an interrupted training run.
 
     Examples: cadda train night-epo.fif.gz --policy policy.json --out run ·
     cadda train night-epo.fif.gz --folds 5 --out run
     """
-    from cadda.api.policies import read_policy
+    from cadda.api.policies import read_policy, with_operation_settings
     from cadda.api.prepare import policy_pool
+    from cadda.data.io.sources import describe_sources
+    from cadda.operations.own import locate_operations
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
 
     if n_folds is not None and (split.test is not None or split.split_from is not None):
         raise ValueError("pass `n_folds`, or `test` or `split_from`, not both.")
+    changed = parse_operation_settings(operation_settings)
+    if changed and policy is None:
+        raise ValueError("`operation_settings` has no effect without `policy`; pass both.")
     own = parse_operations(operations)
     known = [item if isinstance(item, str) else item.name for item in own or ()]
     # Before recordings are read, which may take long.
     spec = None if policy is None else read_policy(policy, known)
     hint = "Every finished epoch is saved: resume with the same command."
-    with hint_on_interrupt(hint), recorded_session(out, command_line()):
+    with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
         windows = read_options.read(data)
+        pool = policy_pool(windows, own, changed)
         if policy is not None:
             spec = read_policy(policy, known, windows.class_names)
+            if pool is not None and changed:
+                spec = with_operation_settings(spec, changed, pool)
         if not as_json:
             typer.echo(repr(windows))
         if n_folds is None:
-            split.announce(windows, seed)
+            split.announce(windows, seed, session)
         with TrainingDisplay(training.patience) as display:
             arguments: dict[str, Any] = {  # of two functions
                 "settings": training.settings(seed),
-                "data": str(data),
+                "data": describe_sources(data),
                 "policy": spec,
-                "pool": policy_pool(windows, own),
+                "pool": pool,
                 "valid": split.valid,
                 "model": model,
                 "device": device,
                 "on_event": display,
                 "log_to": log_to,
                 "reading": read_options.reading(data),
+                "own_operations": locate_operations(parse_names(operations)),
             }
             outcome = _train(windows, out, split, n_folds, display.print_line, arguments)
     if as_json:
@@ -143,10 +154,11 @@ def _print(outcome: TrainingRun | CrossValidation, out: Path) -> None:
     subjects = count_test_subjects(len(outcome.scores.test_subjects))
     if isinstance(outcome, TrainingRun):
         print_scores(scores, f"{subjects}, epoch {outcome.fitted.best_epoch}")
+        print_subjects({"": scores})
         print_warnings(outcome.fitted.warnings)
     else:
         print_scores(scores, f"{subjects}, {len(outcome.runs)} models")
-        print_subjects(scores)
+        print_subjects({"": scores})
         for number, run in enumerate(outcome.runs, start=1):
             print_warnings(f"fold {number}: {text}" for text in run.fitted.warnings)
     typer.echo(f"Model, scores and events: {out.resolve()}")

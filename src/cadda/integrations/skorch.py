@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from cadda._internal.random import Seeds, Streams
+from cadda._internal.user_warnings import warn_without_subjects
 from cadda.api.policies import read_policy
 from cadda.api.prepare import operation_pool
 from cadda.api.search import search
@@ -41,8 +43,9 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         Augmentation: a spec, a schedule, a policy with its pool, a file with a spec or schedule,
         or ``"zoo:NAME"``. None searches for one when training begins; then the module must return
         logits, with ``criterion=nn.CrossEntropyLoss``.
-    sfreq : float
-        Sampling rate in Hz.
+    sfreq : float | None
+        Sampling rate in Hz. None excludes operations in hertz or seconds, and is an error for a
+        ``policy`` with such.
     ch_names : sequence of str | None
         Channel names. None names the channels "0", "1", …, which excludes operations that need
         positions.
@@ -63,6 +66,9 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         Fraction of the subjects that the search validates on.
     random_state : int | RandomState | None
         Seed of augmentation and search.
+    progress : bool
+        Whether to show the progress of a search that takes longer than a few seconds, as
+        `cadda.search` does; training is shown by the net.
 
     Attributes
     ----------
@@ -81,7 +87,7 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         self,
         policy: PolicySpec | PolicySchedule | Policy | str | None = None,
         *,
-        sfreq: float = 100.0,
+        sfreq: float | None = None,
         ch_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
         copies: int | None = None,
@@ -90,6 +96,7 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         subjects: ArrayLike | None = None,
         valid_fraction: float = 0.2,
         random_state: int | np.random.RandomState | None = None,
+        progress: bool = False,
     ) -> None:
         self.policy = policy
         self.sfreq = sfreq
@@ -101,6 +108,7 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         self.subjects = subjects
         self.valid_fraction = valid_fraction
         self.random_state = random_state
+        self.progress = progress
 
     def initialize(self) -> Self:
         """Return the callback, as skorch wants it."""
@@ -191,11 +199,9 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         if isinstance(policy, str):
             policy = read_policy(policy, class_names=self.class_names)
         if not isinstance(policy, Policy):
-            pool = operation_pool(
-                sfreq=self.sfreq,
-                ch_names=self._channel_names(n_channels),
-                class_names=self.class_names or (),
-            )
+            # Unlike the argument `sfreq`, that of an object may be None.
+            montage = SimpleNamespace(sfreq=self.sfreq, ch_names=self._channel_names(n_channels))
+            pool = operation_pool(montage, class_names=self.class_names or ())
             return Augmenter(build_policy(policy, pool), self.copies)
         return Augmenter(policy, self.copies)
 
@@ -205,6 +211,8 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         return list(self.ch_names)
 
     def _search(self, net: Any, X: Any, y: Any, seed: int) -> PolicySpec | PolicySchedule:  # noqa: N803
+        if self.subjects is None:
+            warn_without_subjects("subjects")
         x, labels = _arrays(X, y)
         n_classes = len(self.class_names) if self.class_names else int(labels.max()) + 1
         windows = Windows(
@@ -226,9 +234,9 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
             seed=seed,
             retrain=False,
             baseline=False,
-            progress=False,
+            progress=self.progress,
         )
-        return result.policy if result.schedule is None else result.schedule
+        return result.schedule_or_policy
 
 
 def _arrays(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:  # noqa: N803
