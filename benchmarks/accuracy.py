@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean, stdev
 from time import perf_counter
+from typing import Any
 
 from rich.console import Console
 
@@ -33,12 +34,11 @@ def simulated_splits(montage: str, repeat: int = 0) -> Iterator[Split]:
         yield stratified_subset(train, N_TRAINING_WINDOWS / len(train), seed=seed), valid, test
 
 
-def read_recorded(name: str, folder: Path) -> Windows:
+def read_recorded(name: str, folder: Path, **options: Any) -> Windows:
     """Read a file of recordings; of sleep, the four stages that are not too rare."""
     stages = {"classes": ["W", "N1", "N2", "R"], "channels": ["Fpz-Cz", "Pz-Oz"]}
-    return cadda.read_windows(
-        folder / f"{name}-epo.fif.gz", subject="subject", **(stages if name == "sleep" else {})
-    )
+    chosen = options | (stages if name == "sleep" else {})
+    return cadda.read_windows(folder / f"{name}-epo.fif.gz", subject="subject", **chosen)
 
 
 def recorded_splits(name: str, folder: Path, repeat: int = 0) -> Iterator[Split]:

@@ -39,6 +39,8 @@ def key_of(name: str, seed: int) -> dict[str, Any]:
         "n_test": N_TEST,
         "n_windows": demo.n_windows,
         "budget": demo.budget,
+        "max_epochs": demo.training.max_epochs,
+        "lr": demo.training.lr,
         "seed": seed,
     }
 

@@ -3,7 +3,8 @@
 Left and right exchanged, an imagined left fist is an imagined right one; turned upside down, a 6
 is a 9. ``python -m benchmarks equivariance motor-imagery executed-fists mnist --folder DIR``
 trains on few subjects (``motor-imagery-epo.fif.gz``, ``executed-fists-epo.fif.gz``) or few images
-(``mnist/``) and tests on all others; ``simulated-fists`` needs no folder. In each draw of
+(``mnist/``) and tests on all others; ``motor-imagery-4hz`` is the same without activity below
+4 Hz, and ``simulated-fists`` needs no folder. In each draw of
 subjects or images, the same seed trains
 
 - without augmentation (``none``), and on every window twice (``twice``), because twice as many
@@ -36,6 +37,7 @@ from rich.console import Console
 from rich.table import Table
 
 import cadda
+from benchmarks.panel_sets import highpassed
 from benchmarks.records import Records
 from cadda._internal.statistics import PairedTest, corrected_t_test
 from cadda.data.datasets.mnist import read_mnist
@@ -207,6 +209,16 @@ FISTS = Study(
 )
 STUDIES = {
     "motor-imagery": FISTS,
+    # What is left without slow activity, which tells left from right in these recordings.
+    "motor-imagery-4hz": replace(
+        FISTS,
+        title="motor imagery above 4 Hz, left or right fist",
+        sizes=(4, 12, 36),
+        read=lambda folder: highpassed("motor-imagery")(folder, 0),
+        policies={name: FIST_POLICIES[name] for name in ("none", TWICE, "mapped")},
+        kept=(),
+        sizes_of=dict.fromkeys(SEARCHES, ()),
+    ),
     "executed-fists": replace(
         FISTS,
         title="executed movements, left or right fist",

@@ -18,7 +18,8 @@ import torch
 import cadda
 from cadda.api.prepare import make_problem
 from cadda.data.io.preprocess import Preprocessing
-from cadda.searchers.gradient.bilevel import BilevelSearcher, BilevelSettings
+from cadda.searchers.gradient.bilevel import BilevelSearcher
+from cadda.searchers.gradient.settings import BilevelSettings
 from cadda.training import Problem, Trainer, TrainingSettings
 
 __all__ = ["ENGINE", "STEPS"]

@@ -16,16 +16,31 @@ from benchmarks.parallel import Record
 from cadda.reporting.race import CandidateRow, RaceFacts
 from cadda.searchers.trials.protocol import one_thread
 
-__all__ = ["AUTO", "BUDGETS", "CANDIDATE", "DUPLICATES", "GUIDED", "NONE", "TRIALS", "Job", "run"]
+__all__ = [
+    "AUTO",
+    "BUDGETS",
+    "CANDIDATE",
+    "DUPLICATES",
+    "GUIDED",
+    "NONE",
+    "PROBED",
+    "TRIALS",
+    "Job",
+    "run",
+]
 
 NONE, DUPLICATES, GUIDED, AUTO = "none", "duplicates", "guided", "auto"
 CANDIDATE = "auto, candidate"
 """The candidate that the verdict of `auto` is about, where the answer is no augmentation."""
 TRIALS = ("autoaugment", "random")
 """Searches that get as many trials as `auto` had training runs."""
-METHODS = {"uniform": "trivial"}
+PROBED = {"probed-adda": "adda", "probed-cadda": "cadda"}
+"""Searches by gradients after the probe that `guided` begins with."""
+METHODS = {"uniform": "trivial", **PROBED}
 """Names of methods that are not those of their conditions."""
-BUDGETS: dict[str, int | None] = {"randaugment": 16, "adda": 30, "cadda": 30}
+BUDGETS: dict[str, int | None] = {"randaugment": 16} | dict.fromkeys(
+    ("adda", "cadda", *PROBED), 30
+)
 MAX_ENTRIES = 60
 """Longer policies are kept in their simplified form."""
 
@@ -73,14 +88,17 @@ def run(job: Job, folder: Path, work: Path) -> Record:
 def run_search(job: Job, folder: Path, work: Path) -> Record:
     """Search for a policy; what an interrupted search has done is used."""
     parts, data = job.cell.parts(folder, 0), job.cell.data
-    # `guided` and `auto` begin with the same probe.
-    probe = replace(job, condition=GUIDED).folder(work) / "probe.json"
+    # `guided` and what builds on it begin with the same probe.
+    guided = replace(job, condition=GUIDED, budget=None)
+    probe = guided.folder(work) / "probe.json"
+    if job.condition in PROBED and not probe.exists():
+        run_search(guided, folder, work)
     result = cadda.search(
         parts.train,
         parts.valid,
         method=METHODS.get(job.condition, job.condition),
         model=data.model,
-        probe=probe if job.condition == AUTO and probe.exists() else None,
+        probe=probe if job.condition in (AUTO, *PROBED) and probe.exists() else None,
         budget=job.budget,
         training=replace(data.training, seed=job.cell.draw),
         seed=job.cell.draw,
@@ -115,7 +133,7 @@ def summary(race: RaceFacts) -> Record:
             name: getattr(verdict, name) for name in ("gain", "low", "high", "is_gain", "n_blocks")
         },
         # Where no candidate was better, the gain is that in the blocks of the choice.
-        "is_held_out": row.status == "chosen",
+        "is_held_out": race.decision is not None,
         "true_condition": true_condition(race, row),
     }
 
@@ -146,7 +164,13 @@ def run_training(job: Job, folder: Path, work: Path) -> Record:
         "best_epoch": fitted.best_epoch,
         "n_epochs": len(fitted.history),
         "n_windows": [len(train), len(parts.valid), len(parts.test)],
-    }
+    } | leaks(fitted)
+
+
+def leaks(fitted: cadda.Fitted) -> Record:
+    """Return how far the model takes operations for classes, if the policy is class-wise."""
+    changes = [round(leak.change, 3) for leak in fitted.leaks]
+    return {"leaks": changes} if changes else {}
 
 
 def policy_of(job: Job, folder: Path, work: Path) -> cadda.PolicySpec | None:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from benchmarks.panel_jobs import AUTO, BUDGETS, CANDIDATE, DUPLICATES, GUIDED, NONE, TRIALS, Job
+from benchmarks.panel_jobs import (
+    AUTO,
+    BUDGETS,
+    CANDIDATE,
+    DUPLICATES,
+    GUIDED,
+    NONE,
+    PROBED,
+    TRIALS,
+    Job,
+)
 from benchmarks.panel_sets import N_RUNS, SETS, Cell
 from benchmarks.parallel import Record
 
@@ -15,7 +25,7 @@ __all__ = ["CONDITIONS", "Kept", "Plan", "panel_cells", "panel_plan", "search_st
 STAGES = (
     (NONE, DUPLICATES, "uniform", GUIDED),
     (AUTO,),
-    ("randaugment", "adda", "cadda", *TRIALS),
+    ("randaugment", "adda", "cadda", *PROBED, *TRIALS),
 )
 """Conditions in the order in which they are computed, for all draws."""
 CONDITIONS = tuple(condition for stage in STAGES for condition in stage)
@@ -134,7 +144,7 @@ def search_steps(cell: Cell, condition: str, kept: Kept) -> Steps:
     """Yield the search of a condition, after those whose results it uses."""
     if condition in (NONE, DUPLICATES):
         return
-    needed = GUIDED if condition == AUTO else AUTO if condition in TRIALS else None
+    needed = GUIDED if condition in (AUTO, *PROBED) else AUTO if condition in TRIALS else None
     if needed is not None:
         yield from search_steps(cell, needed, kept)
     yield [Job("search", cell, condition, budget=budget_of(cell, condition, kept))]

@@ -6,16 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 import cadda
 from benchmarks.accuracy import read_recorded
+from cadda.data.simulation.nights import nights_to_windows, simulate_nights
 from cadda.data.windows import Windows
 from cadda.training import TrainingSettings
 
-__all__ = ["FILTERED", "N_ROTATIONS", "N_RUNS", "SETS", "Cell", "PanelSet", "Parts", "find_set"]
+__all__ = [
+    "FILTERED",
+    "N_ROTATIONS",
+    "N_RUNS",
+    "PER_RECORDING",
+    "SETS",
+    "Cell",
+    "PanelSet",
+    "Parts",
+    "find_set",
+    "highpassed",
+]
 
 N_ROTATIONS = 3
 """Parts of the usable subjects; each of them validates in turn."""
@@ -121,10 +133,12 @@ def permute_labels(windows: Windows, seed: list[int]) -> Windows:
     return changed
 
 
-def recorded(name: str) -> Callable[[Path, int], Windows]:
+def recorded(
+    name: str, standardise: Literal["window", "recording"] = "window"
+) -> Callable[[Path, int], Windows]:
     @lru_cache(maxsize=1)
     def read(folder: Path) -> Windows:
-        return read_recorded(name, folder)
+        return read_recorded(name, folder, standardise=standardise)
 
     return lambda folder, draw: read(folder)
 
@@ -149,6 +163,11 @@ def highpassed(name: str) -> Callable[[Path, int], Windows]:
 
 def sleepers(n_usable: int, folder: Path, draw: int) -> Windows:
     return cadda.simulate_sleep(n_subjects=n_usable + N_FRESH, n_windows=12, seed=1000 + draw)
+
+
+def sleepers_per_recording(n_usable: int, folder: Path, draw: int) -> Windows:
+    nights = simulate_nights(n_usable + N_FRESH, 12, seed=1000 + draw)
+    return nights_to_windows(nights, unit="recording")
 
 
 def imaginers(n_usable: int, folder: Path, draw: int) -> Windows:
@@ -214,6 +233,31 @@ FILTERED = {
 """Sets of the panel without slow activity; draws are those of the same subjects."""
 
 
+PER_RECORDING = {
+    f"{name}-recording": replace(
+        data,
+        title=f"{data.title}, standardised per recording",
+        read=recorded(name, "recording"),
+        sizes=data.sizes[-1:],
+        n_draws=(data.n_draws + 1) // 2,
+        has_trials=False,
+    )
+    for name, data in SETS.items()
+    # In DREAM sleep, each window is a recording.
+    if data.n_fresh is None and name != "sleep"
+} | {
+    "simulated-sleep-recording": replace(
+        SETS["simulated-sleep"],
+        title=f"{SETS['simulated-sleep'].title}, standardised per recording",
+        read=partial(sleepers_per_recording, 12),
+        sizes=(12,),
+        n_draws=5,
+        has_trials=False,
+    )
+}
+"""Recorded sets of the panel in another unit; draws are those of the same subjects."""
+
+
 def find_set(name: str) -> PanelSet:
-    """Return a set of the panel, or one without slow activity."""
-    return SETS[name] if name in SETS else FILTERED[name]
+    """Return a set of the panel, or one that is preprocessed in another way."""
+    return (SETS | FILTERED | PER_RECORDING)[name]

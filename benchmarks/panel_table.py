@@ -13,7 +13,7 @@ from rich.console import Group
 from rich.table import Table
 
 from benchmarks.equivariance import Gain
-from benchmarks.panel_jobs import AUTO, DUPLICATES, GUIDED, NONE, Job
+from benchmarks.panel_jobs import AUTO, DUPLICATES, GUIDED, NONE, PROBED, Job
 from benchmarks.panel_plan import CONDITIONS, Kept, panel_cells
 from benchmarks.panel_sets import N_RUNS, SETS, Cell, PanelSet, find_set
 from cadda._internal.statistics import Estimate, PairedTest
@@ -40,6 +40,8 @@ TITLES = {
     "randaugment": "RandAugment",
     "adda": "ADDA",
     "cadda": "CADDA",
+    "probed-adda": "ADDA after a probe",
+    "probed-cadda": "CADDA after a probe",
     "autoaugment": "AutoAugment",
     "random": "random search",
 }
@@ -201,7 +203,7 @@ def row_table(row: Row, kept: Kept) -> Table:
 def search_seconds(kept: Kept, cell: Cell, condition: str) -> float:
     """Return the processor time of a search, with that of the probe that it begins with."""
     jobs = [Job("search", cell, condition)]
-    if condition == AUTO:
+    if condition in (AUTO, *PROBED):
         jobs.append(Job("search", cell, GUIDED))
     found = map(kept.find, jobs)
     return sum(record["processor_seconds"] for record in found if record is not None)
