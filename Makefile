@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CONSTRAINTS ?= constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: demo test test-all lint fuzz bench docs pictures readme clean
+.PHONY: demo test test-all test-braindecode lint fuzz bench docs pictures readme clean
 
 demo: $(VENV)/.core  ## find augmentation for simulated motor imagery
 	@$(BIN)/cadda demo --out demo
@@ -15,6 +15,9 @@ test: lint  ## lint, types, import contracts and tests
 
 test-all: lint $(VENV)/.docs  ## the same with the slow tests, and the site in a browser
 	@$(BIN)/python -m pytest -n auto -m ""
+
+test-braindecode: $(VENV)-braindecode/.newer  ## integrations with braindecode 1.x, in an environment of its own
+	@$(VENV)-braindecode/bin/python -m pytest tests/integrations
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .
@@ -45,7 +48,7 @@ readme: $(VENV)/.core  ## results in README.md and docs/results.md from the file
 	@$(BIN)/python docs/scaling_picture.py
 
 clean:
-	rm -rf $(VENV) demo docs/_build docs/api docs/gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-braindecode demo docs/_build docs/api docs/gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cadda needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + "; try: make PYTHON=python3.11 ...")'
@@ -58,4 +61,13 @@ $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 $(VENV)/.test $(VENV)/.docs: $(VENV)/.%: $(VENV)/.core
 	@echo "Installing what \`make $*\` needs (once, about a minute)"
 	@$(PIP) --group $*
+	@touch $@
+
+# braindecode 1.x imports torchaudio, whose compiled part needs CUDA and can be left out.
+$(VENV)-braindecode/.newer: constraints.txt pyproject.toml
+	@$(MAKE) --no-print-directory VENV=$(VENV)-braindecode $(VENV)-braindecode/.test
+	@grep -v '^braindecode==' constraints.txt > $(@D)/constraints.txt
+	@$(@D)/bin/python -m pip install --quiet --quiet --no-deps torchaudio==2.11.0
+	@rm -f $(@D)/lib/python*/site-packages/torchaudio/lib/*.so
+	@$(@D)/bin/python -m pip install --quiet --quiet --constraint $(@D)/constraints.txt braindecode==1.8.1
 	@touch $@

@@ -24,7 +24,9 @@ COLOURS = {
     "random": "C6",
     "autoaugment": "0.2",
     "adda": "C0",
+    "probed-adda": "C9",
     "cadda": "C2",
+    "probed-cadda": "C8",
     "guided": "C1",
     "auto": "C3",
 }

@@ -11,11 +11,14 @@ from benchmarks.panel_sets import FILTERED, SETS
 from benchmarks.panel_table import TITLES, Row, answers, compare, panel_rows, promises
 from benchmarks.permuted import claims, permuted_cells
 from benchmarks.records import Records
+from benchmarks.standardisation import differences
 from table_cells import describe_mean, describe_paired, markdown_table, rate
 
 from cadda._internal.statistics import holm
 
 OTHERS = tuple(condition for condition in CONDITIONS if condition != NONE)
+HEADLINES = ("duplicates", "uniform", "probed-adda", "guided", AUTO)
+"""Conditions of the short table."""
 NO_RESULTS = "`python -m benchmarks panel` has not been run yet."
 
 Describe = Callable[[Gain, float], str]
@@ -26,7 +29,7 @@ def panel_overview() -> str:
     rows = read_rows()
     if not rows:
         return NO_RESULTS
-    shown = with_results(rows, OTHERS)
+    shown = with_results(rows, HEADLINES)
     lines = []
     for name in dict.fromkeys(row.set for row in rows):
         sizes = [row for row in rows if row.set == name]
@@ -48,6 +51,21 @@ def highpassed_gains() -> str:
     """Return the same of fists without slow activity."""
     rows = panel_rows(Kept(Records("highpassed").all()), FILTERED)
     return gain_table(rows) or "`python -m benchmarks highpassed` has not been run yet."
+
+
+def units_compared() -> str:
+    """Return scores of windows that are standardised one by one and per recording."""
+    lines = [
+        [
+            f"{row.title}, {row.n_usable} subjects",
+            f"{row.window:.3f}",
+            f"{row.recording:.3f}",
+            cell(row.gain, describe_paired),
+        ]
+        for row in differences()
+    ]
+    columns = ("data", "per window", "per recording", "difference")
+    return markdown_table(columns, lines) if lines else "Not measured yet."
 
 
 def gain_table(rows: Sequence[Row]) -> str:
@@ -134,12 +152,16 @@ def mean_score(row: Row) -> str:
 
 def join_sizes(cells: Sequence[str]) -> str:
     """Return the cells of all numbers of subjects in one."""
-    return " / ".join(cells) if any(cells) else ""
+    return " / ".join(cell or "–" for cell in cells) if any(cells) else ""
 
 
 def with_results(rows: Sequence[Row], conditions: Sequence[str]) -> list[str]:
-    """Return the conditions that any row has scores of."""
-    return [name for name in conditions if any(row.scores[name] for row in rows)]
+    """Return the conditions that any row has two draws of, for a comparison."""
+    return [
+        name
+        for name in conditions
+        if any(compare(row.scores[name], row.scores[NONE]) for row in rows)
+    ]
 
 
 def gain_cells(row: Row, conditions: Sequence[str], describe: Describe) -> list[str]:

@@ -41,6 +41,7 @@ from panel_results import (  # noqa: E402
     gains_over_none,
     highpassed_gains,
     panel_overview,
+    units_compared,
 )
 from table_cells import describe_paired, markdown_table, rate  # noqa: E402
 
@@ -68,7 +69,7 @@ NAMES = {
 SPEED = "3.7 to 291 times as fast ([table](docs/results.md#speed))"
 """Copied from docs/results.md: the benchmark prints speeds and keeps none."""
 
-SHOWN = ("motor-imagery", "mnist")
+SHOWN = ("motor-imagery", "motor-imagery-4hz", "mnist")
 COMPARISONS = (
     (TWICE, "none"),
     (BEST_KEPT, "none"),
@@ -297,6 +298,7 @@ BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
         "panel": panel_overview,
         "results": headline_table,
     },
+    ROOT / "docs" / "preprocessing.md": {"standardisation": units_compared},
     ROOT / "docs" / "results.md": {
         "panel gains": gains_over_none,
         "highpassed gains": highpassed_gains,
