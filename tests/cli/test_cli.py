@@ -25,6 +25,28 @@ def test_the_command_is_installed() -> None:
     assert done.stdout.startswith("cadda 0.")
 
 
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({}, "1000"),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "None"),
+    ],
+)
+def test_threads_wait_briefly_unless_the_user_decides(
+    chosen: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in chosen.items():
+        monkeypatch.setenv(name, value)
+    # It has an effect only before torch is loaded.
+    values = "os.environ.get('GOMP_SPINCOUNT'), 'torch' in sys.modules"
+    command = [sys.executable, "-c", f"import os, sys, cadda.cli; print({values})"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [expected, "False"]
+
+
 def test_operations_are_listed_with_units_and_references() -> None:
     text = run("operations").stdout
     for name in CATALOGUE:
