@@ -21,6 +21,7 @@ import cadda
 from benchmarks.timing import Ratio, milliseconds
 from cadda._internal.random import Seeds
 from cadda.api.prepare import make_problem
+from cadda.models._fused_convolution import PooledConvolution
 from cadda.searchers.gradient.bilevel import BilevelSearcher
 from cadda.searchers.gradient.faster_autoaugment import FasterSearcher, FasterSettings
 from cadda.searchers.registry import find_method
@@ -38,6 +39,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "faster_autoaugment": ("faster_autoaugment", {}),
 }
 MIXTURE = "adda as a mixture"
+TORCH_LAYERS = "plain step with torch's layers"
 SHAPES = {"2 × 3000": (2, 3000, 100.0), "6 × 3840": (6, 3840, 128.0)}
 LIMITS = {"adda": 5.0, "adda, fresh gradient": 6.0, "cadda": 6.0}
 
@@ -75,8 +77,14 @@ def searcher(problem: Problem, name: str, **settings: Any) -> Any:
     return kind(problem, chosen, classwise=method.classwise)
 
 
-def plain_step(problem: Problem, batch_size: int) -> Callable[[], None]:
+def plain_step(
+    problem: Problem, batch_size: int, *, with_torch_layers: bool = False
+) -> Callable[[], None]:
+    """Return a training step without augmentation, with cadda's faster layers or torch's own."""
     model = problem.make_model(0)
+    for layer in model.modules():
+        if with_torch_layers and isinstance(layer, PooledConvolution):
+            layer.forward = layer.plain
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     x, y = problem.training_batch(torch.arange(batch_size))
 
@@ -98,7 +106,10 @@ def plain_steps(
     """Time steps of some methods and of plain training, in turn; return their ratios."""
     steps: dict[str, Callable[[], object]] = {"plain": plain_step(problem, batch_size)}
     for name in names:
-        steps[name] = searcher(problem, name, batch_size=batch_size, **settings).step
+        if name == TORCH_LAYERS:
+            steps[name] = plain_step(problem, batch_size, with_torch_layers=True)
+        else:
+            steps[name] = searcher(problem, name, batch_size=batch_size, **settings).step
     times = milliseconds(steps, seconds=seconds)
     return {name: times[name] / times["plain"] for name in names}
 
@@ -106,9 +117,14 @@ def plain_steps(
 def ratios(seconds: float) -> Iterator[Ratio]:
     """Compare search steps with plain training steps, and methods with each other."""
     for words, shape in SHAPES.items():
-        cost = plain_steps(make(shape=shape), [*LIMITS, MIXTURE], seconds=seconds)
+        names = [*LIMITS, MIXTURE, TORCH_LAYERS]
+        cost = plain_steps(make(shape=shape), names, seconds=seconds)
         for name, limit in LIMITS.items():
             yield Ratio(f"step of {name}, {words}: plain steps", cost[name], limit, is_cost=True)
+        relative = cost["adda"] / cost[TORCH_LAYERS]
+        yield Ratio(
+            f"step of adda, {words}: plain steps with torch's layers", relative, 5.0, is_cost=True
+        )
         yield Ratio(f"cadda / adda, {words}", cost["cadda"] / cost["adda"], 1.15, is_cost=True)
         yield Ratio(f"{MIXTURE} / adda, {words}", cost[MIXTURE] / cost["adda"], 3.0)
 
@@ -160,8 +176,9 @@ def print_tables() -> None:
     table = Table(title="one search step, in plain training steps (batch 16)")
     for name in ("method", "2 × 3000", "6 × 3840", "wanted"):
         table.add_column(name, justify="right")
-    small, large = (plain_steps(make(shape=shape), list(METHODS)) for shape in SHAPES.values())
-    for name in METHODS:
+    names = [*METHODS, TORCH_LAYERS]
+    small, large = (plain_steps(make(shape=shape), names) for shape in SHAPES.values())
+    for name in names:
         limit = f"≤ {LIMITS[name]:.0f}" if name in LIMITS else ""
         table.add_row(name, f"{small[name]:.1f}", f"{large[name]:.1f}", limit)
     console.print(table)
