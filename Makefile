@@ -16,7 +16,7 @@ test: lint  ## lint, types, import contracts and tests
 test-all: lint $(VENV)/.docs  ## the same with the slow tests, and the site in a browser
 	@$(BIN)/python -m pytest -n auto -m ""
 
-test-braindecode: $(VENV)-braindecode/.newer  ## integrations with braindecode 1.x, in an environment of its own
+test-braindecode: $(VENV)-braindecode/.newer  ## integrations with braindecode 1.x and MOABB, in an environment of its own
 	@$(VENV)-braindecode/bin/python -m pytest tests/integrations
 
 lint: $(VENV)/.test
@@ -63,11 +63,12 @@ $(VENV)/.test $(VENV)/.docs: $(VENV)/.%: $(VENV)/.core
 	@$(PIP) --group $*
 	@touch $@
 
-# braindecode 1.x imports torchaudio, whose compiled part needs CUDA and can be left out.
+# braindecode 1.x imports torchaudio, whose compiled part needs CUDA and can be left out. Beside MOABB,
+# braindecode 0.8.1 cannot be imported, so that the other environment is without it.
 $(VENV)-braindecode/.newer: constraints.txt pyproject.toml
 	@$(MAKE) --no-print-directory VENV=$(VENV)-braindecode $(VENV)-braindecode/.test
 	@grep -v '^braindecode==' constraints.txt > $(@D)/constraints.txt
 	@$(@D)/bin/python -m pip install --quiet --quiet --no-deps torchaudio==2.11.0
 	@rm -f $(@D)/lib/python*/site-packages/torchaudio/lib/*.so
-	@$(@D)/bin/python -m pip install --quiet --quiet --constraint $(@D)/constraints.txt braindecode==1.8.1
+	@$(@D)/bin/python -m pip install --quiet --quiet --constraint $(@D)/constraints.txt braindecode==1.8.1 moabb
 	@touch $@

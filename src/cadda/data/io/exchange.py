@@ -119,7 +119,7 @@ def windows_from_moabb(
 ) -> Windows:
     """Make windows of what ``paradigm.get_data`` of MOABB returns.
 
-    Values are not rescaled; MOABB returns microvolts.
+    Values are not rescaled: arrays of MOABB are in microvolts, its epochs in volts.
 
     Parameters
     ----------
@@ -146,7 +146,10 @@ def windows_from_moabb(
         sfreq, ch_names = float(x.info["sfreq"]), list(x.ch_names)
         positions, x = measured_positions(x.info), x.get_data(copy=True)
     if sfreq is None or ch_names is None:
-        raise ValueError("`sfreq` and `ch_names` must be given, as arrays have none.")
+        raise ValueError(
+            "`sfreq` and `ch_names` must be given, as arrays have none; epochs have both "
+            "(`return_epochs=True` in MOABB)."
+        )
     texts = np.asarray(y).astype(str)
     names = sorted(set(texts.tolist())) if class_names is None else [*class_names]
     unknown = sorted(set(texts.tolist()) - set(names))
@@ -180,10 +183,16 @@ def windows_to_moabb(windows: Windows) -> tuple[NDArray[np.float32], NDArray[np.
     y : array of shape (n_windows,)
         Names of the classes.
     metadata : pandas.DataFrame
-        Columns ``subject``, ``session`` (the recording) and ``run`` (``"0"``).
+        Columns ``subject``, ``session`` and ``run``: the recording ``session/run``. The run of a
+        recording without a slash is ``"0"``.
     """
-    pandas = import_optional("pandas", "A table of metadata", "braindecode")
-    columns = {"subject": windows.subject, "session": windows.recording, "run": "0"}
+    pandas = import_optional("pandas", "A table of metadata", "moabb")
+    recordings = [name if "/" in name else f"{name}/0" for name in windows.recording.tolist()]
+    columns = {
+        "subject": windows.subject,
+        "session": [name.rpartition("/")[0] for name in recordings],
+        "run": [name.rpartition("/")[2] for name in recordings],
+    }
     names = np.array(windows.class_names)[windows.y.numpy()]
     return windows.x.numpy(), names, pandas.DataFrame(columns)
 
