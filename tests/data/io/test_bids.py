@@ -188,3 +188,17 @@ def test_empty_data_set(tmp_path: Path) -> None:
     (tmp_path / "sub-01").mkdir()
     with pytest.raises(DataError, match="has no recording"):
         read_windows(tmp_path)
+
+
+def test_comma_in_a_marker_matters_without_events(root: Path) -> None:
+    expected = read_windows(root)
+    (markers,) = root.glob("sub-02/ses-b/eeg/*.vmrk")
+    text = markers.read_text(encoding="utf-8")
+    # Onsets of the events are not those of the markers.
+    markers.write_text(text.replace(",S  2,", ",S  2, 5, x,"), encoding="utf-8")
+    assert markers.read_text(encoding="utf-8") != text
+    np.testing.assert_array_equal(read_windows(root, cache=False).x, expected.x)
+    (events,) = root.glob("sub-02/ses-b/eeg/*_events.tsv")
+    events.unlink()
+    with pytest.raises(DataError, match=r"\.vmrk, line \d+: .*5, x.* written as \\1"):
+        read_windows(root, cache=False)

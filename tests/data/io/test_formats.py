@@ -333,6 +333,35 @@ def test_comma_in_a_marker_of_brainvision(tmp_path: Path, export: Export) -> Non
         read_windows(path)
 
 
+@pytest.mark.parametrize("text", ["right, 5, run", "right,5", "5, 6, 7, 8", "right, 7,0"])
+def test_a_number_after_a_comma_is_not_the_onset(
+    tmp_path: Path, export: Export, text: str
+) -> None:
+    """MNE reads such a marker, at the sample that the number in its text names."""
+    path = export(tmp_path / "a.vhdr", make_raw())
+    raw = mne.io.read_raw(path, verbose="error")
+    markers = tmp_path / "a.vmrk"
+    markers.write_text(markers.read_text().replace("Comment,right,", f"Comment,{text},"))
+    shifted = mne.io.read_raw(path, verbose="error")
+    assert list(shifted.annotations.onset) != list(raw.annotations.onset)
+    with pytest.raises(DataError, match=r"a\.vmrk, line \d+: 'Mk\d=.* written as \\1"):
+        read_windows(path)
+
+
+@pytest.mark.parametrize(
+    "rest", ["1,0,20240101120000000000", "1,0,0", ",0", "1,3", "0.5,0", "1,0,,Visible"]
+)
+def test_markers_as_other_programs_write_them(tmp_path: Path, export: Export, rest: str) -> None:
+    path = export(tmp_path / "a.vhdr", make_raw())
+    expected = read_windows(path, window_seconds=1.0)
+    markers = tmp_path / "a.vmrk"
+    text = re.sub(r"^(Mk\d+=Comment,\w+,\d+),.*$", rf"\1,{rest}", markers.read_text(), flags=re.M)
+    markers.write_text(text)
+    windows = read_windows(path, window_seconds=1.0)
+    np.testing.assert_array_equal(windows.x, expected.x)
+    assert windows.y.tolist() == expected.y.tolist()
+
+
 def write_epoched_set(path: Path, *, others: list[float], tmin: float = -0.2) -> Path:
     """Write epochs around five events; other events are at some times after the first three."""
     pytest.importorskip("eeglabio")

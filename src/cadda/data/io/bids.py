@@ -15,6 +15,7 @@ from cadda._internal.limits import (
 )
 from cadda._internal.optional import import_optional
 from cadda._internal.text import did_you_mean, path_order, short_reason
+from cadda.data.io.brainvision import check_markers
 from cadda.exceptions import DataError
 
 __all__ = [
@@ -60,6 +61,8 @@ def bids_recordings(root: Path) -> list[Path]:
 def open_bids(path: Path) -> Any:
     """Open a recording with the annotations of ``events.tsv`` and bads of ``channels.tsv``."""
     _check_tables(path)
+    if not _sidecars(path, "events"):
+        check_markers(path)
     return _mne_bids().read_raw_bids(_bids_path(path), verbose="error")
 
 
@@ -86,7 +89,12 @@ def _check_tables(path: Path) -> None:
 
 def bids_sidecars(path: Path) -> tuple[Path, ...]:
     """Return the files that name the channels of a recording."""
-    found = _bids_path(path).find_matching_sidecar("channels", ".tsv", on_error="ignore")
+    return _sidecars(path, "channels")
+
+
+def _sidecars(path: Path, kind: str) -> tuple[Path, ...]:
+    """Return the table of a kind that belongs to a recording, if there is one."""
+    found = _bids_path(path).find_matching_sidecar(kind, ".tsv", on_error="ignore")
     return () if found is None else (Path(found),)
 
 

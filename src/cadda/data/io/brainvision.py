@@ -1,9 +1,9 @@
-"""Marker files of BrainVision that cannot be read."""
+"""Marker files of BrainVision that cannot be read, or would be read wrongly."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,10 +11,12 @@ from cadda._internal.limits import MAX_TEXT, read_bytes
 from cadda._internal.text import quote
 from cadda.exceptions import DataError
 
-__all__ = ["explained_markers"]
+__all__ = ["check_markers", "explained_markers"]
 
 _MARKER_FILE = re.compile(r"^\s*MarkerFile\s*=\s*([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
-_MARKER = re.compile(r"Mk\d+=[^,]*,[^,]*,\s*(?P<position>[^,]*)")
+_MARKER = re.compile(r"Mk\d+=")
+_NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?|nan|", re.IGNORECASE)
+_DATE = re.compile(r"\d{8,}|")
 
 
 @contextmanager
@@ -22,18 +24,31 @@ def explained_markers(header: Path) -> Iterator[None]:
     """Name the marker if a recording cannot be read because of a comma in its text."""
     try:
         yield
-    except ValueError as error:
-        if header.suffix.casefold() not in (".vhdr", ".ahdr"):
-            raise
-        file = _marker_file(header)
-        for number, line in enumerate(_lines(file), 1):
-            marker = _MARKER.match(line)
-            if marker and not marker["position"].strip().isdigit():
-                raise DataError(
-                    f"{file}, line {number}: {quote(line.strip())} has no position after the "
-                    "text of the marker; a comma in the text must be written as \\1."
-                ) from error
+    except ValueError:
+        check_markers(header)
         raise
+
+
+def check_markers(header: Path) -> None:
+    """Raise if the text of a marker has a comma; MNE may read a number after it as the onset."""
+    if header.suffix.casefold() not in (".vhdr", ".ahdr"):
+        return
+    file = _marker_file(header)
+    for number, line in enumerate(_lines(file), 1):
+        if _MARKER.match(line) and not _is_healthy([part.strip() for part in line.split(",")]):
+            raise DataError(
+                f"{file}, line {number}: {quote(line.strip())} must be type, text, position, "
+                "size, channel and date; a comma in the text must be written as \\1."
+            )
+
+
+def _is_healthy(fields: Sequence[str]) -> bool:
+    """Check position, size, channel and date of a marker; all but the position may be missing."""
+    position, size, channel, date = [*fields[2:6], "", "", "", ""][:4]
+    if not re.fullmatch(r"-?\d+", position) or not all(map(_NUMBER.fullmatch, (size, channel))):
+        return False
+    # Some programs write a date of 0. After a comma, channel and date are size and channel.
+    return channel in ("", "0") or _DATE.fullmatch(date) is not None
 
 
 def _marker_file(header: Path) -> Path:

@@ -13,7 +13,7 @@ from cadda._internal.limits import LimitError, check_memory
 from cadda._internal.text import path_order, short_reason
 from cadda.data.channels import measured_positions
 from cadda.data.io.bids import bids_recordings, bids_root, bids_sidecars, open_bids
-from cadda.data.io.brainvision import explained_markers
+from cadda.data.io.brainvision import check_markers, explained_markers
 from cadda.data.io.edf import open_edf, read_annotations, read_edf_header
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import Header, check_rate
@@ -159,6 +159,7 @@ def open_raw(path: Path, channels: Sequence[str] = ()) -> Any:
         elif path.suffix.lower() == ".edf" and channels:
             raw = open_edf(path, channels)
         else:
+            check_markers(path)
             raw = mne.io.read_raw(path, preload=False, verbose="error")
         check_count(path, len(raw.ch_names))
         check_rate(float(raw.info["sfreq"]), path)
