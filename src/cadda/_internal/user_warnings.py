@@ -12,12 +12,31 @@ __all__ = ["warn_user", "warn_without_subjects"]
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
+_shown: set[tuple[str, int, str]] = set()
+"""File, line and text of warnings so far."""
+
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of code that has called this package."""
-    files = [frame.filename for frame in inspect.stack(context=0)]
-    own = [level for level, file in enumerate(files, 1) if file.startswith(_PACKAGE)]
-    warnings.warn(text, category, stacklevel=own[-1] + 1)
+    """Warn at the line of code that has called this package; of the same there, once."""
+    frames = inspect.stack(context=0)
+    own = [i for i, frame in enumerate(frames) if frame.filename.startswith(_PACKAGE)]
+    caller = frames[min(own[-1] + 1, len(frames) - 1)]
+    key = (caller.filename, caller.lineno, text)
+    # Python forgets what it has shown whenever filters change, as in every reader of MNE.
+    if _filter_action(text, category) == "default":
+        if key in _shown:
+            return
+        _shown.add(key)
+    warnings.warn(text, category, stacklevel=own[-1] + 2)
+
+
+def _filter_action(text: str, category: type[Warning]) -> str:
+    """Return what the first filter for a warning does with it; those of modules are skipped."""
+    for action, message, kind, module, line in warnings.filters:
+        matches = message is None or message.match(text)
+        if matches and issubclass(category, kind) and module is None and not line:
+            return action
+    return "default"
 
 
 def warn_without_subjects(argument: str) -> None:
