@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.progress import TimeRemainingColumn as Remaining
 from rich.table import Table
 
+from cadda._internal.step_display import StepDisplay
 from cadda.cli.commands import name_options
 
 if TYPE_CHECKING:
@@ -53,19 +52,12 @@ def progress_bar(action: str) -> Iterator[Callable[[int, int, str], None]]:
 
     Yields a function to be called with the number done, the total and the name of the next.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(action, total=None, visible=False)
-
-        def show(done: int, total: int, name: str) -> None:
-            bar.update(
-                task, completed=done, total=total, description=f"{action} {name}", visible=True
-            )
-
-        yield show
+    display = StepDisplay(action)
+    if not display.console.is_terminal:
+        yield lambda done, total, name: None
+        return
+    with display:
+        yield lambda done, total, name: display((done, total, name))
 
 
 def print_scores(scores: Scores, title: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 import warnings
@@ -12,11 +11,9 @@ from pathlib import Path
 import mne
 import numpy as np
 import pytest
-from rich.console import Console
 
 import cadda
 from cadda._internal import delayed
-from cadda.data.io.display import ReadingDisplay
 from cadda.data.io.read import read_windows
 from cadda.exceptions import DataError
 
@@ -112,30 +109,10 @@ def test_progress_is_shown_if_reading_takes_long(
     wanted = {} if progress else {"progress": False}
     read_windows(tmp_path, on_progress=lambda *step: seen.append(step), **wanted)
     captured = capfd.readouterr()
-    lines = [f"reading {name}, {i} of 2 recordings" for i, name in ((1, "SC4001"), (2, "SC4002"))]
+    lines = [f"reading {name}, {i} of 2" for i, name in ((1, "SC4001"), (2, "SC4002"))]
     assert captured.err.splitlines() == (lines if progress else [])
     assert captured.out == ""
     assert len(seen) == 3
-
-
-def test_a_terminal_gets_a_bar_that_disappears() -> None:
-    file = io.StringIO()
-    with ReadingDisplay(Console(file=file, force_terminal=True, width=80)) as display:
-        for done in range(31):
-            display((done, 30, f"[S{done}]"))
-        display((30, 30, ""))
-    assert "reading" in file.getvalue()
-    assert file.getvalue().endswith("\x1b[2K")
-
-
-def test_a_file_gets_a_few_lines() -> None:
-    file = io.StringIO()
-    with ReadingDisplay(Console(file=file, width=80)) as display:
-        for done in range(31):
-            display((done, 30, f"[S{done}]"))
-    lines = file.getvalue().splitlines()
-    assert lines[:2] == [f"reading [S{i}], {i + 1} of 30 recordings" for i in (0, 3)]
-    assert len(lines) == 10
 
 
 def test_nothing_is_printed(

@@ -14,10 +14,10 @@ import torch
 from cadda._internal.delayed import shown_progress
 from cadda._internal.rows import Signals, take
 from cadda._internal.scale import describe_odd_scale
+from cadda._internal.step_display import Step, StepDisplay
 from cadda._internal.user_warnings import warn_user
 from cadda.data.checks import CHUNK
 from cadda.data.io.cutting import ReadPlan
-from cadda.data.io.display import ReadingDisplay, ReadingStep
 from cadda.data.io.epochs import (
     epochs_are_stages,
     epochs_notes,
@@ -195,7 +195,9 @@ def read_windows(
         "baseline_seconds": baseline_seconds,
         "reject": reject,
     }
-    with shown_progress(ReadingDisplay, _receiver(on_progress), progress=progress) as report:
+    with shown_progress(
+        lambda: StepDisplay("reading"), _receiver(on_progress), progress=progress
+    ) as report:
         options = ReadOptions(
             subject,
             channels,
@@ -227,7 +229,7 @@ def read_windows(
     return result.windows
 
 
-def _receiver(on_progress: Progress | None) -> Callable[[ReadingStep], None] | None:
+def _receiver(on_progress: Progress | None) -> Callable[[Step], None] | None:
     """Return what passes steps on to a function of three arguments."""
     return None if on_progress is None else lambda step: on_progress(*step)
 

@@ -1,4 +1,4 @@
-"""The progress of reading recordings: a bar in a terminal, a few lines elsewhere."""
+"""The progress of work in steps: a bar in a terminal, a few lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["ReadingDisplay", "ReadingStep"]
+__all__ = ["Step", "StepDisplay"]
 
 N_LINES = 10
 """Approximate number of lines outside a terminal."""
 
-ReadingStep: TypeAlias = tuple[int, int, str]
-"""Number of recordings done, their total, and the name of the next one."""
+Step: TypeAlias = tuple[int, int, str]
+"""Number of steps done, their total, and the name of the next one."""
 
 
-class ReadingDisplay:
-    """Shows how many recordings are read; a context manager that receives steps."""
+class StepDisplay:
+    """Shows how far an action such as ``reading`` is; a context manager that receives steps."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, action: str, console: Console | None = None) -> None:
+        self.action = action
         self.console = console or Console(stderr=True, highlight=False)
         columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        text = TextColumn("reading {task.description}")
+        text = TextColumn("{task.description}")
         self._bar = Progress(text, *columns, console=self.console, transient=True)
-        self._task = self._bar.add_task("", total=None)
+        self._task = self._bar.add_task("", total=None, visible=False)
         self._line = -1
 
     def __enter__(self) -> Self:
@@ -40,14 +41,17 @@ class ReadingDisplay:
         if self.console.is_terminal:
             self._bar.stop()
 
-    def __call__(self, step: ReadingStep) -> None:
+    def __call__(self, step: Step) -> None:
         """Show a step."""
         done, total, name = step
         if self.console.is_terminal:
-            self._bar.update(self._task, completed=done, total=total, description=escape(name))
+            text = escape(f"{self.action} {name}")
+            self._bar.update(
+                self._task, completed=done, total=total, description=text, visible=True
+            )
             return
         line = N_LINES * done // total
         if line > self._line and done < total:
             self._line = line
-            text = f"reading {name}, {done + 1} of {total} recordings"
+            text = f"{self.action} {name}, {done + 1} of {total}"
             self.console.print(text, markup=False, soft_wrap=True)
