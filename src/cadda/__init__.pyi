@@ -26,7 +26,7 @@ from .exceptions import RunError as RunError
 from .exceptions import TrainingError as TrainingError
 from .exceptions import WorkerError as WorkerError
 from .experiments.compare import compare as compare
-from .experiments.run import StudyResult as StudyResult
+from .experiments.result import StudyResult as StudyResult
 from .experiments.study import ResultTable as ResultTable
 from .integrations.skorch import AugmentationCallback as AugmentationCallback
 from .models.serialization import ModelDescription as ModelDescription

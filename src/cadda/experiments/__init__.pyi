@@ -1,5 +1,5 @@
+from .result import StudyResult as StudyResult
 from .run import PlannedStudy as PlannedStudy
-from .run import StudyResult as StudyResult
 from .run import draw_study as draw_study
 from .run import plan_study as plan_study
 from .run import run_study as run_study

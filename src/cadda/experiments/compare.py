@@ -9,7 +9,8 @@ from pathlib import Path
 
 from cadda.api.prepare import Device
 from cadda.data.windows import Windows
-from cadda.experiments.run import StudyResult, run_study
+from cadda.experiments.result import StudyResult
+from cadda.experiments.run import run_study
 from cadda.operations.base import Settings
 from cadda.reporting.records import Reading
 from cadda.training import TrainingSettings

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from matplotlib.figure import Figure
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.folder_lock import locked
-from cadda._internal.notebook import Html, block, folded, paragraph
 from cadda._internal.text import short_reason
 from cadda.compute import check_engine, open_engine
 from cadda.data.io.read import read_windows
@@ -29,12 +25,11 @@ from cadda.experiments.plan import (
     make_plan,
 )
 from cadda.experiments.registry import find_study
+from cadda.experiments.result import StudyResult
 from cadda.experiments.runner import StudyEvent, StudyStart, run_missing
 from cadda.experiments.study import (
     AnyStudy,
     Reader,
-    Record,
-    ResultTable,
     StudyConfig,
     make_config,
 )
@@ -44,7 +39,6 @@ from cadda.tracking import shown_progress
 
 __all__ = [
     "PlannedStudy",
-    "StudyResult",
     "draw_study",
     "plan_study",
     "run_study",
@@ -77,81 +71,6 @@ class PlannedStudy:
     def config(self) -> StudyConfig:
         """The settings."""
         return self.run.config
-
-
-@dataclass(frozen=True, repr=False)
-class StudyResult:
-    """What a study shows so far.
-
-    Parameters
-    ----------
-    plan : StudyPlan
-        The jobs.
-    progress : Progress
-        Finished, failed and missing jobs.
-    table : ResultTable
-        The numbers.
-    figure : matplotlib.figure.Figure
-        The figure.
-    files : tuple of Path
-        Where the figure was saved.
-    report : Path
-        Where table and figure were saved as an HTML page.
-    details : tuple of ResultTable
-        Further tables, such as of each subject.
-    warnings : tuple of str
-        What suggests that models have learned nothing, each with the name of the job.
-    """
-
-    plan: AnyPlan
-    progress: AnyProgress
-    table: ResultTable
-    figure: Figure
-    files: tuple[Path, ...]
-    report: Path
-    details: tuple[ResultTable, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def records(self) -> tuple[Record[Any, Any], ...]:
-        """Finished jobs with their results."""
-        return self.progress.records
-
-    def to_frame(self) -> Any:
-        """Return the table as a data frame.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per row of `table`.
-        """
-        return self.table.to_frame()
-
-    def plot(self) -> Figure:
-        """Return the figure, which is also in `files`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The picture.
-        """
-        return self.figure
-
-    def __repr__(self) -> str:
-        missing = len(self.progress.missing)
-        unfinished = f", {missing} of {len(self.plan.jobs)} jobs missing" if missing else ""
-        return f"StudyResult: {self.plan.study}{unfinished}; {self.table.note or self.table.title}"
-
-    def _repr_html_(self) -> str:
-        n_missing = len(self.progress.missing)
-        unfinished = f"Unfinished: {n_missing} of {len(self.plan.jobs)} jobs are missing."
-        return block(
-            f"{self.plan.study}: {self.plan.data.summary}",
-            *([paragraph(unfinished)] if n_missing else ()),
-            Html(self.table._repr_html_()),
-            *(folded(table.title, Html(table._repr_html_())) for table in self.details),
-            *(paragraph(f"{text}.") for text in self.warnings),
-        )
 
 
 def _ignore(*_: object) -> None:
