@@ -263,3 +263,22 @@ def test_an_unknown_method_is_one_sentence(data, tmp_path):
     done = run(data, "--methods", "none,caddda", "--out", tmp_path / "out", code=2)
     assert "did you mean `cadda`" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_estimates_of_time(windows):
+    """A race has a number of runs, and ends before its limit of time if these are short."""
+    names = ("none", "auto", "adda")
+
+    def seconds(**settings):
+        config = CompareConfig(methods=names, max_seconds=100.0, **settings)
+        return [
+            STUDY.expected_seconds(config, windows, CompareJob(fold=0, seed=0, method=name))
+            for name in names
+        ]
+
+    none, race, gradient = seconds(max_epochs=1)
+    assert race == pytest.approx(121 * none)
+    assert race < 100.0
+    assert gradient == pytest.approx(100.0 + none)
+    none, race, gradient = seconds(max_epochs=300)
+    assert race == gradient == pytest.approx(100.0 + none)

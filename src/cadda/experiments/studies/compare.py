@@ -167,10 +167,12 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         if method.default_budget == 1:
             # Nothing is searched, and the models of a probe take about as long as one of these.
             return (1 + method.needs_probe) * training
-        if config.max_seconds is not None:
-            return config.max_seconds + training
         n_runs = 1 if method.unit == "epoch" else method.default_budget
-        return (1 + n_runs) * training
+        if config.max_seconds is None:
+            return (1 + n_runs) * training
+        # Others search until the time is up.
+        is_over_sooner = method.plans_ahead and n_runs * training < config.max_seconds
+        return (n_runs * training if is_over_sooner else config.max_seconds) + training
 
     def run(self, config: CompareConfig, windows: Windows, job: CompareJob) -> BlockScores:
         fold = self.fold(config, windows, job)
