@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -100,3 +101,16 @@ def test_classifier_as_a_pipeline(name: str, tmp_path: Path) -> None:
         table = evaluation.process({"cadda": classifier})
     assert sorted({str(subject) for subject in table["subject"]}) == ["1", "2"]
     assert table["score"].between(0.0, 1.0).all()
+
+
+def test_code_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNE_DATA", str(tmp_path))
+    page = Path(__file__).parents[2] / "docs" / "my-data-is-moabb.md"
+    blocks = re.findall(r"^```none\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    names: dict[str, Any] = {}
+    with mne.use_log_level("error"):
+        for block in blocks:
+            exec(compile(block, page.name, "exec"), names)  # noqa: S102
+    assert names["windows"].subjects == ["1", "2", "3"]
+    assert len(names["scores"]) == 6
