@@ -24,6 +24,15 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 CHANNELS = ["C3", "Cz", "C4"]
 
 
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MOABB stores its folders in MNE's configuration, which is that of the user."""
+    monkeypatch.setenv("_MNE_FAKE_HOME_DIR", str(tmp_path))
+    monkeypatch.setenv("MNE_DATA", str(tmp_path))
+    monkeypatch.setenv("MOABB_RESULTS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
 def make_dataset() -> Any:
     """Two subjects with two sessions of two runs each."""
     from moabb.datasets.fake import FakeDataset
@@ -103,9 +112,7 @@ def test_classifier_as_a_pipeline(name: str, tmp_path: Path) -> None:
     assert table["score"].between(0.0, 1.0).all()
 
 
-def test_code_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MNE_DATA", str(tmp_path))
+def test_code_of_the_documentation() -> None:
     page = Path(__file__).parents[2] / "docs" / "my-data-is-moabb.md"
     blocks = re.findall(r"^```none\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
     names: dict[str, Any] = {}
