@@ -100,6 +100,25 @@ def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
             lines.read()
 
 
+@pytest.mark.parametrize("end", [b"\r\n", b" \n", b"x\n"])
+def test_a_changed_end_of_a_line_is_noticed(end: bytes, tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "results.jsonl")
+    lines.append({"score": 0.5})
+    lines.path.write_bytes(lines.path.read_bytes()[:-1] + end)
+    with pytest.raises(RunError, match="line 1, was changed or damaged"):
+        lines.read()
+
+
+def test_a_line_that_lost_its_checksum_is_noticed(tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "results.jsonl")
+    lines.rewrite([{"score": 0.5}, {}, {"score": 0.6}])
+    assert lines.read() == [{"score": 0.5}, {}, {"score": 0.6}]
+    first = lines.path.read_text().splitlines()[0]
+    lines.path.write_text(f'{first}\n{{"score": 0.7}}\n')
+    with pytest.raises(RunError, match="line 2, was changed or damaged"):
+        lines.read()
+
+
 def test_lines_without_a_checksum_are_read(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text('{"score": 0.5}\n{}\n')

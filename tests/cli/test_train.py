@@ -383,6 +383,12 @@ def test_settings_of_operations(data: Path, tmp_path: Path) -> None:
     assert "`--operation-setting`" in said
     used = PolicySpec.load(tmp_path / "other" / "policy.json").operations
     assert used["frequency_shift"]["max_shift"] == 10
+    more = ["--operation-setting", "frequency_shift.symmetric=true"]
+    unused = ["--operation-setting", "bandstop.max_width=3"]
+    said = run(*command, *more, *unused, "--out", tmp_path / "more").stderr
+    assert "the policy does not use bandstop" in said
+    used = PolicySpec.load(tmp_path / "more" / "policy.json").operations
+    assert used["frequency_shift"] == {"max_shift": 10, "symmetric": True}
 
 
 def test_settings_of_operations_change_the_model(data: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ __all__ = ["JsonLines", "JsonObject"]
 
 JsonObject = dict[str, JsonValue]
 
-_CHECKSUM = re.compile(rb', "crc32": "[0-9a-f]{8}"}')
+_NAME = b', "crc32": "'
 CHECKSUM_LENGTH = len(', "crc32": "00000000"}')
 """Bytes at the end of a line that has one."""
 
@@ -33,8 +32,8 @@ class JsonLines:
     """JSON objects that one process appends to a file and any process may read.
 
     A process killed while writing leaves an incomplete last line. Readers ignore it, and the next
-    `append` removes it. Each line ends with its checksum, so that readers notice a changed one;
-    lines without, such as those of other programs, are read as they are.
+    `append` removes it. Each line ends with its checksum, so that readers notice a changed one.
+    Lines without, such as those of other programs, are read as they are up to the first with one.
     """
 
     def __init__(self, path: Path, *, allow_nan: bool = False) -> None:
@@ -47,11 +46,13 @@ class JsonLines:
 
     def __iter__(self) -> Iterator[JsonObject]:
         """Yield one complete line after the other, so that a long file takes little memory."""
+        has_checksums = False
         try:
             with open_regular(self.path) as file:
                 for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), start=1):
                     if line.endswith(b"\n"):
-                        yield self._parse(line[:-1], number)
+                        has_checksums |= _NAME in line
+                        yield self._parse(line[:-1], number, has_checksum=has_checksums)
                     elif len(line) == MAX_LINE:
                         raise RunError(
                             f"{self.path}, line {number}, is longer than {MAX_LINE >> 20} MiB; "
@@ -82,8 +83,8 @@ class JsonLines:
         text = json.dumps(record, ensure_ascii=False, allow_nan=self.allow_nan)
         return f"{text[:-1]}{_checksum(text.encode())}\n" if record else f"{text}\n"
 
-    def _parse(self, line: bytes, number: int) -> JsonObject:
-        if _CHECKSUM.fullmatch(line[-CHECKSUM_LENGTH:]):
+    def _parse(self, line: bytes, number: int, *, has_checksum: bool) -> JsonObject:
+        if has_checksum and line != b"{}":
             content, written = line[:-CHECKSUM_LENGTH] + b"}", line[-CHECKSUM_LENGTH:]
             if _checksum(content).encode() != written:
                 raise RunError(

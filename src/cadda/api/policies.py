@@ -53,10 +53,16 @@ def with_operation_settings(
 ) -> PolicySpec | PolicySchedule:
     """Return a policy with the settings of a pool, except where it has its own.
 
-    A warning names operations whose own settings differ from those that were asked for.
+    A warning names operations whose own settings differ from those that were asked for, and those
+    that the policy does not use.
     """
-    stored = {name: own for spec in policies_of(policy) for name, own in spec.operations.items()}
-    for name in settings.keys() & stored.keys():
+    specs = list(policies_of(policy))
+    stored = {name: own for spec in specs for name, own in spec.operations.items()}
+    for name in sorted(
+        settings.keys() - {name for spec in specs for name in spec.operations_used}
+    ):
+        warn_user(f"the policy does not use {name}: `operation_settings` of it have no effect.")
+    for name in sorted(settings.keys() & stored.keys()):
         own = {key: stored[name][key] for key in settings[name] if key in stored[name]}
         if own and own != settings[name]:
             warn_user(

@@ -147,40 +147,41 @@ def search(
         "Every finished epoch, trial, training run of a race and fold of a probe is saved: resume "
         "with the same command."
     )
-    with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
-        windows = read_options.read(data)
-        split.announce(windows, seed, session)
-        with SearchDisplay(repr(windows), format_warning=name_options) as display:
-            outcome = run_search(
-                windows,
-                out,
-                valid=split.valid,
-                test=split.test,
-                split_from=split.split_from,
-                retrain_every=retrain_every,
-                baseline=baseline,
-                method=method,
-                classwise=classwise,
-                model=model,
-                operations=parse_names(operations),
-                operation_settings=parse_operation_settings(operation_settings),
-                probe=probe_file or probe or None,
-                budget=budget,
-                training=training.settings(seed),
-                trial_epochs=trial_epochs,
-                max_seconds=max_seconds,
-                preset=preset,
-                seed=seed,
-                device=device,
-                engine=engine,
-                resume=resume or None,
-                data=describe_sources(data),
-                reading=read_options.reading(data),
-                on_event=tee(session, display),
-                log_to=log_to,
-                **chosen,
-            )
-    report = write_report(out)
+    with hint_on_interrupt(hint):
+        with recorded_session(out, command_line()) as session:
+            windows = read_options.read(data)
+            split.announce(windows, seed, session)
+            with SearchDisplay(repr(windows), format_warning=name_options) as display:
+                outcome = run_search(
+                    windows,
+                    out,
+                    valid=split.valid,
+                    test=split.test,
+                    split_from=split.split_from,
+                    retrain_every=retrain_every,
+                    baseline=baseline,
+                    method=method,
+                    classwise=classwise,
+                    model=model,
+                    operations=parse_names(operations),
+                    operation_settings=parse_operation_settings(operation_settings),
+                    probe=probe_file or probe or None,
+                    budget=budget,
+                    training=training.settings(seed),
+                    trial_epochs=trial_epochs,
+                    max_seconds=max_seconds,
+                    preset=preset,
+                    seed=seed,
+                    device=device,
+                    engine=engine,
+                    resume=resume or None,
+                    data=describe_sources(data),
+                    reading=read_options.reading(data),
+                    on_event=tee(session, display),
+                    log_to=log_to,
+                    **chosen,
+                )
+        report = write_report(out)
     if as_json:
         baseline_scores, race = outcome.scores.without_augmentation, outcome.result.race
         summary = {

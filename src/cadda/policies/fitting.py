@@ -68,10 +68,11 @@ def record_settings(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
 
 
 def complete_settings(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
-    """Return a policy with the settings of a pool for operations that it has no settings of."""
+    """Return a policy with the settings of a pool that it has no value of its own for."""
     known = pool.settings
     used = {
-        name: spec.operations.get(name) or known.get(name, {}) for name in spec.operations_used
+        name: {**known.get(name, {}), **spec.operations.get(name, {})}
+        for name in spec.operations_used
     }
     return spec.model_copy(update={"operations": {**spec.operations, **used}})
 

@@ -333,7 +333,9 @@ def test_comma_in_a_marker_of_brainvision(tmp_path: Path, export: Export) -> Non
         read_windows(path)
 
 
-@pytest.mark.parametrize("text", ["right, 5, run", "right,5", "5, 6, 7, 8", "right, 7,0"])
+@pytest.mark.parametrize(
+    "text", ["right, 5, run", "right,5", "5, 6, 7, 8", "right, 7,0", "right,5,1,0"]
+)
 def test_a_number_after_a_comma_is_not_the_onset(
     tmp_path: Path, export: Export, text: str
 ) -> None:

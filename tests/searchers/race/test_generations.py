@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cadda import OperationPool, PolicySpec
+from cadda import LabelMap, OperationPool, PolicySpec
 from cadda.probing.passing import Passing
 from cadda.searchers.race.candidates import Candidate, Level
 from cadda.searchers.race.generations import (
@@ -53,7 +53,7 @@ def test_all_operations_race_if_nothing_passes(
     assert any(name.endswith("any operations, 2 in a row") for name in chained)
 
 
-def test_trivial_takes_each_operation_once_and_no_label_map(pool: OperationPool) -> None:
+def test_trivial_takes_each_operation_once(pool: OperationPool) -> None:
     policy = trivial_policy(pool)
     (subpolicy,) = policy.policy["*"]
     assert len(subpolicy.stages) == 1
@@ -63,6 +63,15 @@ def test_trivial_takes_each_operation_once_and_no_label_map(pool: OperationPool)
     for entry in policy.entries:
         low, high = (0.0, 1.0) if pool[entry.operation].has_magnitude else (None, None)
         assert (entry.min_magnitude, entry.magnitude) == (low, high)
+
+
+def test_trivial_takes_label_maps_and_limits_of_a_pool(pool: OperationPool) -> None:
+    small = pool.select(["time_mask", "channel_symmetry"]).for_classes(["left", "right"])
+    mapped = small.with_label_maps([LabelMap("channel_symmetry", SWAP)])
+    policy = trivial_policy(mapped.with_limits({"time_mask": 0.25}))
+    text = "time_mask p=1 m=0..0.25 | channel_symmetry p=1"
+    expected = f"{text} | channel_symmetry p=1 -> {{left: right, right: left}}"
+    assert policy.policy == PolicySpec.from_text(expected).policy
 
 
 def test_the_most_promising_come_first(pool: OperationPool, generator: torch.Generator) -> None:

@@ -221,6 +221,31 @@ def test_as_many_candidates_race_as_there_is_time_for(
     assert n_all > 6
 
 
+def test_candidates_that_there_is_time_for_after_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    def score(usable: Problem, block: Block, candidate: Candidate, training: object) -> RunScore:
+        clock[0] += 1
+        return RunScore(1.0, tuple((1,) * usable.n_classes for _ in block.valid), 1.0)
+
+    def interrupt(event: object) -> None:
+        if isinstance(event, RaceRound):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("cadda.searchers.race.runner.run_candidate", score)
+    monkeypatch.setattr("cadda.searchers.race.runner.perf_counter", lambda: clock[0])
+    chosen: dict[str, Any] = {"budget": 200, "max_seconds": 40, "engine": "serial"}
+    expected = race(**chosen).race
+    with pytest.raises(KeyboardInterrupt):
+        race(**chosen, run_dir=tmp_path, on_event=interrupt)
+    resumed = race(**chosen, run_dir=tmp_path, resume=True).race
+    assert expected is not None
+    assert resumed is not None
+    assert [row.name for row in resumed.candidates] == [row.name for row in expected.candidates]
+
+
 def test_searches_by_gradients_propose_only_what_can_race(monkeypatch: pytest.MonkeyPatch) -> None:
     proposed: list[int] = []
 

@@ -44,7 +44,10 @@ def check_markers(header: Path) -> None:
 
 def _is_healthy(fields: Sequence[str]) -> bool:
     """Check position, size, channel and date of a marker; all but the position may be missing."""
-    position, size, channel, date = [*fields[2:6], "", "", "", ""][:4]
+    position, size, channel, date, *more = [*fields[2:], "", "", "", ""]
+    # Some programs write a word behind the date; a number there means a comma in the text.
+    if any(part[:1].isdigit() for part in more):
+        return False
     if not re.fullmatch(r"-?\d+", position) or not all(map(_NUMBER.fullmatch, (size, channel))):
         return False
     # Some programs write a date of 0. After a comma, channel and date are size and channel.

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from cadda.operations.base import Operation
-from cadda.operations.label_maps import mapping_of
+from cadda.operations.label_maps import mapping_of, plain_name
 from cadda.operations.pool import OperationPool
 from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
 from cadda.policies.spec.model import PolicySpec
@@ -32,6 +32,9 @@ N_CHAINED = 3
 GUIDED, UNGUIDED = "guided", "any operations"
 """Beginning of the names of policies that draw from what a probe lets pass, or from all."""
 
+UNPROBED_MAGNITUDE = 0.5
+"""Largest magnitude of operations that no probe has let pass."""
+
 Stages = tuple[tuple[StageEntry, ...], ...]
 
 
@@ -44,14 +47,23 @@ def guided_policy(passing: Sequence[Passing], n_stages: int) -> PolicySpec:
 
 
 def trivial_policy(pool: OperationPool) -> PolicySpec:
-    """Return TrivialAugment's policy: one operation of all, with a random magnitude."""
-    return guided_policy(unprobed(pool, 1.0), 1)
+    """Return TrivialAugment's policy: one operation of all, with a random magnitude.
+
+    Operations with label maps and limits of magnitudes are those of the pool.
+    """
+    stage = [
+        Passing(
+            plain_name(item.name), limit if item.has_magnitude else None, mapping_of(item), 0.0
+        )
+        for item, limit in zip(pool, pool.max_magnitudes, strict=True)
+    ]
+    return guided_policy(stage, 1)
 
 
-def unprobed(pool: OperationPool, magnitude: float = 0.5) -> tuple[Passing, ...]:
+def unprobed(pool: OperationPool) -> tuple[Passing, ...]:
     """Return all operations that keep the class, as if a probe had let them pass."""
     return tuple(
-        Passing(item.name, magnitude if item.has_magnitude else None, None, 0.0)
+        Passing(item.name, UNPROBED_MAGNITUDE if item.has_magnitude else None, None, 0.0)
         for item in pool
         if mapping_of(item) is None
     )

@@ -326,6 +326,7 @@ class RaceRunner(SearchRunner):
         return {
             "phase": race.phase,
             "lacked": self._lacked,
+            "run_seconds": self._run_seconds,
             "winner": None if race.winner is None else names.index(race.winner.candidate.name),
             "n_decisive": race.n_decisive,
             "waiting": [candidate.state_dict() for candidate in self._waiting],
@@ -343,7 +344,7 @@ class RaceRunner(SearchRunner):
     def load_state_dict(self, state: State) -> None:
         race = self.race
         race.phase, race.n_decisive = state["phase"], int(state["n_decisive"])
-        self._lacked = state["lacked"]
+        self._lacked, self._run_seconds = state["lacked"], state["run_seconds"]
         self._waiting = [Candidate.from_state(item) for item in state["waiting"]]
         race.entrants = [
             Entrant(
