@@ -18,6 +18,7 @@ from cadda import PolicySpec
 from cadda._internal import delayed
 from cadda.estimators import AugmentedClassifier
 from cadda.exceptions import DataWarning
+from cadda.policies.zoo import ZOO
 from cadda.testing.planted import planted_network
 
 
@@ -211,6 +212,8 @@ def test_searches_for_a_policy_first() -> None:
     assert clf.policy_.provenance.method == "cadda"
     given = PolicySpec.from_text("sign_flip p=0.5")
     assert clf.set_params(policy=given).fit(x, y, groups=subject).policy_ is given
+    named = clf.set_params(policy="zoo:sleep").fit(x, y, groups=subject).policy_
+    assert named.policy == ZOO["sleep"].spec().policy
 
 
 def test_races_policies_by_default() -> None:

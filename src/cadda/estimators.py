@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal, Self
 
@@ -15,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from cadda._internal.user_warnings import warn_without_subjects
 from cadda.api.fit import fit
+from cadda.api.policies import read_policy
 from cadda.api.prepare import Device
 from cadda.api.result import SearchResult
 from cadda.api.search import search
@@ -99,7 +102,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The trained network.
     history_ : list of EpochEnd
         Losses and validation accuracy of each epoch.
-    policy_ : PolicySpec | PolicySchedule | path | None
+    policy_ : PolicySpec | PolicySchedule | None
         The policy used: ``policy``, or the result of the search.
     warnings_ : tuple of str
         What suggests that the network has learned nothing; also issued as a warning.
@@ -208,7 +211,11 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if groups is None and self.method is not None and self.policy is None:
             warn_without_subjects("groups")
         self.search_ = self._search(train, valid, seed)
-        self.policy_ = self.policy if self.search_ is None else self.search_.schedule_or_policy
+        self.policy_ = (
+            self._policy(windows.class_names)
+            if self.search_ is None
+            else self.search_.schedule_or_policy
+        )
         fitted = fit(
             train,
             valid,
@@ -222,6 +229,12 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.warnings_ = fitted.warnings
         self.n_iter_ = len(self.history_)
         return self
+
+    def _policy(self, class_names: Sequence[str]) -> PolicySpec | PolicySchedule | None:
+        """Return `policy`, read from its file or taken from the zoo if it is a name."""
+        if isinstance(self.policy, str | os.PathLike):
+            return read_policy(self.policy, class_names=class_names)
+        return self.policy
 
     def _search(self, train: Windows, valid: Windows, seed: int) -> SearchResult | None:
         if self.method is None or self.policy is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -106,6 +107,15 @@ def test_figure_and_status_need_the_folder_only(run: Any, folder: Path) -> None:
 def test_the_settings_of_a_run_can_be_given_to_another(run: Any, folder: Path) -> None:
     options = ("--scale", "paper", "--config", folder / "config.toml", "--out", folder, "--json")
     assert json.loads(run("plan", NAME, *options)[0])["n_missing"] == 0
+
+
+def test_results_of_other_data_in_the_folder_are_said(
+    run: Any, folder: Path, tmp_path: Path
+) -> None:
+    own = shutil.copytree(folder, tmp_path / "own")
+    command = ("run", NAME, "--scale", "quick", "--out", own)
+    assert "of other settings or data" not in run(*command)[1]
+    assert "The folder has 2 results of other" in run(*command, "--channels", "Pz-Oz")[1]
 
 
 def test_reading_options_hold_for_simulated_data_too(run: Any, folder: Path) -> None:

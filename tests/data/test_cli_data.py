@@ -347,6 +347,18 @@ def test_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         run_cache()
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0])
+def test_amplitudes_in_a_wrong_unit_are_noted(unit: float, tmp_path: Path, run: Run) -> None:
+    rng = np.random.default_rng(0)
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    events = np.column_stack([np.arange(8) * 100, np.zeros(8), np.arange(8) % 2]).astype(int)
+    x = 40 * unit * rng.standard_normal((8, 2, 100))
+    epochs = mne.EpochsArray(x, info, events, event_id={"a": 0, "b": 1}, verbose="error")
+    epochs.save(tmp_path / "a-epo.fif", verbose="error")
+    out, _ = run("info", str(tmp_path / "a-epo.fif"))
+    assert ("if these are in µV, multiply them by 1e-6" in out) == (unit == 1.0)
+
+
 def test_info_with_preprocessing(tmp_path: Path, run: Run, cache_folder: Path) -> None:
     """A pattern, and options of the preprocessing; what was done is printed."""
     rng = np.random.default_rng(0)

@@ -35,6 +35,9 @@ MAX_SUBJECTS, MAX_ENTRIES = 200, 20
 MAX_CHANNELS, N_EXTREMES = 8, 3
 """Channels that are all shown with their amplitude, and extremes that are shown of more."""
 
+MAX_AMPLITUDE = 5.0
+"""Standard deviation above which signals are neither in volts nor standardised."""
+
 
 def info(
     data: Data, select: SelectionOptions, *, engine: Engine = "serial", as_json: AsJson = False
@@ -200,6 +203,11 @@ def _lines(summary: DataSummary, *, drop_bad: bool) -> Iterator[str]:
     when = "" if summary.preprocessing is None else "before preprocessing, "
     shown = _describe_amplitudes(summary.amplitude)
     yield f"amplitude ({when}standard deviation within a window): {shown}"
+    if (typical := median(summary.amplitude.values())) > MAX_AMPLITUDE:
+        yield (
+            f"note: a typical amplitude of {typical:.2g} is neither in volts nor standardised; "
+            "signals of MNE are in volts: if these are in µV, multiply them by 1e-6"
+        )
     hint = ", dropped" if drop_bad else ", not counted above; drop them with --drop-bad"
     yield f"windows with NaN or a flat channel: {summary.n_bad}{hint if summary.n_bad else ''}"
     yield f"windows with a clipped channel: {summary.n_clipped}"

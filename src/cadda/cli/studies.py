@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from cadda._internal.text import plural
 from cadda.cli.commands import hint_on_interrupt, name_options
 from cadda.cli.display import MAX_SUBJECTS, print_warnings, progress_bar
 
@@ -114,6 +115,13 @@ class _Reporter:
         typer.echo(f"{plan.study}, {plan.scale}: {plan.data.summary}")
         if event.n_reused:
             typer.echo(f"Reused {event.n_reused} results of studies in neighbouring folders.")
+        if event.n_other_results:
+            typer.echo(
+                f"The folder has {plural(event.n_other_results, 'result')} of other settings or "
+                "data. They are kept, but tables, figure and report are of this run only; choose "
+                "another `--out` to have both.",
+                err=True,
+            )
 
 
 def print_result(result: StudyResult, *, as_json: bool) -> None:

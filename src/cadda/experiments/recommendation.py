@@ -23,6 +23,7 @@ from cadda.experiments.racing import NO_SEARCH
 from cadda.experiments.study import Cell, ResultTable
 from cadda.reporting.race import COVERAGE
 from cadda.searchers.race.candidates import Level
+from cadda.searchers.race.paired import LEVEL
 from cadda.searchers.race.verdict import describe_choice, describe_no_choice, with_interval
 
 __all__ = ["Recommendation", "comparison_table", "recommend", "subject_table"]
@@ -77,11 +78,13 @@ def recommend(comparisons: Sequence[Comparison], n_blocks: int) -> Recommendatio
 
 
 def _measured(item: Comparison, n_blocks: int, n_compared: int) -> str:
-    adjusted = f", adjusted for {n_compared} comparisons" if n_compared > 1 else ""
+    # The interval is that of one comparison, so that it may exclude 0 where p is above the level.
+    adjusted = f" adjusted for {n_compared} comparisons" if n_compared > 1 else ""
+    sign = "<" if item.p_value < LEVEL else "≥"
     return (
         f"{with_interval(item.gain.interval)} balanced accuracy on new subjects, measured in "
         f"{plural(n_blocks, 'block')}, over {plural(item.gain.n_subjects, 'subject')}, "
-        f"p = {item.p_value:.2g}{adjusted}"
+        f"p = {item.p_value:.2g} {sign} {LEVEL}{adjusted}"
     )
 
 

@@ -197,7 +197,7 @@ def run_study(
         before = plan.progress(run.study, folder.read_results())
         n_done = len(plan.jobs) - len(before.missing)
         seconds = before.seconds_left / workers.n_workers
-        report(StudyStart(plan, n_done, n_reused, seconds))
+        report(StudyStart(plan, n_done, n_reused, planned.n_other_results, seconds))
         finished = run_missing(run, plan, folder, workers, report)
         return _draw(run.study, plan, finished, folder, formats)
 

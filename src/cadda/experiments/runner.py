@@ -30,6 +30,8 @@ class StudyStart:
         Jobs that are finished already.
     n_reused : int
         Results copied from studies in neighbouring folders.
+    n_other_results : int
+        Results of other settings or data in the same folder.
     seconds_left : float
         Estimated time of the others with these workers.
     """
@@ -37,6 +39,7 @@ class StudyStart:
     plan: AnyPlan
     n_done: int
     n_reused: int
+    n_other_results: int
     seconds_left: float
 
 
