@@ -89,7 +89,41 @@ def test_evidence_is_that_of_kept_results() -> None:
     assert ZOO["left-right"].evidence == (
         f"imagined fists, 10 draws: {four} with 4 training subjects, {twelve} with 12"
     )
-    assert [name for name, policy in ZOO.items() if policy.evidence] == ["left-right"]
+
+
+FISTS = {"motor-imagery": "imagined fists", "executed-fists": "executed fists"}
+OTHERS = {"fists-feet": "imagined fists or feet", "arithmetic": "mental arithmetic or rest"}
+SIMULATED = {"simulated-motor-imagery": "simulated motor imagery"}
+
+
+@pytest.mark.parametrize(
+    ("name", "sets"),
+    [
+        ("left-right-strong", FISTS | SIMULATED),
+        ("sleep", {"simulated-sleep": "simulated sleep", "sleep": "DREAM sleep"}),
+        ("gentle", FISTS | OTHERS | SIMULATED),
+    ],
+)
+def test_evidence_is_that_of_the_panel(name: str, sets: dict[str, str]) -> None:
+    """Means over training runs of a draw, then over draws, of scores with and without it."""
+    scores: dict[tuple[str, str, int], list[float]] = {}
+    for file in ("panel", "carry_over"):
+        for record in map(json.loads, (RESULTS / f"{file}.jsonl").read_text().splitlines()):
+            if record["job"] == "training" and record["n_usable"] >= 12:
+                key = record["set"], record["condition"], record["draw"]
+                scores.setdefault(key, []).append(record["balanced_accuracy"])
+    parts = []
+    for data, title in sets.items():
+        draws = [key[2] for key in scores if key[:2] == (data, f"zoo:{name}")]
+        assert len(draws) == 3
+        assert all(len(scores[data, f"zoo:{name}", draw]) == 6 for draw in draws)
+        gain = fmean(
+            fmean(scores[data, f"zoo:{name}", draw]) - fmean(scores[data, "none", draw])
+            for draw in draws
+        )
+        parts.append(f"{title} {gain:+.3f}".replace("-", "−"))
+    expected = f"gain over no augmentation, 3 draws: {', '.join(parts)}"
+    assert ZOO[name].evidence == expected
 
 
 def test_a_model_is_trained_with_a_policy_of_the_zoo() -> None:
@@ -118,7 +152,7 @@ def test_commands_take_the_zoo(tmp_path: Path) -> None:
     assert all(f"zoo:{name}: {policy.task}" in listed for name, policy in ZOO.items())
     rows = json.loads(commands.run("policy", "zoo", "--json").stdout)
     assert [row["name"] for row in rows] == list(ZOO)
-    assert rows[1]["evidence"] == ""
+    assert rows[1]["evidence"] == ZOO["left-right-strong"].evidence
     assert "ft_surrogate" in commands.run("policy", "show", "zoo:sleep").stdout
     text = commands.run("policy", "export", "zoo:left-right", "--format", "text").stdout
     assert text.strip() == ZOO["left-right"].text

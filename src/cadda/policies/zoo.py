@@ -153,6 +153,8 @@ _POLICIES = (
         task="left against right side of the body, with stronger augmentation",
         text=f"{_SWAP}\n> time_mask p=0.5 m=0..1 > channel_dropout p=0.5 m=0..0.5",
         source="channel symmetry: Deiss 2018; time mask: Cheng 2020; dropout: Saeed 2021",
+        evidence="gain over no augmentation, 3 draws: imagined fists +0.085, "
+        "executed fists +0.076, simulated motor imagery +0.107",
     ),
     ZooPolicy(
         name="sleep",
@@ -160,6 +162,7 @@ _POLICIES = (
         text="ft_surrogate p=0.5 m=0..1 > time_reverse p=0.5 > sign_flip p=0.5",
         source="FT surrogate: Schwabedal 2019; time reverse, sign flip: Rommel 2022",
         classes=("W", "N1", "N2", "N3", "R"),
+        evidence="gain over no augmentation, 3 draws: simulated sleep +0.060, DREAM sleep +0.039",
     ),
     ZooPolicy(
         name="gentle",
@@ -167,6 +170,9 @@ _POLICIES = (
         text="gaussian_noise p=0.5 m=0..0.5 > time_mask p=0.5 m=0..0.5\n"
         "> rotation_x p=0.5 m=0..0.2 | rotation_y p=0.5 m=0..0.2 | rotation_z p=0.5 m=0..0.2",
         source="noise: Wang 2018; time mask: Cheng 2020; rotations: Krell 2017",
+        evidence="gain over no augmentation, 3 draws: imagined fists +0.022, "
+        "executed fists +0.015, imagined fists or feet −0.007, mental arithmetic or rest +0.009, "
+        "simulated motor imagery +0.028",
     ),
 )
 
