@@ -241,7 +241,7 @@ def test_one_subject_because_nobody_was_named() -> None:
     epochs = simulate_sleep(n_subjects=4, n_windows=10).to_epochs()
     epochs.metadata = None
     windows = read_windows(epochs)
-    words = r"1(, got 2)?; the only subject is 'epochs': .*`subject`"
+    words = r"1(, got 2)?; the only subject is 'epochs'\. .*`subject`"
     with pytest.raises(ValueError, match=f"at least 3 subjects to split them, got {words}"):
         windows.split()
     with pytest.raises(ValueError, match=f"from 2 to the number of subjects, {words}"):

@@ -53,7 +53,7 @@ def _check_fits(description: ModelDescription, windows: Windows) -> None:
     """Raise if windows differ from those that a model was made for."""
     for name, way_out in (
         ("ch_names", "choose them with `channels`"),
-        ("class_names", "choose them with `classes`"),
+        ("class_names", "choose them with `classes`, or rename them with `class_map`"),
         ("sfreq", "read them with this `sfreq`"),
         ("n_times", "read windows of that length"),
     ):

@@ -285,8 +285,8 @@ def _make_folds(windows: Windows, settings: ProbeSettings) -> list[list[str]]:
     if n_subjects < 2:
         raise ValueError(
             "`windows` must have at least two subjects, as each is probed by a model that has not "
-            f"seen it, got only {windows.subjects[0]!r}; epochs without subjects count as one, so "
-            "name the column of their metadata in `subject`."
+            f"seen it, got only {windows.subjects[0]!r}. If there are others, name the column of "
+            "the metadata that tells them apart in `subject`."
         )
     n_folds = min(settings.n_folds, n_subjects)
     folds = [probed.subjects for _, probed in windows.folds(n_folds, seed=settings.seed)]

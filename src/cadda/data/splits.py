@@ -248,8 +248,8 @@ def _hint_about_subjects(windows: Windows) -> str:
     if len(windows.subjects) > 1:
         return ""
     return (
-        f"; the only subject is {windows.subjects[0]!r}: epochs without subjects count as one, so "
-        "name the column of their metadata in `subject`"
+        f"; the only subject is {windows.subjects[0]!r}. If there are others, name the column of "
+        "the metadata that tells them apart in `subject`"
     )
 
 
