@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,69 @@ def test_classes_by_a_table_of_participants(folder: Path, as_list: bool) -> None
         assert read(source, participants=table, **by_group).class_names == ("a", "b")
     with pytest.raises(DataError, match=r"none\.tsv"):
         read(source, participants="none.tsv", **by_group)
+
+
+@pytest.mark.parametrize("missing", ["n/a", "N/A", ""])
+@pytest.mark.parametrize("with_file", [False, True])
+def test_participants_without_a_value_are_left_out(
+    folder: Path, missing: str, with_file: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    for file in sorted((folder / "s2").iterdir()):
+        shutil.copy(file, folder / file.name.replace("s2", "s3"))
+    write_participants(folder / "participants.tsv", "s1 patient", f"s2 {missing}", "s3 control")
+    source: Any = folder
+    by_group = {"class_from": "participants:group", "window_seconds": 2}
+    if with_file:
+        # A pattern is about values, and a missing one is none.
+        source = write_mapping(folder, "[classes]", '"c*" = "control"', '"*" = "patient"')
+    windows = read(source, **by_group)
+    assert windows.class_names == ("control", "patient")
+    assert windows.subjects == ["s1", "s3"]
+    assert caplog.text.count("left out") == 1
+    assert (
+        "column 'group' is n/a or empty for 2 of 6 recordings, which are left out: "
+        "'s2_rest.edf', 's2_task.edf'" in caplog.text
+    )
+
+
+def test_missing_values_that_a_class_names(folder: Path) -> None:
+    write_participants(folder / "participants.tsv", "s1 patient", "s2 n/a")
+    by_group = {"class_from": "participants:group", "window_seconds": 2}
+    windows = read(folder, class_map={"patient": "patient", "n/a": "unknown"}, **by_group)
+    assert windows.class_counts().tolist() == [20, 20]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            ["s1 n/a", "s2"],
+            "no value in column 'group' for any of the 4 recordings .*; fill it in, or set "
+            "`class_from` to another column",
+        ),
+        (
+            ["s1 patient", "s2 patient", "sub-s1 control"],
+            "several rows of participant 's1' with different values in column 'group', 'patient' "
+            "and 'control'; keep one of them",
+        ),
+        (["s3 patient", "s4 control"], "no participant 's1'"),
+    ],
+)
+@pytest.mark.parametrize("class_map", [None, {"patient": "p", "control": "c"}])
+def test_tables_of_participants_that_are_refused(
+    folder: Path, rows: list[str], message: str, class_map: dict[str, str] | None
+) -> None:
+    write_participants(folder / "participants.tsv", *rows)
+    options = {"class_from": "participants:group", "window_seconds": 2}
+    with pytest.raises(DataError, match=rf"participants\.tsv has {message}"):
+        read(folder, class_map=class_map, **options)
+
+
+def test_rows_that_agree_are_accepted(folder: Path) -> None:
+    rows = ("s1 patient", "s2 control", "sub-s1 patient ")
+    write_participants(folder / "participants.tsv", *rows)
+    windows = read(folder, class_from="participants:group", window_seconds=2)
+    assert windows.class_counts().tolist() == [20, 20]
 
 
 def test_arguments_come_before_keys(folder: Path) -> None:

@@ -11,12 +11,13 @@ import numpy as np
 
 from cadda._internal.text import quote
 from cadda._internal.validation import check_class_name
-from cadda.data.io.bids import missing_description, participant_values
+from cadda.data.io.bids import missing_description
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.hypnogram import Annotation, are_stages, hypnogram_windows, merge_note, stages
 from cadda.data.io.mapping import RecordingMapping, mapped_files, match_class, read_mapping
-from cadda.data.io.naming import Inspected, distinct, subject_of
+from cadda.data.io.naming import Inspected, distinct
 from cadda.data.io.options import ReadOptions, check_classes
+from cadda.data.io.participants import ParticipantColumn
 from cadda.data.io.preprocess import Preprocessing, describe_defaults
 from cadda.data.io.raw_files import inspect_recording, names_a_class
 from cadda.data.io.recording_plan import join_some, make_plan
@@ -51,6 +52,7 @@ def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
         in_file=True,
         given=frozenset(given),
     )
+    inspected = rules.with_class(inspected)
     plan = make_plan(inspected, rules, options, label_windows(inspected, rules))
     return replace(plan, defaults=describe_defaults(preprocessing))
 
@@ -124,7 +126,7 @@ def _plan_whole(inspected: Sequence[Inspected], options: ReadOptions, where: str
     table = given.get("participants", RecordingMapping.model_fields["participants"].default)
     folder = _folder_with(table, [header.path for header, _ in inspected])
     if "classes" not in given:
-        given["classes"] = _classes_of_participants(inspected, folder / table, options)
+        inspected, given["classes"] = _classes_of_participants(inspected, folder / table, options)
     seconds = options.given_seconds
     if seconds is None and options.within is None:
         raise DataError(
@@ -136,6 +138,7 @@ def _plan_whole(inspected: Sequence[Inspected], options: ReadOptions, where: str
     used = [note for note in notes if match_class(note.text, inside) is not None]
     default = Preprocessing(seconds=_default_seconds(used, notes, options, where))
     rules = Rules(where, RecordingMapping(**given), options.preprocess(default), folder)
+    inspected = rules.with_class(inspected)
     plan = make_plan(inspected, rules, options, label_windows(inspected, rules))
     length = BY_ANNOTATION if options.within else "windows of the given length"
     return replace(plan, defaults=describe_defaults(Preprocessing(), length))
@@ -143,20 +146,20 @@ def _plan_whole(inspected: Sequence[Inspected], options: ReadOptions, where: str
 
 def _classes_of_participants(
     inspected: Sequence[Inspected], table: Path, options: ReadOptions
-) -> dict[str, str]:
-    """Return the classes if each value of a column of participants is one."""
-    source, _, column = (options.class_from or "").partition(":")
+) -> tuple[list[Inspected], dict[str, str]]:
+    """Return the recordings with a value in a column of participants; each value is a class."""
+    source, _, name = (options.class_from or "").partition(":")
     if source != "participants":
         raise ValueError(
             f"`class_map` must be given with `class_from`={options.class_from!r}, as names of "
             "files are no classes; assign patterns such as '*_rest.edf' to classes."
         )
-    values = participant_values(table, column)
-    subjects = {subject_of(h, options.subject_rule, "`subject`") for h, _ in inspected}
-    names = sorted({values[subject].strip() for subject in subjects & values.keys()})
-    for name in names:
-        _check_class(name, str(table), what="value")
-    return {name: name for name in names}
+    column = ParticipantColumn(table, name, options.subject_rule, "`subject`")
+    kept = column.drop_missing(inspected)
+    values = sorted(set(column.values_of([header for header, _ in kept])))
+    for value in values:
+        _check_class(value, str(table), what="value")
+    return kept, {value: value for value in values}
 
 
 def _folder_with(name: str, paths: Sequence[Path]) -> Path:

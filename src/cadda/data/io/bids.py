@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,10 @@ from cadda._internal.limits import (
     LimitError,
     check_regular,
     open_regular,
-    read_text,
 )
 from cadda._internal.optional import import_optional
-from cadda._internal.text import did_you_mean, path_order, short_reason
+from cadda._internal.text import path_order
 from cadda.data.io.brainvision import check_markers
-from cadda.exceptions import DataError
 
 __all__ = [
     "bids_recordings",
@@ -24,11 +21,9 @@ __all__ = [
     "bids_sidecars",
     "missing_description",
     "open_bids",
-    "participant_values",
 ]
 
 _DESCRIPTION = "dataset_description.json"
-_ID = "participant_id"
 
 MAX_COLUMNS = 500
 
@@ -96,22 +91,6 @@ def _sidecars(path: Path, kind: str) -> tuple[Path, ...]:
     """Return the table of a kind that belongs to a recording, if there is one."""
     found = _bids_path(path).find_matching_sidecar(kind, ".tsv", on_error="ignore")
     return () if found is None else (Path(found),)
-
-
-def participant_values(table: Path, column: str) -> dict[str, str]:
-    """Return one column of ``participants.tsv`` by subject, with and without ``sub-``."""
-    try:
-        lines = read_text(table, encoding="utf-8-sig").splitlines(keepends=True)
-        rows = list(csv.DictReader(lines, delimiter="\t"))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"cannot read {table}: {short_reason(error)}.") from error
-    # Values without a heading are under None.
-    columns = [name for name in rows[0] if name is not None] if rows else []
-    for name in (_ID, column):
-        if name not in columns:
-            raise DataError(f"{table} has no column {name!r}{did_you_mean(name, columns)}.")
-    values = {str(row[_ID]).removeprefix("sub-"): str(row[column]) for row in rows}
-    return values | {f"sub-{subject}": value for subject, value in values.items()}
 
 
 def _bids_path(path: Path) -> Any:

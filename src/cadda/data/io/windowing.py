@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.text import quote
-from cadda.data.io.bids import participant_values
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, count_windows
 from cadda.data.io.mapping import RecordingMapping, match_class
-from cadda.data.io.naming import Inspected, subject_of
+from cadda.data.io.naming import Inspected
+from cadda.data.io.participants import ParticipantColumn
 from cadda.data.io.preprocess import Preprocessing
 from cadda.exceptions import DataError
 
@@ -61,6 +61,22 @@ class Rules:
         if self.is_key(name):
             return f"{self.where}: key `{name}`"
         return "`class_map`" if name == "classes" else f"`{name}`"
+
+    @property
+    def column(self) -> ParticipantColumn | None:
+        """Column of the table of participants, if that names the classes."""
+        source, _, column = self.mapping.class_from.partition(":")
+        if source != "participants":
+            return None
+        table = self.folder / self.mapping.participants
+        return ParticipantColumn(table, column, self.mapping.subject, self.key("subject"))
+
+    def with_class(self, inspected: Sequence[Inspected]) -> list[Inspected]:
+        """Return recordings without those whose participant has no value in the column."""
+        column = self.column
+        if column is None:
+            return list(inspected)
+        return column.drop_missing(inspected, self.mapping.classes)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -118,15 +134,8 @@ def _segments(
 
 def _class_text(header: Header, rules: Rules) -> str:
     """Return what names the class of a whole recording."""
-    source, _, column = rules.mapping.class_from.partition(":")
-    if source == "file":
-        return header.path.name
-    table = rules.folder / rules.mapping.participants
-    values = participant_values(table, column)
-    subject = subject_of(header, rules.mapping.subject, rules.key("subject"))
-    if subject not in values:
-        raise DataError(f"{table} has no participant {subject!r}.")
-    return values[subject]
+    column = rules.column
+    return header.path.name if column is None else column.values_of([header])[0]
 
 
 def _windows(
