@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import mne
@@ -71,6 +72,67 @@ def test_a_recording_that_is_given_twice_is_refused(tmp_path: Path) -> None:
     write(path)
     with pytest.raises(DataError, match="is given twice"):
         read_windows([path, tmp_path / "." / "anna.edf"])
+
+
+def test_a_link_to_a_recording_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pybv")
+    write(tmp_path / "anna.vhdr")
+    (tmp_path / "link.vhdr").symlink_to(tmp_path / "anna.vhdr")
+    with pytest.raises(
+        DataError, match=r"/anna\.vhdr and .*/link\.vhdr are the same file, .* count twice; list"
+    ):
+        read_windows(str(tmp_path / "*.vhdr"))
+
+
+def annex(path: Path) -> None:
+    """Replace a file by a link to its content, named by a checksum, as git-annex does."""
+    key = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    target = path.parents[1] / ".git" / "annex" / key / f"MD5E-{key}{path.suffix}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    path.rename(target)
+    path.symlink_to(target)
+
+
+def test_files_in_git_annex_keep_their_names(tmp_path: Path) -> None:
+    for folder in ("S01", "S02"):
+        write(tmp_path / folder / "rest.edf")
+    # Files of the same length have the same noise.
+    write(tmp_path / "S02" / "rest.edf", seconds=21.0, overwrite=True)
+    for folder in ("S01", "S02"):
+        annex(tmp_path / folder / "rest.edf")
+    windows = read_windows(sorted(tmp_path.glob("S0*/rest.edf")))
+    assert windows.subjects == ["S01", "S02"]
+    assert list(dict.fromkeys(windows.recording)) == ["S01/rest", "S02/rest"]
+
+
+def test_a_recording_in_two_formats_in_git_annex_is_refused(tmp_path: Path) -> None:
+    for name in ("anna.edf", "anna.fif"):
+        write(tmp_path / "S01" / name)
+        annex(tmp_path / "S01" / name)
+    with pytest.raises(DataError, match=r"anna\.edf and anna\.fif .*would count twice"):
+        read_windows(sorted((tmp_path / "S01").iterdir()))
+
+
+def test_copies_in_git_annex_are_refused(tmp_path: Path) -> None:
+    for folder in ("S01", "S02"):
+        path = tmp_path / folder / f"{folder}.edf"
+        write(path)
+        annex(path)
+    targets = {path.resolve() for path in tmp_path.glob("S0*/*.edf")}
+    assert len(targets) == 1
+    with pytest.raises(DataError, match=r"S01/S01\.edf and .*S02/S02\.edf are the same file"):
+        read_windows(sorted(tmp_path.glob("S0*/*.edf")))
+
+
+def test_the_same_header_of_different_signals(tmp_path: Path) -> None:
+    """Headers of BrainVision name the file beside them, so that two can have the same content."""
+    pytest.importorskip("pybv")
+    for seconds, folder in ((20.0, "S01"), (21.0, "S02")):
+        write(tmp_path / folder / "rest.vhdr", seconds=seconds)
+        annex(tmp_path / folder / "rest.vhdr")
+    assert len({path.resolve() for path in tmp_path.glob("S0*/*.vhdr")}) == 1
+    windows = read_windows(sorted(tmp_path.glob("S0*/*.vhdr")))
+    assert windows.subjects == ["S01", "S02"]
 
 
 def test_parts_of_a_recording_are_no_recordings(tmp_path: Path) -> None:

@@ -59,24 +59,51 @@ def distinct_names(files: Sequence[Path]) -> list[str]:
 
 
 def _check_once(headers: Sequence[Header]) -> None:
-    seen: dict[Path, Path] = {}
+    """Raise for a recording that is given twice, under other names or in two formats."""
+    by_files: dict[tuple[Path, ...], Path] = {}
+    by_name: dict[Path, Path] = {}
     for header in headers:
-        path = header.path.resolve()
-        other = seen.setdefault(path.parent / header.file_name, path)
-        if other is path:
-            continue
-        if other == path:
-            raise DataError(f"{header.path} is given twice; list every recording once.")
-        raise DataError(
-            f"{other.name} and {path.name} in {path.parent} have the same name: a recording in "
-            "two formats would count twice; select one format, as with the pattern "
-            f"'*{path.suffix}'."
-        )
+        path = _named_path(header.path)
+        _check_same_file(by_files.setdefault(_signal_files(header), path), path)
+        other = by_name.setdefault(path.parent / header.file_name, path)
+        if other is not path:
+            raise DataError(
+                f"{other.name} and {path.name} in {path.parent} have the same name: a recording "
+                "in two formats would count twice; select one format, as with the pattern "
+                f"'*{path.suffix}'."
+            )
+
+
+def _check_same_file(other: Path, path: Path) -> None:
+    """Raise unless a path is the first of its file."""
+    if other is path:
+        return
+    if other == path:
+        raise DataError(f"{path} is given twice; list every recording once.")
+    raise DataError(
+        f"{other} and {path} are the same file, {path.resolve()}: a recording would "
+        "count twice; list every recording once."
+    )
+
+
+def _signal_files(header: Header) -> tuple[Path, ...]:
+    """Return the files that hold a recording, without links and tables beside it."""
+    own = (file for file in header.files if file.suffix not in (".tsv", ".json"))
+    # Headers with the same content can belong to different signals.
+    return tuple(file.resolve() for file in (header.path, *own))
+
+
+def _named_path(path: Path) -> Path:
+    """Return a path without links to folders; a link to a file keeps its name.
+
+    The files of data sets in git-annex are links whose targets are named by checksums.
+    """
+    return path.parent.resolve() / path.name
 
 
 def _folders(paths: Sequence[Path]) -> list[tuple[str, ...]]:
     """Return the folders of files below the one that has all of them."""
-    parents = [path.resolve().parent for path in paths]
+    parents = [_named_path(path).parent for path in paths]
     root = Path(os.path.commonpath(parents))
     return [parent.relative_to(root).parts for parent in parents]
 
