@@ -224,6 +224,66 @@ def test_stages_of_nights_are_merged(tmp_path: Path, write_night: WriteNight) ->
             read_windows(tmp_path, **option)
 
 
+def stage_raw(stages: str) -> Any:
+    """Return a recording of three windows of each stage."""
+    texts = [f"Sleep stage {stage}" for stage in stages]
+    noise = 2e-5 * np.random.default_rng(0).standard_normal((1, 9000 * len(texts)))
+    raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    return raw.set_annotations(mne.Annotations(90.0 * np.arange(len(texts)), 90.0, texts))
+
+
+def stage_epochs(stages: str) -> Any:
+    """Return epochs of three windows of each stage."""
+    event_id = {f"Sleep stage {stage}": i for i, stage in enumerate(stages)}
+    events = np.stack([np.arange(3 * len(stages)), np.zeros(3 * len(stages), int)], axis=1)
+    events = np.column_stack([events, np.repeat(range(len(stages)), 3)])
+    noise = 2e-5 * np.random.default_rng(0).standard_normal((len(events), 1, 3000))
+    info = mne.create_info(["C3"], 100.0, "eeg")
+    return mne.EpochsArray(noise, info, events, event_id=event_id, verbose="error")
+
+
+@pytest.mark.parametrize("make", [stage_raw, stage_epochs])
+@pytest.mark.parametrize(("named", "other"), [("3", "4"), ("4", "3")])
+def test_a_map_of_one_of_stages_3_and_4(
+    make: Callable[[str], Any], named: str, other: str
+) -> None:
+    classes = {"Sleep stage 1": "a", f"Sleep stage {named}": "b"}
+    with pytest.raises(
+        ValueError,
+        match=f"`class_map` has 'Sleep stage {named}', but not stage {other}, .* merged into N3; "
+        "assign 'N3' to a class to use both, or tell them apart with `keep_stage_4=True`",
+    ):
+        read_windows(make("W1234R"), subject=["s"], class_map=classes)
+    apart = read_windows(make("W1234R"), subject=["s"], class_map=classes, keep_stage_4=True)
+    assert apart.class_counts().tolist() == [3, 3]
+    # Without the other stage, there is nothing to tell apart.
+    alone = make("W1234R".replace(other, ""))
+    assert read_windows(alone, subject=["s"], class_map=classes).class_counts().tolist() == [3, 3]
+    for both in ("N3", f"Sleep stage {other}"):
+        merged = read_windows(make("W1234R"), subject=["s"], class_map={**classes, both: "b"})
+        assert merged.class_counts().tolist() == [3, 6]
+
+
+@pytest.mark.parametrize("make", [stage_raw, stage_epochs])
+@pytest.mark.parametrize(
+    ("class_map", "message"),
+    [
+        ({"R": "a", "REM": "b"}, "R to one class, got 'a' and 'b'; 'R' and 'REM' are the same"),
+        ({"N3": "a", "S3": "b"}, "N3 to one class, .* 'N3' and 'S3' are the same stage, so keep"),
+        (
+            {"Sleep stage *": "x", "W": "y"},
+            r"sleep stages, which are renamed to W, N1, N2, N3, R, got 'Sleep stage \*'; use such",
+        ),
+        ({"Sleep stage ?": "x", "W": "y"}, r"got 'Sleep stage \?'; .*unscored parts have no win"),
+    ],
+)
+def test_maps_that_stages_cannot_follow(
+    make: Callable[[str], Any], class_map: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"`class_map` must .*{message}"):
+        read_windows(make("W1234R?"), subject=["s"], class_map=class_map)
+
+
 def test_stages_as_annotations_are_merged(tmp_path: Path, write_edf: WriteEdf) -> None:
     texts = [f"Sleep stage {stage}" for stage in "W12R"]
     notes = [(30 * i, 30, text) for i, text in enumerate(texts)]

@@ -252,4 +252,4 @@ def _plan_stages(inspected: Sequence[Inspected], options: ReadOptions, where: st
     plan = replace(
         plan, notes=notes, defaults=describe_defaults(Preprocessing()), from_stages=True
     )
-    return map_stages(plan, options, where)
+    return map_stages(plan, options, where, texts)

@@ -73,7 +73,7 @@ def epochs_to_windows(
     names, labels = merge_classes(parts, keep_stage_4=options.keep_stage_4)
     # Of a column, the values themselves are mapped.
     if options.class_map is not None and options.label is None:
-        names, labels = _map_events(names, labels, options, first.where)
+        names, labels = _map_events(names, labels, options, parts)
     classes = options.classes
     if classes is not None and names and set(names) <= set(stages(keep_stage_4=True)):
         classes = [stage_of(n, keep_stage_4=options.keep_stage_4) or n for n in classes]
@@ -106,13 +106,17 @@ def epochs_to_windows(
 
 
 def _map_events(
-    names: Sequence[str], labels: NDArray[np.int64], options: ReadOptions, where: str
+    names: Sequence[str],
+    labels: NDArray[np.int64],
+    options: ReadOptions,
+    parts: Sequence[EpochsPart],
 ) -> tuple[list[str], NDArray[np.int64]]:
     """Rename and merge events, or the stages that they are, by `class_map`."""
     patterns = dict(options.class_map or {})
     if are_stages(names):
-        patterns = stage_patterns(patterns, keep_stage_4=options.keep_stage_4)
-    mapped, labels = map_classes(names, labels, patterns, where)
+        texts = {text for part in parts for text in part.class_names}
+        patterns = stage_patterns(patterns, texts, keep_stage_4=options.keep_stage_4)
+    mapped, labels = map_classes(names, labels, patterns, parts[0].where)
     return list(mapped), labels
 
 

@@ -105,7 +105,7 @@ def plan_sleep(folder: Path, options: ReadOptions) -> ReadPlan:
         defaults=describe_defaults(scheme.preprocessing),
         from_stages=True,
     )
-    return map_stages(plan, options, str(folder))
+    return map_stages(plan, options, str(folder), texts)
 
 
 @dataclass(frozen=True)
