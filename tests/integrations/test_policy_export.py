@@ -299,3 +299,68 @@ def test_transforms_that_are_no_policy(augmentation) -> None:
     different = [augmentation.FTSurrogate(0.5, channel_indep=kind) for kind in (True, False)]
     with pytest.raises(ValueError, match="one kind of FTSurrogate"):
         policy_from_braindecode(different)
+
+
+def test_a_compose_in_another_is_a_part_of_it(augmentation) -> None:
+    flip, reverse, noise = (
+        getattr(augmentation, name)(0.5) for name in ("SignFlip", "TimeReverse", "GaussianNoise")
+    )
+    inner = augmentation.Compose([reverse, augmentation.Compose([]), noise])
+    nested = policy_from_braindecode(augmentation.Compose([flip, inner]))
+    assert nested == policy_from_braindecode([flip, reverse, noise])
+    assert len(nested.policy["*"][0].stages) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("FrequencyShift", {"max_delta_freq": -3}, "`max_delta_freq` of .* 0 or more, got -3"),
+        ("GaussianNoise", {"std": float("nan")}, "`std` of GaussianNoise must be"),
+        ("SmoothTimeMask", {"mask_len_samples": -5}, "`mask_len_samples` of SmoothTimeMask must"),
+    ],
+)
+def test_strengths_that_cannot_be(name: str, options: dict, message: str) -> None:
+    transform = type(name, (), {"probability": 0.5, **options})()
+    with pytest.raises(ValueError, match=message) as raised:
+        policy_from_braindecode(transform, sfreq=100.0)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_negative_shift(augmentation) -> None:
+    transform = augmentation.FrequencyShift(0.5, sfreq=100, max_delta_freq=-3)
+    with pytest.raises(ValueError, match="`max_delta_freq` of FrequencyShift must be 0 or more"):
+        policy_from_braindecode(transform)
+
+
+@pytest.mark.parametrize("sfreq", [0, -100.0, float("nan")])
+def test_sampling_rates_that_cannot_be(augmentation, sfreq: float) -> None:
+    with pytest.raises(ValueError, match="`sfreq` must be a positive number in Hz or None, got"):
+        policy_from_braindecode(augmentation.SmoothTimeMask(0.5), sfreq=sfreq)
+
+
+class AmplitudeScale:
+    """A transform of newer versions of braindecode."""
+
+    probability = 0.5
+
+    def __init__(self, *interval: float) -> None:
+        self.scale = interval
+
+
+@pytest.mark.parametrize(
+    "interval", [(0, 2), (0.5, 1.0), (1, 2), (2, 0.5), (-2, 2), (0.5, np.inf)]
+)
+def test_intervals_that_are_not_symmetric(interval: tuple[float, float]) -> None:
+    message = r"`interval` of AmplitudeScale must be \(1 / a, a\) .* symmetric in decibels, got \("
+    with pytest.raises(ValueError, match=message):
+        policy_from_braindecode(AmplitudeScale(*interval))
+
+
+@pytest.mark.parametrize(
+    ("interval", "gain"), [((0.5, 2), 6.0206), ((0.7079, 1.413), 3), ((1, 1), 0)]
+)
+def test_intervals_become_gains(interval: tuple[float, float], gain: float) -> None:
+    spec = policy_from_braindecode(AmplitudeScale(*interval))
+    ((entry,),) = spec.policy["*"][0].stages
+    full = spec.operations["amplitude_scale"].get("max_gain", 6.0)
+    assert entry.magnitude * full == pytest.approx(gain, abs=0.01)

@@ -14,6 +14,9 @@ __all__ = ["policy_from_braindecode"]
 
 Settings = dict[str, float | bool | str]
 
+_TOLERANCE_DB = 0.05
+"""Difference between the gains up and down that is rounding, in dB."""
+
 
 class Counterpart(NamedTuple):
     """The operation of a transform: its strength in the unit of the catalogue, its settings."""
@@ -23,21 +26,40 @@ class Counterpart(NamedTuple):
     settings: Callable[[Any], Settings] = lambda _: {}
 
 
+def _attribute(transform: Any, name: str) -> float:
+    """Return a number of a transform; raise if it cannot be a strength."""
+    value = float(getattr(transform, name))
+    if not 0 <= value < math.inf:
+        raise ValueError(f"`{name}` of {_kind(transform)} must be 0 or more, got {value:g}.")
+    return value
+
+
+def _kind(transform: Any) -> str:
+    return type(transform).__name__
+
+
 def _seconds(transform: Any, sfreq: float | None) -> float:
     if sfreq is None:
         raise ValueError(
             "`sfreq` must be given: SmoothTimeMask has a length in samples, time_mask in seconds."
         )
-    return float(transform.mask_len_samples) / sfreq
+    return _attribute(transform, "mask_len_samples") / sfreq
 
 
 def _decibels(transform: Any, _: float | None) -> float:
-    low, high = transform.scale
-    return 20 * math.log10(max(high, 1 / low))
+    """Return the largest gain of an interval of factors, which must be symmetric in decibels."""
+    low, high = map(float, transform.scale)
+    gains = [20 * math.log10(factor) for factor in (low, high) if 0 < factor < math.inf]
+    if len(gains) < 2 or abs(sum(gains)) > _TOLERANCE_DB or gains[1] < 0:
+        raise ValueError(
+            "`interval` of AmplitudeScale must be (1 / a, a) with a of 1 or more, as gains of "
+            f"amplitude_scale are symmetric in decibels, got ({low:g}, {high:g})."
+        )
+    return gains[1]
 
 
 def _value(name: str, factor: float = 1.0) -> Callable[[Any, float | None], float]:
-    return lambda transform, _: factor * float(getattr(transform, name))
+    return lambda transform, _: factor * _attribute(transform, name)
 
 
 COUNTERPARTS: Mapping[str, Counterpart] = {
@@ -85,7 +107,8 @@ def policy_from_braindecode(transform: Any, *, sfreq: float | None = None) -> Po
     Parameters
     ----------
     transform : Transform | Compose | sequence of Transform
-        A transform, or several that are applied one after the other.
+        A transform, or several that are applied one after the other; a ``Compose`` can have
+        others.
     sfreq : float | None
         Sampling rate in Hz, which the policy keeps; needed for ``SmoothTimeMask``, which counts
         samples.
@@ -96,9 +119,9 @@ def policy_from_braindecode(transform: Any, *, sfreq: float | None = None) -> Po
         One subpolicy with a stage for each transform. A strength above the largest of an operation
         becomes a setting of it.
     """
-    listed = getattr(transform, "transforms", transform)
-    transforms = list(listed) if isinstance(listed, list | tuple) else [listed]
-    transforms = [item for item in transforms if type(item).__name__ != "IdentityTransform"]
+    if sfreq is not None and not 0 < sfreq < math.inf:
+        raise ValueError(f"`sfreq` must be a positive number in Hz or None, got {sfreq!r}.")
+    transforms = [item for item in _flatten(transform) if _kind(item) != "IdentityTransform"]
     if not transforms:
         return PolicySpec.none()
     settings: dict[str, Settings] = {}
@@ -107,9 +130,17 @@ def policy_from_braindecode(transform: Any, *, sfreq: float | None = None) -> Po
     return PolicySpec(policy={ALL_CLASSES: subpolicies}, operations=settings, sfreq=sfreq)
 
 
+def _flatten(transform: Any) -> list[Any]:
+    """Return the transforms of a list or of a `Compose`, which can have others, in a row."""
+    listed = getattr(transform, "transforms", transform)
+    if not isinstance(listed, list | tuple):
+        return [listed]
+    return [part for item in listed for part in _flatten(item)]
+
+
 def _entry(transform: Any, sfreq: float | None, settings: dict[str, Settings]) -> StageEntry:
     """Return the entry of a transform, and put the settings of its operation among others."""
-    name = type(transform).__name__
+    name = _kind(transform)
     if name not in COUNTERPARTS:
         raise ValueError(
             f"`transform` must have a counterpart in cadda, got {name}; there are "
