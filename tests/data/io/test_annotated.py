@@ -197,9 +197,19 @@ def test_overlapping_windows_are_counted(
     read_windows(folder)
     if n_overlapping:
         assert f"motor.toml: {n_overlapping} of 12 windows overlap" in caplog.text
+        assert f"less than the key `seconds`, {float(seconds):g} s, apart; choose" in caplog.text
         assert "choose shorter windows if that is not intended" in caplog.text
     else:
         assert caplog.text == ""
+
+
+def test_overlaps_name_the_argument(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read_windows(folder, window_seconds=4.5)
+    assert "annotations are less than `window_seconds`, 4.5 s, apart" in caplog.text
+    caplog.clear()
+    (folder / "motor.toml").unlink()
+    read_windows(folder, window_seconds=4.5)
+    assert "annotations are less than `window_seconds`, 4.5 s, apart" in caplog.text
 
 
 def test_windows_of_overlapping_annotations_are_in_the_order_of_time(

@@ -104,6 +104,21 @@ def test_classes_by_file_names(folder: Path) -> None:
     assert read(file, within=["right/*"]).y.tolist() == [0, 1] * 2
 
 
+def test_within_that_matches_no_annotation(folder: Path) -> None:
+    message = (
+        r"no recording of a class has one of the annotations \['nope'\] of {}; s1_rest.edf has "
+        r"\['left/fast', 'left/slow', 'right/slow'\]"
+    )
+    with pytest.raises(DataError, match=message.format("`within`")):
+        read(folder, within=["nope"], **BY_FILE)
+    lines = ['class_from = "file"', "within = ['nope']", "[classes]", '"*" = "a"']
+    with pytest.raises(DataError, match=message.format("the key `within`")):
+        read(write_mapping(folder, *lines))
+    other = {"class_from": "file", "class_map": {"x*": "x", "y*": "y"}}
+    with pytest.raises(DataError, match=r"no recording has one of the classes \['x\*', 'y\*'\]"):
+        read(folder, within=["left/*"], **other)
+
+
 @pytest.mark.parametrize("as_list", [False, True])
 def test_classes_by_a_table_of_participants(folder: Path, as_list: bool) -> None:
     write_participants(folder / "participants.tsv", "s1 patient", "s2 control")

@@ -50,7 +50,7 @@ def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
         options.preprocess(preprocessing),
         path.parent,
         in_file=True,
-        given=frozenset(given),
+        given=frozenset(given if options.given_seconds is None else (*given, "seconds")),
     )
     inspected = rules.with_class(inspected)
     plan = make_plan(inspected, rules, options, label_windows(inspected, rules))

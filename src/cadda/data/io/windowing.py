@@ -62,6 +62,15 @@ class Rules:
             return f"{self.where}: key `{name}`"
         return "`class_map`" if name == "classes" else f"`{name}`"
 
+    def short_key(self, name: str) -> str:
+        """Return a key in messages that name the mapping file already, or an argument."""
+        return f"the key `{name}`" if self.is_key(name) else self.key(name)
+
+    @property
+    def seconds_key(self) -> str:
+        """The length of a window in messages."""
+        return "the key `seconds`" if self.is_key("seconds") else "`window_seconds`"
+
     @property
     def column(self) -> ParticipantColumn | None:
         """Column of the table of participants, if that names the classes."""
@@ -193,17 +202,20 @@ def _why_no_windows(
     mapping = rules.mapping
     first, notes = next((pair for pair in inspected if pair[1]), inspected[0])
     if not any(segments):
-        if mapping.class_from != "annotations":
+        own = f"{first.path.name} has {sorted({note.text for note in notes})[:10]}"
+        if mapping.class_from == "annotations":
+            return f"no file has one of the annotations {list(mapping.classes)}; {own}"
+        texts = [_class_text(header, rules) for header, _ in inspected]
+        if mapping.within is None or not any(match_class(t, mapping.classes) for t in texts):
             return f"no recording has one of the classes {list(mapping.classes)}"
         return (
-            f"no file has one of the annotations {list(mapping.classes)}; "
-            f"{first.path.name} has {sorted({note.text for note in notes})[:10]}"
+            f"no recording of a class has one of the annotations {mapping.within} of "
+            f"{rules.short_key('within')}; {own}"
         )
     longest = max(header.seconds for header, _ in inspected)
-    key = "`window_seconds`" if not rules.in_file else "the key `seconds`"
     return (
-        f"no window of {key}, {rules.preprocessing.seconds:g} s, fits into its recording"
-        f"{' and its annotation' if mapping.repeat else ''}; the longest recording has "
+        f"no window of {rules.seconds_key}, {rules.preprocessing.seconds:g} s, fits into its "
+        f"recording{' and its annotation' if mapping.repeat else ''}; the longest recording has "
         f"{longest:g} s"
     )
 
@@ -225,7 +237,7 @@ def _warn_about_absent_annotations(inspected: Sequence[Inspected], rules: Rules)
             rules.where,
             "s" if absent[1:] else "",
             ", ".join(map(repr, absent)),
-            "the key `classes`" if rules.is_key("classes") else "`class_map`",
+            rules.short_key("classes"),
             ", ".join(map(repr, sorted(present)[:MAX_LISTED])),
         )
 
@@ -243,10 +255,11 @@ def _warn_about_overlaps(starts_of_all: Sequence[NDArray[np.float64]], rules: Ru
         n_windows += len(overlaps)
     if n_overlapping:
         _logger.warning(
-            "%s: %d of %d windows overlap, as their annotations are less than `seconds`, %g s, "
-            "apart; choose shorter windows if that is not intended.",
+            "%s: %d of %d windows overlap, as their annotations are less than %s, %g s, apart; "
+            "choose shorter windows if that is not intended.",
             rules.where,
             n_overlapping,
             n_windows,
+            rules.seconds_key,
             seconds,
         )
