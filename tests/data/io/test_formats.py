@@ -291,15 +291,17 @@ def test_folder_of_epochs(tmp_path: Path) -> None:
         read_windows([tmp_path / "s0", tmp_path / "empty"])
 
 
-def test_epochs_of_eeglab(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a.set", "B.SET"])
+def test_epochs_of_eeglab(tmp_path: Path, name: str) -> None:
     pytest.importorskip("eeglabio")
     raw = make_raw()
     events, ids = mne.events_from_annotations(raw, verbose="error")
     epochs = mne.Epochs(raw, events, ids, tmin=0, tmax=1, baseline=None, preload=True)
     epochs.set_annotations(None)
     mne.export.export_epochs(tmp_path / "a.set", epochs, verbose="error")
-    windows = read_windows(tmp_path / "a.set", channels=["C3", "C4"], standardise=None)
     reread = mne.read_epochs_eeglab(tmp_path / "a.set", verbose="error")
+    path = (tmp_path / "a.set").rename(tmp_path / name)
+    windows = read_windows(path, channels=["C3", "C4"], standardise=None)
     np.testing.assert_allclose(windows.x, reread.get_data(["C3", "C4"]), rtol=1e-6)
     assert windows.y.tolist() == [0, 1, 0, 1, 0]
 

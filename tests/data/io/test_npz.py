@@ -42,6 +42,12 @@ def test_saved_windows_come_back_exactly(tmp_path: Path, windows: Windows) -> No
     assert [file.name for file in tmp_path.iterdir()] == ["w.npz"]
 
 
+def test_names_in_capital_letters(tmp_path: Path, windows: Windows) -> None:
+    windows.save(tmp_path / "w.npz")
+    path = (tmp_path / "w.npz").rename(tmp_path / "W.NPZ")
+    np.testing.assert_array_equal(read_windows(path).x, windows.x)
+
+
 def test_saving_replaces_in_one_step(
     tmp_path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch
 ) -> None:

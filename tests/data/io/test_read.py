@@ -60,6 +60,15 @@ def test_single_array(tmp_path: Path) -> None:
         read_windows(tmp_path / "x.npy")
 
 
+def test_several_npz_files(tmp_path: Path) -> None:
+    for name in ("a.npz", "b.npz"):
+        (tmp_path / name).touch()
+    message = r"a\.npz is among several sources, and only one \.npz file can be read .*; join"
+    for source in ([tmp_path / "a.npz", tmp_path / "b.npz"], tmp_path / "*.npz"):
+        with pytest.raises(DataError, match=message):
+            read_windows(source)
+
+
 def test_single_recording(tmp_path: Path, write_night: WriteNight) -> None:
     psg = write_night(tmp_path)
     with pytest.raises(DataError, match=r"PSG.edf has no annotation .* or the folder"):

@@ -46,7 +46,7 @@ def open_epochs(path: Path) -> Any:
 
     with reading(path, " as MNE epochs"):
         check_recording(path)
-        if path.suffix == ".set":
+        if path.suffix.casefold() == ".set":
             epochs = mne.read_epochs_eeglab(path, verbose="error")
             name_by_time_zero(epochs, path)
         else:

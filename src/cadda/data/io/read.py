@@ -293,8 +293,8 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
             expand_paths(Path(element)) if isinstance(element, str | os.PathLike) else [element]
         )
     ]
-    if len(sources) == 1 and isinstance(sources[0], Path) and sources[0].suffix == ".npz":
-        path = sources[0]
+    path = sources[0] if len(sources) == 1 else None
+    if isinstance(path, Path) and path.suffix.casefold() == ".npz":
         return _read_arrays(load_npz(path), options, str(path))
     opened, options = open_sources(sources, options)
     if isinstance(opened, ReadPlan):

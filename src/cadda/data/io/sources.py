@@ -197,6 +197,11 @@ def _describe_unknown(path: Path) -> str:
         header = path.with_suffix(".vhdr")
         missing = "" if header.exists() else ", which is missing"
         return f"{path} is a part of a BrainVision recording; pass {header.name}{missing}."
+    if suffix == ".npz":
+        return (
+            f"{path} is among several sources, and only one .npz file can be read at a time; join "
+            "their arrays with numpy.concatenate, and save them in one file (numpy.savez)."
+        )
     if suffix == ".npy":
         return (
             f"{path} has a single array; save the arrays x, y and subject in one .npz file "
