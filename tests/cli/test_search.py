@@ -279,6 +279,10 @@ def test_settings_of_operations(data: Path, tmp_path: Path) -> None:
             "`--operation-setting` must be operation.setting=value, got 'max_length'",
         ),
         ("time_mask.max_length", "`--operation-setting` must be name=value"),
+        (
+            "time_mask.max_length=[1]",
+            "`--operation-setting`: setting time_mask.max_length must be a number, such as 1.0,",
+        ),
     ],
 )
 def test_wrong_settings_of_operations(

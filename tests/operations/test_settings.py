@@ -62,6 +62,11 @@ def test_settings_of_a_pool() -> None:
         ),
         ({"time_mask": {"max_length": 0.0}}, "must be a finite number above 0, got 0.0"),
         ({"time_mask": {"max_length": True}}, "must be a number, got True"),
+        (
+            {"time_mask": {"max_length": [1]}},
+            r"setting time_mask.max_length must be a number, such as 1.0, got \[1\]",
+        ),
+        ({"time_mask": {"max_length": None}}, "max_length must be a number, .* got None"),
         ({"mask_encoding": {"n_segments": 2.5}}, "must be a whole number, got 2.5"),
         ({"mask_encoding": {"max_share": 120.0}}, "`max_share` must be above 0 and at most 100 %"),
         ({"sign_flip": {"p": 1}}, "`sign_flip` has no setting 'p'; it has none"),

@@ -293,7 +293,13 @@ def _checked_setting(name: str, value: Setting, known: Setting) -> Setting:
         kinds = {bool: "true or false", str: "text"}
         kind = kinds.get(type(known), "a number")
         raise ValueError(f"setting {name} must be {kind}, got {value!r}.")
-    if not math.isfinite(value) or (known > 0 and value <= 0):
+    try:
+        is_finite = math.isfinite(value)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(
+            f"setting {name} must be a number, such as {known!r}, got {value!r}."
+        ) from error
+    if not is_finite or (known > 0 and value <= 0):
         raise ValueError(f"setting {name} must be a finite number above 0, got {value!r}.")
     if isinstance(known, int) and value != int(value):
         raise ValueError(f"setting {name} must be a whole number, got {value!r}.")
