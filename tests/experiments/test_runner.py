@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from cadda import Windows, simulate_sleep
+from cadda._internal.jsonlines import JsonLines
 from cadda.compute import open_engine
 from cadda.exceptions import RunError
 from cadda.experiments import JobEnd, run_study
@@ -276,8 +277,7 @@ def test_results_of_a_study_with_the_same_jobs_are_reused(
 def test_a_line_that_is_no_result_is_named(run: Any, tmp_path: Path) -> None:
     run()
     place = StudyFolder(tmp_path)
-    with place.results.open("a") as file:
-        file.write('{"study": 3}\n')
+    JsonLines(place.results).append({"study": 3})
     with pytest.raises(RunError, match=r"results.jsonl, line 5, is not a result of a study"):
         place.read_results()
 
