@@ -2,7 +2,7 @@
 
 import os
 
-# Threads that wait for each other use up their cores. On a busy machine, training then took
-# seventy times as long with two threads as with one. This is read once, when torch is loaded.
+# Threads that wait for each other use up their cores. On a busy machine, training took 3 to 47
+# times as long with two threads as with one (benchmarks/busy.py). Torch reads this when loaded.
 if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
     os.environ["GOMP_SPINCOUNT"] = "1000"
