@@ -126,8 +126,9 @@ def test_the_report_of_a_study(tmp_path: Path) -> None:
     assert "plan.json cannot be read" in said
 
 
-@pytest.mark.parametrize("folder", ["none", "."])
+@pytest.mark.parametrize("folder", ["none", ".", "data.npz"])
 def test_mistakes_end_in_a_sentence(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "data.npz").touch()
     said = run("report", tmp_path / folder, code=2).stderr
     assert said.startswith("cadda: ")
     assert "is not the folder of a training run or a search" in said

@@ -212,6 +212,16 @@ def test_leaving_ends_workers_at_once() -> None:
             os.kill(number, 0)
 
 
+def test_interrupts_of_a_terminal_do_not_reach_workers() -> None:
+    """Not even while a worker imports, when it would print a traceback."""
+    with open_engine("processes:1") as engine:
+        assert isinstance(engine, ProcessEngine)
+        answer = engine.submit(lambda: 1)
+        wait_for(lambda: engine.worker_ids)
+        assert os.getpgid(engine.worker_ids[0]) != os.getpgrp()
+        assert answer.result() == 1
+
+
 def test_threads_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))

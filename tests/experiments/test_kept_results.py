@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from cadda._internal.cells import format_cell
 from cadda.experiments import draw_study
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.registry import find_study
-from cadda.experiments.study import format_cell
 
 RESULTS = Path(__file__).parents[2] / "docs" / "studies" / "results"
 FOLDERS = sorted(path.parent for path in RESULTS.rglob("plan.json"))

@@ -108,7 +108,7 @@ class SearchResult:
         return verdict.low, verdict.high
 
     def __str__(self) -> str:
-        return self.verdict or f"{self._headline}\n{self.policy}"
+        return self.verdict or "\n".join((self._headline, str(self.policy), *self.notes))
 
     def to_frame(self) -> Any:
         """Return the progress of the search as a data frame.
@@ -149,7 +149,7 @@ class SearchResult:
         return f"{self.policy.provenance.method} searched for {self.seconds:.0f} s"
 
     def _repr_html_(self) -> str:
-        parts = [paragraph(self.verdict)] if self.verdict else []
+        parts = [paragraph(text) for text in ((self.verdict,) if self.verdict else self.notes)]
         for name, fitted in (("policy", self.fitted), ("no augmentation", self.baseline)):
             if fitted is not None:
                 parts.append(

@@ -207,10 +207,8 @@ def print_progress(plan: AnyPlan, progress: AnyProgress) -> None:
 
 def print_table(table: ResultTable, max_rows: int | None = None) -> None:
     """Print the numbers of a study, or the first rows of them."""
-    from cadda.experiments.study import format_cell
-
     console = Console(highlight=False)
-    rows = [[format_cell(cell) for cell in row] for row in table.rows[:max_rows]]
+    rows = table.to_text()[:max_rows]
     shown = RichTable(title=escape(table.title), title_justify="left")
     for i, name in enumerate(table.columns):
         is_number = any(isinstance(row[i], int | float) for row in table.rows)

@@ -65,6 +65,8 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": str(n_threads)},
+            # Ctrl-C in a terminal is for the process that started this one, even while it imports.
+            process_group=0,
         )
         self.tasks = cast(IO[bytes], self.process.stdin)
         self.answers = cast(IO[bytes], self.process.stdout)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cadda.experiments.folder import StudyFolder
 from cadda.experiments.plan import AnyPlan, AnyProgress
-from cadda.experiments.study import ResultTable, format_cell
+from cadda.experiments.study import ResultTable
 from cadda.reporting.html import StudyPage, TextTable
 from cadda.reporting.html.provenance import read_call
 
@@ -38,14 +38,7 @@ def study_page(
         data=f"{plan.data.name}: {plan.data.summary}.",
         conclusion=f"{missing and f'Unfinished: {missing} '}{tables[0].note}",
         progress=missing,
-        tables=tuple(
-            TextTable(
-                table.title,
-                table.columns,
-                [[format_cell(cell) for cell in row] for row in table.rows],
-            )
-            for table in tables
-        ),
+        tables=tuple(TextTable(table.title, table.columns, table.to_text()) for table in tables),
         warnings=tuple(warnings),
         figure=picture.getvalue(),
         settings=folder.read_settings(),

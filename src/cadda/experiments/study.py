@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, 
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
+from cadda._internal.cells import Cell, format_rows
 from cadda._internal.frames import make_frame
 from cadda._internal.limits import MAX_SEED, MAX_SIMULATED, parse_toml, read_text
 from cadda._internal.notebook import block, table
@@ -62,7 +63,6 @@ __all__ = [
     "Study",
     "StudyConfig",
     "StudyJob",
-    "format_cell",
     "is_simulated",
     "make_config",
     "read_toml",
@@ -76,9 +76,6 @@ SIMULATION_SETTINGS = ("n_subjects", "n_windows")
 
 MONTAGES = {"simulated": "physionet", "simulated-mass": "mass"}
 """Names of simulated data, and their montages."""
-
-Cell: TypeAlias = str | int | float | None
-"""A value of a table; None leaves a cell empty."""
 
 Reader: TypeAlias = Callable[[str | Windows], Windows]
 """Reads a path, or selects from windows, with the user's options."""
@@ -221,16 +218,18 @@ class ResultTable:
         rows = (dict(zip(self.columns, row, strict=True)) for row in self.rows)
         return make_frame(rows, self.columns)
 
+    def to_text(self) -> list[tuple[str, ...]]:
+        """Return the rows as text, with the same decimals in all numbers of a column.
+
+        Returns
+        -------
+        list of tuple of str
+            The cells of each row.
+        """
+        return format_rows(self.rows)
+
     def _repr_html_(self) -> str:
-        cells = [[format_cell(cell) for cell in row] for row in self.rows]
-        return block(self.title, table(self.columns, cells, self.note))
-
-
-def format_cell(cell: Cell) -> str:
-    """Format a cell for display, numbers with three significant digits."""
-    if cell is None:
-        return ""
-    return f"{float(f'{cell:.3g}'):g}" if isinstance(cell, float) else str(cell)
+        return block(self.title, table(self.columns, self.to_text(), self.note))
 
 
 Config = TypeVar("Config", bound=StudyConfig)

@@ -191,12 +191,12 @@ class RunFolder:
         """Read the configuration."""
         try:
             return _CONFIG.validate_python(parse_json(read_bytes(self.config)))
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             first = self.fold(1).folder
             hint = f"; that of one of its folds is {first}" if first.is_dir() else ""
+            reason = "is a file" if self.folder.is_file() else f"has no {self.config.name}{hint}"
             raise RunError(
-                f"{self.folder} is not the folder of a training run or a search: it has no "
-                f"{self.config.name}{hint}."
+                f"{self.folder} is not the folder of a training run or a search: it {reason}."
             ) from error
         except (OSError, ValueError) as error:
             raise RunError(

@@ -221,6 +221,29 @@ def test_as_many_candidates_race_as_there_is_time_for(
     assert n_all > 6
 
 
+def test_candidates_join_when_training_turns_out_to_be_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first two training runs take four seconds, as if workers had to start, then one."""
+    clock, n_runs = [0.0], [0]
+    names: list[tuple[str, ...]] = []
+
+    def score(usable: Problem, block: Block, candidate: Candidate, training: object) -> RunScore:
+        clock[0] += 4.0 if n_runs[0] < 2 else 1.0
+        n_runs[0] += 1
+        return RunScore(1.0, tuple((1,) * usable.n_classes for _ in block.valid), 1.0)
+
+    def collect(event: object) -> None:
+        if isinstance(event, RaceRound):
+            names.append(event.names)
+
+    monkeypatch.setattr("cadda.searchers.race.runner.run_candidate", score)
+    monkeypatch.setattr("cadda.searchers.race.runner.perf_counter", lambda: clock[0])
+    race(budget=200, max_seconds=100, engine="serial", on_event=collect)
+    # 45 % of 2 + 67 / 4 training runs, for three blocks each; then of 4 + 65 / 1.
+    assert [len(each) for each in names[:3]] == [2, 2, 10]
+
+
 def test_candidates_that_there_is_time_for_after_an_interruption(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -191,12 +191,15 @@ class RaceRunner(SearchRunner):
         return first[:n_affordable]
 
     def _admit_in_time(self) -> None:
-        """Add as many of the candidates that wait as there is time for; drop the others."""
+        """Add as many of the candidates that wait as there is time for, as far as is known."""
         n_more = max(0, self._n_in_time() - len(self.race.entrants))
-        if n_more < len(self._waiting):
-            self._lacked = "time"
         self.race.entrants += [Entrant(item) for item in self._waiting[:n_more]]
-        self._waiting = []
+        self._waiting = self._waiting[n_more:]
+
+    def _dismiss_waiting(self) -> None:
+        """Go on without candidates that there was no time for."""
+        if self._waiting:
+            self._lacked, self._waiting = "time", []
 
     def _n_in_time(self) -> int:
         """Return how many candidates there is time for; all if no training run was timed."""
@@ -229,6 +232,7 @@ class RaceRunner(SearchRunner):
         elif race.next_runs():
             return
         elif race.phase == "candidates":
+            self._dismiss_waiting()
             race.join(
                 "combinations", chains([each.candidate for each in race.ranked()], self.lenient)
             )
@@ -241,6 +245,7 @@ class RaceRunner(SearchRunner):
 
     def _decide(self) -> None:
         """Begin the decision, with all that is left of the budget."""
+        self._dismiss_waiting()
         n_affordable = (self.n_epochs - self.epoch) // 2
         self.race.decide(min(self.settings.n_decisive, max(MIN_DECISIVE, n_affordable)))
 
