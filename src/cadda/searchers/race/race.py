@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from cadda.searchers.race.paired import (
     loss_gains,
     within_one_error,
 )
+from cadda.searchers.race.run_log import parse_score
 from cadda.searchers.race.settings import RaceSettings
+from cadda.training.checkpoint import State
 
 __all__ = ["Entrant", "Race"]
 
@@ -52,6 +54,25 @@ class Entrant:
     def n_blocks(self) -> int:
         """Number of blocks that count for the choice."""
         return len(self.scores)
+
+    def state_dict(self) -> State:
+        """Return what `from_state` makes the same entrant of."""
+        return {
+            **self.candidate.state_dict(),
+            "scores": [asdict(score) for score in self.scores],
+            "decisive": [asdict(score) for score in self.decisive],
+            "dropped": self.dropped,
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the entrant that `state_dict` was called of."""
+        return cls(
+            Candidate.from_state(state),
+            [parse_score(score) for score in state["scores"]],
+            [parse_score(score) for score in state["decisive"]],
+            state["dropped"],
+        )
 
 
 class Race:
@@ -228,6 +249,21 @@ class Race:
             status=status,
             reason=entrant.dropped,
         )
+
+    def state_dict(self) -> State:
+        """Return what `load_state_dict` continues from."""
+        return {
+            "phase": self.phase,
+            "winner": None if self.winner is None else self.entrants.index(self.winner),
+            "n_decisive": self.n_decisive,
+            "entrants": [entrant.state_dict() for entrant in self.entrants],
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Continue a race that `state_dict` was called of."""
+        self.phase, self.n_decisive = state["phase"], int(state["n_decisive"])
+        self.entrants = [Entrant.from_state(item) for item in state["entrants"]]
+        self.winner = None if state["winner"] is None else self.entrants[state["winner"]]
 
     @property
     def _n_common(self) -> int:

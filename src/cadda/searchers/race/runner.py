@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import TypeAdapter
 
-from cadda._internal.jsonlines import JsonLines
 from cadda._internal.random import Seeds
 from cadda._internal.rows import join
-from cadda._internal.text import short_reason
-from cadda.exceptions import RunError, WorkerError
+from cadda.exceptions import WorkerError
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.passing import LENIENT, RETAINED, Passing, passing_operations
 from cadda.reporting.race import RaceFacts
@@ -31,6 +28,7 @@ from cadda.searchers.race.generations import (
 )
 from cadda.searchers.race.proposals import propose
 from cadda.searchers.race.race import MIN_BLOCKS, Entrant, Race
+from cadda.searchers.race.run_log import RunLog
 from cadda.searchers.race.settings import RaceSettings
 from cadda.searchers.race.verdict import make_verdict
 from cadda.searchers.runner import SearchContext, SearchRunner
@@ -60,8 +58,6 @@ N_EXAMPLES = 64
 N_STAGES = 2
 """Operations in a row of the guided policy that is the answer before there is a better one."""
 
-_SCORE: TypeAdapter[RunScore] = TypeAdapter(RunScore)
-
 
 def usable_problem(problem: Problem) -> Problem:
     """Return a problem with all windows of training and validation in its training part."""
@@ -85,9 +81,7 @@ class RaceRunner(SearchRunner):
             _passing(context, problem, retained) for retained in (RETAINED, LENIENT)
         )
         self._facts_file = None if context.files is None else context.files.race
-        self._log = (
-            None if context.files is None else JsonLines(context.files.runs, allow_nan=True)
-        )
+        self._log = RunLog(None if context.files is None else context.files.runs)
         self._usable = usable_problem(problem)
         # What the engine returns in place of the problem depends on the engine.
         self._shared: Problem | None = None
@@ -263,45 +257,26 @@ class RaceRunner(SearchRunner):
 
     def _train(self, runs: Sequence[tuple[Entrant, Block]]) -> Iterator[RunScore]:
         """Yield the scores of training runs in their order; those that were saved are reused."""
-        saved = self._saved()
         if self._shared is None:
             self._shared = self.engine.share(self._usable)
-        tasks = {
-            index: self.engine.submit(
+        answers = [
+            self._log.find(entrant.candidate, block)
+            or self.engine.submit(
                 run_candidate, self._shared, block, entrant.candidate, self._training
             )
-            for index, (entrant, block) in enumerate(runs)
-            if _key(entrant.candidate, block) not in saved
-        }
-        for index, (entrant, block) in enumerate(runs):
-            key = _key(entrant.candidate, block)
-            if index not in tasks:
-                yield saved[key]
+            for entrant, block in runs
+        ]
+        for index, ((entrant, block), answer) in enumerate(zip(runs, answers, strict=True)):
+            if isinstance(answer, RunScore):
+                yield answer
                 continue
             try:
-                score = tasks[index].result()
+                score = answer.result()
             except WorkerError as error:
                 score = RunScore(math.inf, (), 0.0, str(error))
-            if self._log is not None:
-                self._log.append({"candidate": key[0], "block": key[1], **asdict(score)})
+            self._log.append(entrant.candidate, block, score)
             self._on_progress(RaceProgress(self.epoch + index + 1, self._max_runs))
             yield score
-
-    def _saved(self) -> dict[tuple[str, int], RunScore]:
-        """Return the scores of runs that an interrupted process has saved."""
-        if self._log is None:
-            return {}
-        scores = {}
-        for number, line in enumerate(self._log, start=1):
-            try:
-                name, block = line.pop("candidate"), line.pop("block")
-                scores[str(name), int(str(block))] = _SCORE.validate_python(line)
-            except (KeyError, ValueError) as error:
-                raise RunError(
-                    f"{self._log.path}, line {number}, is not a training run of a race "
-                    f"({short_reason(error)}); remove the line, or choose another folder."
-                ) from error
-        return scores
 
     @property
     def _max_runs(self) -> int:
@@ -326,41 +301,17 @@ class RaceRunner(SearchRunner):
         )
 
     def state_dict(self) -> State:
-        race = self.race
-        names = [entrant.candidate.name for entrant in race.entrants]
         return {
-            "phase": race.phase,
+            **self.race.state_dict(),
             "lacked": self._lacked,
             "run_seconds": self._run_seconds,
-            "winner": None if race.winner is None else names.index(race.winner.candidate.name),
-            "n_decisive": race.n_decisive,
             "waiting": [candidate.state_dict() for candidate in self._waiting],
-            "entrants": [
-                {
-                    **entrant.candidate.state_dict(),
-                    "scores": [asdict(score) for score in entrant.scores],
-                    "decisive": [asdict(score) for score in entrant.decisive],
-                    "dropped": entrant.dropped,
-                }
-                for entrant in race.entrants
-            ],
         }
 
     def load_state_dict(self, state: State) -> None:
-        race = self.race
-        race.phase, race.n_decisive = state["phase"], int(state["n_decisive"])
+        self.race.load_state_dict(state)
         self._lacked, self._run_seconds = state["lacked"], state["run_seconds"]
         self._waiting = [Candidate.from_state(item) for item in state["waiting"]]
-        race.entrants = [
-            Entrant(
-                Candidate.from_state(item),
-                [_SCORE.validate_python(score) for score in item["scores"]],
-                [_SCORE.validate_python(score) for score in item["decisive"]],
-                item["dropped"],
-            )
-            for item in state["entrants"]
-        ]
-        race.winner = None if state["winner"] is None else race.entrants[state["winner"]]
 
 
 def _n_first(n_runs: int) -> int:
@@ -372,10 +323,6 @@ def _passing(context: SearchContext, problem: Problem, retained: float) -> tuple
     if context.probe is None:
         return ()
     return passing_operations(context.probe, problem.pool, retained=retained)
-
-
-def _key(candidate: Candidate, block: Block) -> tuple[str, int]:
-    return candidate.name, block.number
 
 
 def _windows_by_subject(usable: Problem) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:
