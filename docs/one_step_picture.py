@@ -18,13 +18,14 @@ from benchmarks.records import Records  # noqa: E402
 from pictures import IMAGES, save  # noqa: E402
 
 CONTROLS = {"white noise": "C3", "scrambled blocks": "C1"}
+SHOWN = "motor-imagery"
 NAMED = "found by CADDA"
 """The candidate that rewards prefer."""
 
 
 def main() -> None:
     """Draw the picture from the kept results."""
-    records = Records("one_step").all()
+    records = [record for record in Records("one_step").all() if record["set"] == SHOWN]
     if records:
         save(plot_one_step(records), IMAGES / "one_step.png")
 

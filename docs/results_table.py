@@ -34,6 +34,7 @@ from benchmarks.probe import TASKS  # noqa: E402
 from benchmarks.records import Records  # noqa: E402
 from benchmarks.search_budget import MARGIN  # noqa: E402
 from image_results import critic_distances, image_gains  # noqa: E402
+from one_step_results import agreement_table  # noqa: E402
 from panel_results import (  # noqa: E402
     auto_gains,
     carried_over,
@@ -299,6 +300,7 @@ BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
         "results": headline_table,
     },
     ROOT / "docs" / "preprocessing.md": {"standardisation": units_compared},
+    ROOT / "docs" / "why-one-step.md": {"one step": agreement_table},
     ROOT / "docs" / "results.md": {
         "panel gains": gains_over_none,
         "highpassed gains": highpassed_gains,

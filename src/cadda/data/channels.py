@@ -20,6 +20,7 @@ from cadda.exceptions import DataError
 __all__ = [
     "Montage",
     "electrodes",
+    "electrodes_of",
     "find_channels",
     "has_channel",
     "measured_positions",
@@ -31,6 +32,12 @@ Rule: TypeAlias = Callable[[str, str], bool]
 
 _REFERENCES = {"A1", "A2", "M1", "M2"}
 """References at the ears: ``C3`` usually means ``C3-A2``."""
+
+_BIOSEMI = re.compile(r"[A-H](?:[1-9]|[12]\d|3[0-2])")
+"""Names of BioSemi's caps, by plug and pin; A1, A2 and C1 to C6 are 10-20 names as well."""
+
+_ONLY_BIOSEMI = re.compile(r"A(?!1$|2$)\d+|B\d+")
+"""Those that no 10-20 system has, in every cap."""
 
 _HEAD_ORIGIN = (0.0, 0.0, 0.04)
 """Usual centre of the head in MNE's head frame, in metres."""
@@ -153,7 +160,7 @@ def resolve_montage(
     derivation is at its first electrode. Measured positions are in MNE's head frame, NaN where
     unknown; if all are, the standard 10-20 montage provides positions by name.
     """
-    names = [electrodes(name) for name in ch_names]
+    names = electrodes_of(ch_names)
     positions = np.full((len(names), 3), np.nan)
     has_own: NDArray[np.bool_] = np.zeros(len(names), dtype=bool)
     if measured is not None:
@@ -187,6 +194,23 @@ def electrodes(ch_name: str) -> tuple[str, ...]:
     if not parts or parts[0] not in spelling:
         return ()
     return tuple(spelling[part] for part in parts[:2] if part in spelling)
+
+
+def electrodes_of(ch_names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the electrodes of all channels; none for those of a BioSemi cap, such as ``C3``.
+
+    Examples
+    --------
+    >>> electrodes_of(["C3", "A2"]), electrodes_of(["C3", "A2", "B7"])
+    ([('C3',), ('A2',)], [(), (), ()])
+    """
+    is_pin = [_BIOSEMI.fullmatch(name.strip()) is not None for name in ch_names]
+    pins = [name.strip() for name, is_own in zip(ch_names, is_pin, strict=True) if is_own]
+    is_cap = any(map(_ONLY_BIOSEMI.fullmatch, pins))
+    return [
+        () if is_cap and is_own else electrodes(name)
+        for name, is_own in zip(ch_names, is_pin, strict=True)
+    ]
 
 
 def measured_positions(info: Any) -> NDArray[np.float64] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.limits import MAX_SFREQ, MIN_SFREQ
 from cadda._internal.text import list_names, storable
-from cadda.data.channels import electrodes, find_channels, has_channel
+from cadda.data.channels import electrodes, electrodes_of, find_channels, has_channel
 from cadda.exceptions import DataError
 
 __all__ = ["Header", "check_rate", "guess_type"]
@@ -22,6 +23,14 @@ CHANNEL_TYPES = ("eeg", "eog", "emg", "ecg", "resp", "bio", "misc", "stim", "see
 """Types of MNE by which channels can be selected."""
 
 EGI_REFERENCES = ("VREF", "Vertex Reference")
+"""Channels of zeros."""
+
+_NOT_EEG = re.compile(
+    r"eog|emg|e[ck]g|resp|gsr|eda|temp|s[pa]o2|ppg|pulse|photo|trig|status|aux|chin|leg|acc"
+    r"|snor|flow|thor|abd|airway|microphone|position|light",
+    re.IGNORECASE,
+)
+"""Names of channels that are no EEG, although formats without types call them so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +84,23 @@ class Header:
         return [name for name, own in channels if own == kind and name not in self.bads]
 
     def eeg(self) -> list[str]:
-        """Return the good EEG channels; if some have a 10-20 name, only these.
+        """Return the good EEG channels; if at least half have a 10-20 name, only these."""
+        good = self._likely_eeg()
+        names = zip(good, electrodes_of(good), strict=True)
+        named = [name for name, found in names if found]
+        return named if 2 * len(named) >= len(good) else good
 
-        Many formats call every channel EEG. The reference of EGI is a channel of zeros.
-        """
-        good = [name for name in self.good("eeg") if name not in EGI_REFERENCES]
-        return [name for name in good if electrodes(name)] or good
+    def unused_eeg(self) -> list[str]:
+        """Return the channels that may be EEG and that `eeg` leaves out."""
+        used = self.eeg()
+        return [name for name in self._likely_eeg() if name not in used]
+
+    def _likely_eeg(self) -> list[str]:
+        # Many formats call every channel EEG.
+        return [name for name in self._typed_eeg() if not _NOT_EEG.search(name)]
+
+    def _typed_eeg(self) -> list[str]:
+        return [name for name in self.good("eeg") if name not in EGI_REFERENCES]
 
     def has(self, name: str) -> bool:
         """Check whether there is a channel of this name, in any common spelling."""
@@ -92,7 +112,7 @@ class Header:
         for name in wanted:
             if name not in CHANNEL_TYPES or name in self.labels:
                 channels.append(name)
-            elif found := self.eeg() if name == "eeg" else self.good(name):
+            elif found := self._typed_eeg() if name == "eeg" else self.good(name):
                 channels += found
             else:
                 raise DataError(

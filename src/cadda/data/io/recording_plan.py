@@ -97,8 +97,7 @@ def _common_eeg(headers: Sequence[Header]) -> list[str]:
     if not first.eeg():
         raise DataError(
             f"{first.path.name} has no good EEG channel, or none with a name of the 10-20 "
-            f"system, but {list_names(first.labels) or 'no signals'}; set "
-            "`channels`."
+            f"system, but {list_names(first.labels) or 'no signals'}; set `channels`."
         )
     shared = [name for name in first.eeg() if all(h.has(name) for h in headers)]
     _check_shared(shared, headers)
@@ -106,6 +105,13 @@ def _common_eeg(headers: Sequence[Header]) -> list[str]:
     good = [name for name in shared if name not in bads]
     if not good:
         raise DataError("every EEG channel is marked as bad in a recording; set `channels`.")
+    unused = [name for name in first.unused_eeg() if name not in bads]
+    if unused:
+        _logger.warning(
+            "Channels of type EEG without a name of the 10-20 system are not used: %s; set "
+            "`channels` to 'eeg' for all, or to names.",
+            join_some(unused),
+        )
     left_out = sorted(bads.intersection(*({*header.labels} for header in headers)))
     if left_out and len(headers) > 1:
         _logger.warning(
