@@ -9,7 +9,7 @@ One window of each sleep stage, before and after a policy that treats every stag
 # The policy
 # ----------
 #
-# One line is one subpolicy, ``p`` a probability, ``m`` a magnitude; see :doc:`/policies`. The
+# One line is one subpolicy, ``p`` a probability, ``m`` a magnitude; see ``docs/policies.md``. The
 # classes come in the order of the labels. Here all probabilities are 1, so that there is something
 # to see in every window.
 
@@ -34,7 +34,7 @@ spec = cadda.PolicySpec.from_text("""
 # %%
 # The heat map of a policy has a row for each class. In this one each column has a single dark
 # cell: whoever knows the operation knows the class. That is fine for a demonstration and bad for a
-# training, see :doc:`/class-wise`.
+# training, see ``docs/class-wise.md``.
 
 figure = spec.plot()
 

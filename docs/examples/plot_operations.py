@@ -9,7 +9,7 @@ What an operation does to a signal and to its spectrum, on simulated sleep.
 # One window of sleep
 # -------------------
 #
-# :func:`cadda.simulate_sleep` gives standardised windows of five stages. Of the first subject's
+# ``cadda.simulate_sleep`` gives standardised windows of five stages. Of the first subject's
 # windows in stage N2 we take one, and the first ten seconds of it.
 
 import cadda
@@ -51,7 +51,7 @@ figure = plot_operation(
 # All that have a magnitude
 # -------------------------
 #
-# At half of it. The :doc:`/operations` have a section each, with formula and references.
+# At half of it. ``docs/operations.md`` has a section for each, with formula and references.
 
 graded = pool.select([operation.name for operation in pool if operation.has_magnitude])
 figure = plot_operations(graded, window, magnitudes=dict.fromkeys(graded.names, 0.5))

@@ -27,7 +27,7 @@ print("destroys:", DESTROYS)
 # ------
 #
 # Forty epochs, of which five are for warming up. On recordings the call is the same, see
-# :doc:`/searching`.
+# ``docs/searching.md``.
 
 found = cadda.search(
     train,
@@ -47,7 +47,7 @@ found = cadda.search(
 #
 # Each number is the probability that an operation changes a window of that class. The truth is in
 # the first two columns; what the others end with is a matter of chance, for they neither help nor
-# harm much. One search may miss: :doc:`/searching` counts how often.
+# harm much. One search may miss: ``docs/searching.md`` counts how often.
 
 figure = found.policy.plot()
 

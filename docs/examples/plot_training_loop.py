@@ -62,7 +62,7 @@ def train_model(*, augment: bool) -> list[float]:
 curves = {"without": train_model(augment=False), "with the policy": train_model(augment=True)}
 
 # %%
-# Two curves of one split say nothing about which is better; :doc:`/studies/compare` does that.
+# Two curves of one split say nothing about which is better; ``docs/studies/compare.md`` does that.
 
 figure = Figure(figsize=(6, 3), layout="constrained")
 axes = figure.add_subplot()
@@ -76,4 +76,4 @@ print({name: round(min(losses), 2) for name, losses in curves.items()})
 # With braindecode
 # ----------------
 #
-# The same policy is also a ``transforms=`` of braindecode's loader: :doc:`/from-braindecode`.
+# The same policy is also a ``transforms=`` of braindecode's loader: ``docs/from-braindecode.md``.

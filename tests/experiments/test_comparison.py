@@ -150,9 +150,9 @@ def test_before_any_common_block_nothing_is_compared() -> None:
     ("gains", "chosen", "words"),
     [
         # Within the error, the simplest; beyond it, the best.
-        ({"chain.txt": 0.21, "single.txt": 0.2}, "single.txt", "Use single.txt: +0.2"),
-        ({"chain.txt": 0.3, "single.txt": 0.1}, "chain.txt", "Use chain.txt: +0.29"),
-        ({"cadda": 0.21, "chain.txt": 0.2}, "chain.txt", "Use chain.txt: +0.2"),
+        ({"chain.txt": 0.21, "single.txt": 0.2}, "single.txt", "Use 'single.txt': +0.2"),
+        ({"chain.txt": 0.3, "single.txt": 0.1}, "chain.txt", "Use 'chain.txt': +0.29"),
+        ({"cadda": 0.21, "chain.txt": 0.2}, "chain.txt", "Use 'chain.txt': +0.2"),
         ({"cadda": -0.2, "chain.txt": 0.0}, "none", "Train without augmentation: nothing is"),
         (
             {"chain.txt": 0.2, "duplicates": 0.2},
@@ -186,7 +186,7 @@ def test_a_gain_that_cannot_be_told_from_none_is_not_recommended() -> None:
     found = recommend(compared, 6)
     assert found.name == "none"
     assert found.sentence.startswith(
-        "Train without augmentation: the best, chain.txt, is not distinguishable from it: +0."
+        "Train without augmentation: the best, 'chain.txt', is not distinguishable from it: +0."
     )
 
 

@@ -73,6 +73,7 @@ def test_the_closest_to_a_map_moves_all_classes() -> None:
         for name, other in (("a", "b"), ("b", "a"))
     ]
     assert "The closest is time_reverse: 0.60 of a" in describe_no_map([*everything, *exchange])
+    assert describe_no_map(everything).endswith("turns a class significantly into another.")
 
 
 def test_classes_that_are_destroyed_at_some_magnitudes_only() -> None:

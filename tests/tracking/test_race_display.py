@@ -86,8 +86,9 @@ def test_a_line_for_each_tenth() -> None:
     lines = race_lines(*(round_after(n) for n in range(5, 201, 5)), SearchEnd(200, 200, 400.0))
     assert [line.split(" ")[0] for line in lines] == [str(n) for n in range(20, 201, 20)]
     assert lines[2] == (
-        "60 of 200 training runs, comparing the first candidates: guided, 2 in a row leads, gain "
-        "+0.125 ± 0.031, balanced accuracy +0.062; 30 training runs per minute, about 5 min left"
+        "60 of 200 training runs, comparing the first candidates: 'guided, 2 in a row' leads, "
+        "gain in log loss +0.125 ± 0.031, in balanced accuracy +0.062; 30 training runs per "
+        "minute, about 5 min left"
     )
 
 
@@ -110,7 +111,7 @@ def test_the_end_is_told_even_if_the_budget_is_not_used_up() -> None:
     for terminal in (False, True):
         text = shown(round_after(20), chosen, SearchEnd(50, 50, 100.0), terminal=terminal)
         last = text.split("50 of 200 training runs")[1].replace("\n", " ")
-        assert "measuring the gain of the best candidate: time_mask m=0.5, gain" in last
+        assert "measuring the gain of the best candidate: 'time_mask m=0.5', gain" in last
 
 
 def test_a_race_that_ends_early_says_so() -> None:

@@ -10,8 +10,8 @@ __all__ = ["Cell", "format_cell", "format_rows"]
 Cell: TypeAlias = str | int | float | None
 """A value of a table; None leaves a cell empty."""
 
-MAX_DECIMALS = 4
-"""Decimals of a column; more if all of its numbers are small."""
+DECIMALS = 3
+"""Decimals of a column of scores or gains."""
 
 SMALL, LARGE = 0.01, 10
 """Below the first, numbers are small. A column with one above the second is left as it is."""
@@ -36,12 +36,24 @@ def _format_column(cells: Sequence[Cell]) -> list[str]:
     is_text = any(isinstance(number, str) for number in numbers)
     if is_text or not any(isinstance(number, float) for number in numbers):
         return texts
+    sizes = [abs(float(number)) for number in numbers if number]
     # Of small numbers, such as 5e-05, the exponent says more than decimals.
-    needed = max(len(text.partition(".")[2]) for text in texts)
-    largest = max(abs(float(text)) for text in texts if text)
-    if largest >= LARGE or any("e" in text for text in texts):
+    if max(sizes, default=0.0) >= LARGE or any("e" in text for text in texts):
         return texts
-    decimals = needed if largest < SMALL else min(needed, MAX_DECIMALS)
-    # Three significant digits of the largest, so that 0.5 is 0.500 among scores.
-    decimals = max(decimals, 3 if largest <= 1 else 2)
-    return [f"{float(text):.{decimals}f}" if text else "" for text in texts]
+    decimals = _n_decimals(texts, sizes)
+    # Adding 0 makes -0 positive.
+    return [
+        "" if cell is None else f"{round(float(cell), decimals) + 0.0:.{decimals}f}"
+        for cell in cells
+    ]
+
+
+def _n_decimals(texts: Sequence[str], sizes: Sequence[float]) -> int:
+    """Return the decimals of a column: three for scores, more for small numbers."""
+    needed = max(len(text.partition(".")[2]) for text in texts)
+    if max(sizes, default=0.0) < SMALL:
+        return max(needed, DECIMALS)
+    if min(sizes) < SMALL:
+        return min(max(needed, DECIMALS), DECIMALS + 1)
+    # Three significant digits of the largest are enough where it is above 1.
+    return min(max(needed, 2 if max(sizes) > 1 else DECIMALS), DECIMALS)

@@ -83,9 +83,9 @@ def path_order(path: PurePath) -> list[list[str | int]]:
     return [natural_order(part) for part in path.parts]
 
 
-def plural(n: int, noun: str) -> str:
+def plural(n: int, noun: str, nouns: str | None = None) -> str:
     """Return a number of things, such as ``"1 block"`` or ``"2 blocks"``."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"{n} {noun}" if n == 1 else f"{n} {nouns or f'{noun}s'}"
 
 
 def list_names(names: Sequence[str], most: int = 20) -> str:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer import Option
 
+from cadda._internal.text import plural
 from cadda.cli import options
 from cadda.cli.commands import hint_on_interrupt
 from cadda.cli.parsing import parse_operation_settings, parse_operations
@@ -69,7 +70,9 @@ def probe(
     parts = assign_subjects(windows, split.settings(seed))
     probed = windows.of_subjects([*parts.train, *parts.valid])
     if not as_json:
-        typer.echo(f"Probe: {probed}")
+        n_test = len(parts.test)
+        aside = f"; {plural(n_test, 'test subject')} set aside" if n_test else ""
+        typer.echo(f"Probe: {probed}{aside}")
     hint = "Every finished fold is saved: resume with the same command."
     with hint_on_interrupt(hint), locked(out, "probe"):
         with ProbeDisplay() as display:
@@ -115,7 +118,8 @@ def _print(result: ProbeResult) -> None:
     table = Table(
         title="share of windows that are still taken for their class, or for the one that they "
         "become",
-        caption="without an operation first; ? undecided",
+        caption="without an operation first; destroys: the class can no longer be recognised, "
+        "as where all windows are taken for it; ? undecided",
         title_justify="left",
         caption_justify="left",
     )

@@ -69,10 +69,13 @@ def describe_no_map(rows: Sequence[ProbeRow]) -> str:
     for row in rows:
         leads.setdefault(_condition(row), []).append(_lead(row))
     closest = max(rows, key=lambda row: (fmean(leads[_condition(row)]), _lead(row)))
+    sentence = "No label map is proposed: no operation turns a class significantly into another."
+    if fmean(leads[_condition(closest)]) <= 0:
+        return sentence
     return (
-        "No label map is proposed: no operation turns a class significantly into another. The "
-        f"closest is {_condition(closest)}: {closest.other_share:.2f} of {closest.class_name} are "
-        f"taken for {closest.other}, {closest.kept:.2f} for {closest.class_name}."
+        f"{sentence} The closest is {_condition(closest)}: {closest.other_share:.2f} of "
+        f"{closest.class_name} are taken for {closest.other}, {closest.kept:.2f} for "
+        f"{closest.class_name}."
     )
 
 

@@ -105,6 +105,8 @@ class RaceVerdict:
         Whether the gain is distinguishable from none; if not, the policy is no augmentation.
     sentence : str
         All of this in a sentence.
+    is_decided : bool
+        Whether enough was measured for an answer.
     """
 
     candidate: str
@@ -115,6 +117,7 @@ class RaceVerdict:
     n_subjects: int
     is_gain: bool
     sentence: str
+    is_decided: bool = True
 
 
 @dataclass(frozen=True)

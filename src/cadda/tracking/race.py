@@ -15,6 +15,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from cadda._internal.text import quote
 from cadda.searchers.events import RaceProgress, RaceRound
 from cadda.tracking.displays import format_duration
 
@@ -137,8 +138,8 @@ def _describe_leader(event: RaceRound) -> str:
     if event.names[i] == "none" or (event.phase == "decision" and not is_measured):
         return "no candidate is better than no augmentation"
     return (
-        f"{event.names[i]}{'' if is_measured else ' leads'}, gain "
-        f"{_with_error(event.gains[i], event.errors[i])}, balanced accuracy "
+        f"{quote(event.names[i])}{'' if is_measured else ' leads'}, gain in log loss "
+        f"{_with_error(event.gains[i], event.errors[i])}, in balanced accuracy "
         f"{event.accuracy_gains[i]:+.3f}"
     )
 

@@ -206,6 +206,14 @@ def test_cautions() -> None:
     assert "train without the policy" in caution(record(8, 0.8, None, is_search=False))
 
 
+def test_a_race_that_measured_too_little_recommends_nothing() -> None:
+    race = made_up_race(is_gain=False)
+    assert race.verdict is not None
+    undecided = replace(race, verdict=replace(race.verdict, is_decided=False))
+    given = replace(record(8, 0.7, None), policy=PolicySpec.none(), race=undecided)
+    assert verdict_of(given).headline == "Undecided: too little was measured"
+
+
 def test_a_race_without_a_gain_recommends_no_augmentation() -> None:
     race = made_up_race(is_gain=False)
     given = replace(record(8, 0.7, None), policy=PolicySpec.none(), race=race)

@@ -90,7 +90,7 @@ def test_the_best_candidate_wins_and_its_gain_is_measured() -> None:
     assert verdict.high is not None
     assert 0 < verdict.low < verdict.gain < verdict.high
     assert verdict.gain == pytest.approx(0.12, abs=0.03)
-    assert verdict.sentence.startswith("Use c: +0.")
+    assert verdict.sentence.startswith("Use 'c': +0.")
     assert "90 % interval" in verdict.sentence
 
 

@@ -13,11 +13,17 @@ from mirrored import mirrored_windows
 
 import cadda
 from cadda import SearchResult, TrainingSettings
+from cadda.api.prepare import make_problem
+from cadda.compute.base import SerialEngine
 from cadda.exceptions import RunError
 from cadda.probing.probe import ProbeProgress
 from cadda.searchers.events import RaceProgress, RaceRound, SearchEnd
 from cadda.searchers.race.blocks import Block, RunScore
 from cadda.searchers.race.candidates import Candidate, Level
+from cadda.searchers.race.methods import AUTO
+from cadda.searchers.race.settings import RaceSettings
+from cadda.searchers.retraining import SearchBudget
+from cadda.searchers.runner import SearchContext
 from cadda.testing.planted import planted_network, planted_windows
 from cadda.training import Problem
 
@@ -188,9 +194,12 @@ def test_out_of_time_the_race_decides() -> None:
     assert [row.n_blocks for row in result.race.candidates] == [1, 1]
     assert result.policy.is_none
     assert result.verdict == (
-        "Train without augmentation: too little was measured to choose anything else. The time "
-        "sufficed to compare 1 policy; with more, the answer may be another."
+        "Undecided: 1 block of training runs cannot show what augmentation gains, so the policy "
+        "is none. The time sufficed to compare 1 policy; with more (`max_seconds`), the answer "
+        "may be another."
     )
+    assert result.race.verdict is not None
+    assert not result.race.verdict.is_decided
 
 
 @pytest.mark.parametrize(("limit", "n_candidates"), [(24.0, 2), (60.0, 6), (1000.0, None)])
@@ -313,8 +322,32 @@ def test_few_training_runs_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         result = race(budget=12, engine="serial", run_dir=tmp_path)
         assert result.verdict is not None
         assert result.verdict.endswith(
-            "The training runs sufficed to compare 1 policy; with more, the answer may be another."
+            "The training runs sufficed to compare 1 policy; with more (`budget`), the answer may "
+            "be another."
         )
+
+
+@pytest.mark.parametrize(
+    ("budget", "n_subjects", "warned"),
+    [
+        (16, 6, ["16 training runs suffice to compare 1 policy with no augmentation"]),
+        (32, 6, ["32 training runs suffice to compare 2 policies with no augmentation"]),
+        (60, 6, []),
+        (60, 5, ["the race has 5 subjects to train and validate with"]),
+    ],
+)
+def test_what_a_race_cannot_show_is_said_before_it(
+    budget: int, n_subjects: int, warned: list[str]
+) -> None:
+    """A quarter of the runs, and at least 6, decide; 45 % of the rest are for three blocks."""
+    windows = mirrored_windows(2 * n_subjects, n_subjects=n_subjects)
+    names = windows.subjects
+    parts = (windows.of_subjects(part) for part in (names[:2], names[2:]))
+    problem = make_problem(*parts, model=planted_network)
+    context = SearchContext(SearchBudget(budget), SerialEngine())
+    found = AUTO.start_warnings(problem, RaceSettings(), context)
+    assert len(found) == len(warned)
+    assert all(text.startswith(start) for text, start in zip(found, warned, strict=True))
 
 
 def test_races_the_exchange_of_mirrored_classes() -> None:

@@ -53,7 +53,9 @@ def make_verdict(record: RunRecord, scores: TestScores) -> Verdict:
 def _race_verdict(race: RaceFacts, tested: Verdict) -> Verdict:
     """Word the recommendation of a race, followed by the test."""
     headline, found = tested.headline, race.verdict
-    if found is not None and not found.is_gain:
+    if found is not None and not found.is_decided:
+        headline = "Undecided: too little was measured"
+    elif found is not None and not found.is_gain:
         headline = "No augmentation recommended"
     elif found is not None:
         gain = f"gain in balanced accuracy {signed(found.gain)}"

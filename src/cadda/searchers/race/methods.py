@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cadda._internal.statistics import MIN_SUBJECTS
+from cadda._internal.text import plural
 from cadda._internal.validation import Seed, StageCount, validated_dataclass
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.passing import passing_operations
@@ -11,7 +13,7 @@ from cadda.searchers.events import PolicyProposed
 from cadda.searchers.method import SearchMethod
 from cadda.searchers.race.generations import guided_policy, trivial_policy
 from cadda.searchers.race.race import MIN_BLOCKS
-from cadda.searchers.race.runner import MIN_DECISIVE, RaceRunner
+from cadda.searchers.race.runner import MIN_DECISIVE, N_KINDS, RaceRunner, n_first_candidates
 from cadda.searchers.race.settings import RaceSettings
 from cadda.searchers.runner import SearchContext, SearchRunner
 from cadda.searchers.warnings import idle_workers
@@ -47,7 +49,32 @@ class RaceMethod(SearchMethod[RaceSettings]):
     def start_warnings(
         self, problem: Problem, settings: RaceSettings, context: SearchContext
     ) -> tuple[str, ...]:
-        return idle_workers(context.engine.n_workers, "n_survivors", settings.n_survivors)
+        return (
+            *idle_workers(context.engine.n_workers, "n_survivors", settings.n_survivors),
+            *_small_budget(context.budget.n_epochs, settings),
+            *_few_subjects(len({*problem.train.subject, *problem.valid.subject})),
+        )
+
+
+def _small_budget(budget: int, settings: RaceSettings) -> tuple[str, ...]:
+    """Warn if few policies can be compared."""
+    n_policies = n_first_candidates(budget, settings) - 1
+    if n_policies >= N_KINDS:
+        return ()
+    return (
+        f"{budget} training runs suffice to compare {plural(n_policies, 'policy', 'policies')} "
+        "with no augmentation, and a better one may exist; increase `budget`",
+    )
+
+
+def _few_subjects(n_subjects: int) -> tuple[str, ...]:
+    """Warn if a gain can hardly be shown."""
+    if n_subjects >= MIN_SUBJECTS:
+        return ()
+    return (
+        f"the race has {plural(n_subjects, 'subject')} to train and validate with; with fewer "
+        f"than {MIN_SUBJECTS}, a gain can hardly be distinguished from none",
+    )
 
 
 @validated_dataclass

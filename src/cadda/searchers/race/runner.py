@@ -13,6 +13,7 @@ import torch
 
 from cadda._internal.random import Seeds
 from cadda._internal.rows import join
+from cadda._internal.text import plural
 from cadda.exceptions import WorkerError
 from cadda.policies.spec.model import PolicySpec
 from cadda.probing.passing import LENIENT, RETAINED, Passing, passing_operations
@@ -35,7 +36,7 @@ from cadda.searchers.runner import SearchContext, SearchRunner
 from cadda.training import Problem, Samples, TrainingSettings
 from cadda.training.checkpoint import State
 
-__all__ = ["RaceRunner", "usable_problem"]
+__all__ = ["RaceRunner", "n_first_candidates", "usable_problem"]
 
 SHARE_OF_FIRST = 0.45
 """Share of the budget, the decision aside, for candidates before any is combined."""
@@ -54,6 +55,8 @@ MIN_DECISIVE = 3
 
 N_EXAMPLES = 64
 """Windows on which it is measured how much operations change."""
+
+_MORE = {"time": "(`max_seconds`)", "training runs": "(`budget`)"}
 
 N_STAGES = 2
 """Operations in a row of the guided policy that is the answer before there is a better one."""
@@ -95,8 +98,7 @@ class RaceRunner(SearchRunner):
     @property
     def n_reserved(self) -> int:
         """Training runs that are kept for the decision."""
-        affordable = int(self.n_epochs * SHARE_OF_DECISION / 2)
-        return 2 * min(self.settings.n_decisive, max(MIN_DECISIVE, affordable))
+        return _n_reserved(self.n_epochs, self.settings)
 
     def best_policy(self) -> PolicySpec:
         race = self.race
@@ -118,10 +120,10 @@ class RaceRunner(SearchRunner):
             verdict = replace(verdict, sentence=verdict.sentence + note)
         if verdict is not None and not verdict.is_gain and self._lacked is not None:
             n_compared = sum(bool(entrant.scores) for entrant in race.entrants[1:])
-            policies = "1 policy" if n_compared == 1 else f"{n_compared} policies"
+            policies = plural(n_compared, "policy", "policies")
             note = (
-                f" The {self._lacked} sufficed to compare {policies}; with more, the answer may "
-                "be another."
+                f" The {self._lacked} sufficed to compare {policies}; with more "
+                f"{_MORE[self._lacked]}, the answer may be another."
             )
             verdict = replace(verdict, sentence=verdict.sentence + note)
         chosen = race.simplest().candidate.name
@@ -175,7 +177,7 @@ class RaceRunner(SearchRunner):
             windows.y[few],
             seeds.stream("change of examples"),
         )
-        n_affordable = max(MIN_CANDIDATES, _n_first(self.n_epochs - self.n_reserved))
+        n_affordable = n_first_candidates(self.n_epochs, self.settings)
         if n_affordable <= N_KINDS:
             self._lacked = "training runs"
             return candidates[:n_affordable]
@@ -312,6 +314,16 @@ class RaceRunner(SearchRunner):
         self.race.load_state_dict(state)
         self._lacked, self._run_seconds = state["lacked"], state["run_seconds"]
         self._waiting = [Candidate.from_state(item) for item in state["waiting"]]
+
+
+def n_first_candidates(budget: int, settings: RaceSettings) -> int:
+    """Return how many candidates a budget of training runs suffices for, no augmentation too."""
+    return max(MIN_CANDIDATES, _n_first(budget - _n_reserved(budget, settings)))
+
+
+def _n_reserved(budget: int, settings: RaceSettings) -> int:
+    affordable = int(budget * SHARE_OF_DECISION / 2)
+    return 2 * min(settings.n_decisive, max(MIN_DECISIVE, affordable))
 
 
 def _n_first(n_runs: int) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cadda._internal.statistics import Estimate
-from cadda._internal.text import plural
+from cadda._internal.text import plural, quote
 from cadda.reporting.race import COVERAGE, RaceVerdict
 from cadda.searchers.race.candidates import Level
 from cadda.searchers.race.paired import AccuracyGain
@@ -82,8 +84,12 @@ def _nothing_is_better(race: Race) -> RaceVerdict | None:
         return None
     gain = race.accuracy_gain(closest)
     if closest.n_blocks < MIN_COMPARED:
-        sentence = "Train without augmentation: too little was measured to choose anything else."
-        return _verdict(closest, gain, closest.n_blocks, sentence, is_gain=False)
+        sentence = (
+            f"Undecided: {plural(closest.n_blocks, 'block')} of training runs cannot show what "
+            "augmentation gains, so the policy is none."
+        )
+        verdict = _verdict(closest, gain, closest.n_blocks, sentence, is_gain=False)
+        return replace(verdict, is_decided=False)
     measured = (
         f"{with_interval(gain.interval)} balanced accuracy in "
         f"{plural(closest.n_blocks, 'block')}, over {plural(gain.n_subjects, 'subject')}"
@@ -118,12 +124,12 @@ def describe_choice(name: str, level: Level, measured: str, *, is_gain: bool) ->
     if level == Level.DUPLICATES:
         return (
             "No policy is better than more steps without augmentation: train without it, with "
-            f"more `patience` ({name}: {measured})."
+            f"more `patience` ({quote(name)}: {measured})."
         )
     if is_gain:
-        return f"Use {name}: {measured}."
+        return f"Use {quote(name)}: {measured}."
     return (
-        f"Train without augmentation: the best, {name}, is not distinguishable from it: "
+        f"Train without augmentation: the best, {quote(name)}, is not distinguishable from it: "
         f"{measured}."
     )
 
@@ -132,7 +138,7 @@ def describe_no_choice(closest: str, measured: str) -> str:
     """Word that no augmentation is as good as the best."""
     return (
         "Train without augmentation: nothing is better by more than one standard error. The "
-        f"closest is {closest}: {measured}."
+        f"closest is {quote(closest)}: {measured}."
     )
 
 
