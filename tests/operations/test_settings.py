@@ -106,8 +106,8 @@ def test_default_settings_are_not_recorded(pool: OperationPool) -> None:
 
 def test_settings_in_the_short_form() -> None:
     text = (
-        "frequency_shift p=1.0 m=0.5 max_shift=10.0 symmetric=true > sign_flip p=1.0\n"
-        "frequency_shift p=0.5 m=1.0 max_shift=10.0 symmetric=true\n"
+        "frequency_shift p=1 m=0.5 max_shift=10.0 symmetric=true > sign_flip p=1\n"
+        "frequency_shift p=0.5 m=1 max_shift=10.0 symmetric=true\n"
     )
     spec = PolicySpec.from_text(text)
     assert spec.operations == {**WIDE, "sign_flip": {}}
@@ -115,7 +115,7 @@ def test_settings_in_the_short_form() -> None:
     once = PolicySpec.from_text(text.replace(" max_shift=10.0 symmetric=true\n", "\n"))
     assert once == spec
     plain = PolicySpec.from_text("time_mask p=1 m=1 max_length=1")
-    assert plain.to_text() == "time_mask p=1.0 m=1.0\n"
+    assert plain.to_text() == "time_mask p=1 m=1\n"
 
 
 @pytest.mark.parametrize(

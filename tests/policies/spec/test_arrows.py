@@ -80,7 +80,7 @@ def test_header_with_a_comment() -> None:
 
 
 def test_the_short_form_says_what_each_class_becomes() -> None:
-    text = "[6]\nchannel_symmetry p=1.0 -> 9\n[8]\nchannel_symmetry p=1.0 -> 8\n"
+    text = "[6]\nchannel_symmetry p=1 -> 9\n[8]\nchannel_symmetry p=1 -> 8\n"
     text += "[9]\nchannel_symmetry p=0.5 -> 6\n"
     spec = PolicySpec.from_text(text)
     assert [entry.label_map for entry in spec.entries] == [{"6": "9", "8": "8", "9": "6"}] * 3

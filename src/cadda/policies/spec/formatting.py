@@ -45,7 +45,9 @@ class _Style:
     digits: int | None  # of numbers; None for all
 
     def number(self, value: float) -> str:
-        return repr(value) if self.digits is None else f"{value:.{self.digits}g}"
+        if self.digits is not None:
+            return f"{value:.{self.digits}g}"
+        return repr(value).removesuffix(".0")
 
 
 def _settings(spec: PolicySpec) -> dict[str, list[str]]:
