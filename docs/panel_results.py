@@ -50,8 +50,9 @@ def kept_promises() -> str:
     return (
         f"`auto` claims a gain in {rate(promise.low > 0 for promise in made)} searches, true on "
         f"the test subjects in {rate(promise.gain > 0 for promise in claimed)}, and answers "
-        f"`none` in the others. {rate(promise.is_kept for promise in made)} 90 % intervals hold "
-        f"the gain. On permuted labels it claims one in {rate(permuted)} searches."
+        "`none` in the others. Its 90 % intervals hold the gain in "
+        f"{rate(promise.is_kept for promise in made)}. On permuted labels it claims a gain in "
+        f"{rate(permuted)}."
     )
 
 
