@@ -18,7 +18,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from cadda import Windows, fit, read_windows, simulate_motor_imagery, simulate_sleep
 from cadda.cli.display import print_subjects
-from cadda.data.splits import Split
+from cadda.data.splits import Split, make_split
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.provenance import Provenance
 from cadda.reporting.records import Predictions
@@ -268,6 +268,22 @@ def test_evaluate_on_another_data_set(data: Path, tmp_path: Path) -> None:
     assert "`--different-subjects` if they are other people" in refused.replace("\n", " ")
     said = run("evaluate", out, tmp_path / "other.npz", "--different-subjects", "--json").stdout
     assert sum(map(sum, json.loads(said)["confusion"])) == len(other)
+
+
+def test_a_class_that_validation_lacks_is_said_at_the_end(tmp_path: Path) -> None:
+    windows = simulate_motor_imagery(n_subjects=8, n_windows=8, seed=0)
+    valid = set(make_split(windows, valid=0.2, test=None, seed=1).valid)
+    has_all = (windows.y == 0).numpy() | ~np.isin(windows.subject, sorted(valid))
+    windows[has_all].save(tmp_path / "a.npz")
+    name = windows.class_names[1]
+    arguments = ("train", tmp_path / "a.npz", "--out", tmp_path / "run", "--max-epochs", "1")
+    told = run(*arguments, *QUICK).stderr
+    said = [line for line in told.splitlines() if f"no windows of '{name}'" in line]
+    assert len(said) == 1
+    assert said[0].startswith("Warning: validation has no windows of")
+    assert all(repr(subject) in said[0] for subject in valid)
+    assert "another `--seed` or a larger `--valid`" in said[0]
+    assert f"(without {name})" in " ".join(told.split())
 
 
 def test_table_of_subjects_says_its_order(capsys: pytest.CaptureFixture[str]) -> None:

@@ -155,9 +155,15 @@ def test_a_class_that_a_part_lacks_is_said() -> None:
     windows.y[:] = torch.from_numpy((windows.subject == "3").astype(int))
     split = make_split(windows, valid=0.2, test=None, seed=0)
     names = {"train": "training", "valid": "validation", "test": "test"}
-    lacking = [name for part, name in names.items() if "3" not in getattr(split, part)]
+    lacking = {name: getattr(split, part) for part, name in names.items()}
+    lacking = {name: subjects for name, subjects in lacking.items() if "3" not in subjects}
     notes = [note.partition(";")[0] for note in split_notes(windows, split)]
-    assert notes == [f"No {name} subject has windows of 'b'" for name in lacking]
+    shown = [", ".join(map(repr, subjects[:5])) for subjects in lacking.values()]
+    more = [f" and {len(s) - 5} more" if len(s) > 5 else "" for s in lacking.values()]
+    assert notes == [
+        f"No {name} subject ({names}{rest}) has windows of 'b'"
+        for name, names, rest in zip(lacking, shown, more, strict=True)
+    ]
     assert len(notes) == 2
 
 

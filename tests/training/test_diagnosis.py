@@ -18,6 +18,7 @@ from cadda.training import Problem, TrainingSettings, train
 from cadda.training.diagnosis import (
     chance_loss,
     loss_warnings,
+    missing_class_warnings,
     prediction_warnings,
     with_warnings,
 )
@@ -147,6 +148,64 @@ def test_fit_and_search_report_it() -> None:
     )
     assert [str(each.message) for each in issued] == [f"{'; '.join(result.warnings)}."]
     assert "trained without augmentation, the model predicts one" in result._repr_html_()
+
+
+def _lacking() -> tuple[cadda.Windows, cadda.Windows]:
+    """Return training windows of two classes, and validation windows of one of them."""
+    rng = np.random.default_rng(0)
+    y, subject = np.arange(40) % 2, np.array([f"VP{i // 8}" for i in range(40)])
+    y[subject == "VP4"] = 0
+    x = rng.normal(size=(40, 2, 60)) + 3 * y[:, None, None]
+    windows = cadda.Windows(
+        *(x, y),
+        subject=subject,
+        sfreq=100,
+        ch_names=["C3", "C4"],
+        class_names=["rest", "task"],
+    )
+    train_part = windows.of_subjects(["VP0", "VP1", "VP2", "VP3"])
+    return train_part, windows.of_subjects(["VP4"])
+
+
+class Mean(nn.Module):
+    """Tells the classes apart by the mean of a window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(1, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x.mean((1, 2))[:, None])
+
+
+def test_a_class_that_validation_lacks() -> None:
+    train_part, valid = _lacking()
+    settings = {"max_epochs": 20, "lr": 0.1}
+    with pytest.warns(UserWarning, match="validation has no windows of 'task'"):
+        fitted = cadda.fit(train_part, valid, model=Mean(), **settings)
+    (text,) = fitted.warnings
+    assert text.startswith("validation has no windows of 'task' (subjects: 'VP4'): ")
+    assert "another `seed` or a larger `valid`, or leave out subjects" in text
+    assert {epoch.missing_classes for epoch in fitted.history} == {("task",)}
+    assert "balanced accuracy 1.000 (without task)" in repr(fitted)
+    with pytest.warns(UserWarning, match="validation has no windows of 'task'"):
+        result = cadda.search(
+            *(train_part, valid),
+            model=Mean(),
+            method="auto",
+            budget=12,
+            operations=["sign_flip", "time_reverse"],
+            training=TrainingSettings(**settings),
+        )
+    assert [each for each in result.warnings if "no windows" in each] == [text]
+    assert "balanced accuracy 1.000 (without task)" in result._repr_html_()
+
+
+def test_a_class_that_training_lacks_too_is_not_missed() -> None:
+    x, y = torch.randn(8, 1, 6), torch.arange(8) % 2
+    lacking = tensor_problem((x, y), (x, y), ("a", "b", "c"), lambda seed: Constant())
+    assert lacking.missing_classes == ()
+    assert not list(missing_class_warnings(lacking))
 
 
 def test_trials_of_a_search_issue_none() -> None:

@@ -27,7 +27,8 @@ from cadda.searchers.race.runner import RaceRunner
 from cadda.searchers.retraining import AnyPolicy, RetrainedModel
 from cadda.searchers.runner import SearchRunner
 from cadda.training import Fitted
-from cadda.training.diagnosis import with_warnings
+from cadda.training.diagnosis import NO_WINDOWS, with_warnings
+from cadda.training.progress import describe_accuracy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +37,7 @@ __all__ = ["SearchResult", "result_of", "write_policy", "write_result"]
 
 SERIES = {
     *("applied", "share", "probability", "magnitude", "warnings", "rewards"),
-    *("train_losses", "valid_losses"),
+    *("train_losses", "valid_losses", "missing_classes"),
 }
 """Fields of events that are no single value."""
 
@@ -152,10 +153,11 @@ class SearchResult:
         parts = [paragraph(text) for text in ((self.verdict,) if self.verdict else self.notes)]
         for name, fitted in (("policy", self.fitted), ("no augmentation", self.baseline)):
             if fitted is not None:
+                best = fitted.best
                 parts.append(
                     paragraph(
-                        f"{name}: validation loss {fitted.best.valid_loss:.3f}, "
-                        f"balanced accuracy {fitted.best.valid_balanced_accuracy:.3f}"
+                        f"{name}: validation loss {best.valid_loss:.3f}, "
+                        + describe_accuracy(best.valid_balanced_accuracy, best.missing_classes)
                     )
                 )
         parts += [paragraph(f"{text}.") for text in self.warnings]
@@ -185,17 +187,21 @@ class SearchResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What suggests that a trained model has learned nothing; empty if nothing does."""
+        """What suggests that a trained model has learned nothing, and classes missing in `valid`.
+
+        Empty if there is nothing to be careful about.
+        """
         models = {"with the policy": self.fitted, "without augmentation": self.baseline}
         # Without a policy, both are the same.
         if self.policy.is_none and self.schedule is None and self.baseline is not None:
             del models["with the policy"]
-        return tuple(
-            f"trained {name}, {text}"
+        texts = (
+            text if text.startswith(NO_WINDOWS) else f"trained {name}, {text}"
             for name, fitted in models.items()
             if fitted is not None
             for text in fitted.warnings
         )
+        return tuple(dict.fromkeys(texts))
 
     @property
     def curves(self) -> SearchCurves | None:

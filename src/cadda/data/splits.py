@@ -11,7 +11,7 @@ import numpy as np
 
 from cadda._internal.random import Seeds
 from cadda._internal.statistics import MIN_SUBJECTS
-from cadda._internal.text import quote
+from cadda._internal.text import list_names, quote
 from cadda._internal.validation import check_whole
 from cadda.exceptions import LeakError
 
@@ -83,8 +83,9 @@ def _missing_classes(windows: Windows, split: Split) -> Iterator[str]:
         missing = set(np.unique(windows.y.numpy())).difference(present)
         for label in sorted(missing):
             yield (
-                f"No {PART_NAMES[part]} subject has windows of {windows.class_names[label]!r}; "
-                "choose another `seed`, or leave the class out with `classes`."
+                f"No {PART_NAMES[part]} subject ({list_names(subjects, 5)}) has windows of "
+                f"{windows.class_names[label]!r}; choose another `seed`, leave out subjects that "
+                "lack a class, or leave the class out with `classes`."
             )
 
 

@@ -281,6 +281,8 @@ class Retrained:
         Loss of each epoch, as augmented.
     valid_losses : tuple of float
         Loss on validation after each epoch.
+    missing_classes : tuple of str
+        Classes that training has and validation lacks.
     """
 
     epoch: int
@@ -291,6 +293,7 @@ class Retrained:
     seconds: float
     train_losses: tuple[float, ...]
     valid_losses: tuple[float, ...]
+    missing_classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

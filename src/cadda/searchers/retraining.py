@@ -143,6 +143,7 @@ class Retrainer:
             seconds=perf_counter() - start,
             train_losses=tuple(event.train_loss for event in trained.fitted.history),
             valid_losses=tuple(event.valid_loss for event in trained.fitted.history),
+            missing_classes=last.missing_classes,
         )
 
     def forget_checkpoint(self, epoch: int) -> None:

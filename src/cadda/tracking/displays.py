@@ -20,7 +20,7 @@ from rich.progress import (
 )
 
 from cadda.probing.probe import ProbeProgress
-from cadda.training.progress import EpochEnd, TrainingEvent
+from cadda.training.progress import EpochEnd, TrainingEvent, describe_accuracy
 
 __all__ = [
     "Display",
@@ -100,7 +100,7 @@ class TrainingDisplay(Display):
             self._best_epoch = event.epoch
         text = (
             f"loss {event.train_loss:.3f}, validation {event.valid_loss:.3f}, "
-            f"balanced accuracy {event.valid_balanced_accuracy:.3f}"
+            + describe_accuracy(event.valid_balanced_accuracy, event.missing_classes)
         )
         if self.console.is_terminal:
             last = min(event.max_epochs, self._best_epoch + self.patience)

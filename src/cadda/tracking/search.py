@@ -33,7 +33,7 @@ from cadda.searchers.events import (
 from cadda.tracking.displays import Display
 from cadda.tracking.policy_table import policy_table, sparkline
 from cadda.tracking.race import RaceView
-from cadda.training.progress import EpochEnd, TrainingEvent
+from cadda.training.progress import EpochEnd, TrainingEvent, describe_accuracy
 
 __all__ = ["SearchDisplay"]
 
@@ -228,8 +228,9 @@ class SearchDisplay(Display):
             what = "with this policy"
         best = ", the best policy so far" if event.epoch and is_choice and event.is_best else ""
         return (
-            f"{what}: validation loss {event.valid_loss:.3f}, balanced accuracy "
-            f"{event.valid_balanced_accuracy:.3f}{best} ({event.seconds:.0f} s)"
+            f"{what}: validation loss {event.valid_loss:.3f}, "
+            f"{describe_accuracy(event.valid_balanced_accuracy, event.missing_classes)}{best} "
+            f"({event.seconds:.0f} s)"
         )
 
     def _describe_best(self) -> str:

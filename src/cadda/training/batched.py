@@ -75,7 +75,7 @@ class _Member:
         self.model, self.settings = problem.new_model(settings.seed), settings
         self.seeds = Seeds(settings.seed)
         self.augment = Augmenter(policy, settings.copies)
-        self.progress = EarlyStopping(settings, self.model.state_dict())
+        self.progress = EarlyStopping(settings, self.model.state_dict(), problem.missing_classes)
         self.error: TrainingError | None = None
 
     @property

@@ -9,13 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cadda._internal.scale import describe_odd_scale
+from cadda._internal.text import list_names, natural_order
 from cadda.training.metrics import score
 from cadda.training.problem import Problem
 from cadda.training.progress import Fitted
 from cadda.training.settings import TrainingSettings
 from cadda.training.step import predict_logits
 
-__all__ = ["chance_loss", "loss_warnings", "prediction_warnings", "with_warnings"]
+__all__ = [
+    "NO_WINDOWS",
+    "chance_loss",
+    "loss_warnings",
+    "missing_class_warnings",
+    "prediction_warnings",
+    "with_warnings",
+]
+
+NO_WINDOWS = "validation has no windows of "
+"""How a warning begins that is about the windows, not about a model."""
 
 MIN_GAIN = 0.01
 """Part of the loss of chance by which a model must be better to have learned something."""
@@ -33,7 +44,21 @@ def with_warnings(fitted: Fitted, problem: Problem, settings: TrainingSettings) 
     ]
     if texts and (odd_scale := describe_odd_scale(problem.train.x)) is not None:
         texts.append(odd_scale)
-    return replace(fitted, warnings=tuple(texts))
+    return replace(fitted, warnings=(*missing_class_warnings(problem), *texts))
+
+
+def missing_class_warnings(problem: Problem) -> Iterator[str]:
+    """Yield that validation lacks classes that training has, if it does."""
+    if not problem.missing_classes:
+        return
+    classes = " and ".join(map(repr, problem.missing_classes))
+    subjects = sorted(set(problem.valid.subject), key=natural_order)
+    of_whom = f" (subjects: {list_names(subjects, 5)})" if subjects else ""
+    yield (
+        f"{NO_WINDOWS}{classes}{of_whom}: neither its loss nor its balanced accuracy is about "
+        "all classes, and early stopping depends on the others only; split the subjects with "
+        "another `seed` or a larger `valid`, or leave out subjects that lack a class"
+    )
 
 
 def prediction_warnings(

@@ -86,6 +86,14 @@ class Problem:
         return len(self.class_names)
 
     @cached_property
+    def missing_classes(self) -> tuple[str, ...]:
+        """Classes with training windows, but without validation windows."""
+        train, valid = (
+            torch.bincount(part.y, minlength=self.n_classes) for part in (self.train, self.valid)
+        )
+        return tuple(compress(self.class_names, ((train > 0) & (valid == 0)).tolist()))
+
+    @cached_property
     def pool(self) -> OperationPool:
         """Operations to choose from."""
         return self.make_pool()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +21,15 @@ from cadda.training.settings import TrainingSettings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["EarlyStopping", "EpochEnd", "Fitted", "LeakReading", "TrainingEnd", "TrainingEvent"]
+__all__ = [
+    "EarlyStopping",
+    "EpochEnd",
+    "Fitted",
+    "LeakReading",
+    "TrainingEnd",
+    "TrainingEvent",
+    "describe_accuracy",
+]
 
 MAX_CHANGE = 0.1
 """Change of a probability above which a model reads an operation."""
@@ -45,6 +53,8 @@ class EpochEnd:
         Balanced accuracy on the validation windows.
     is_best : bool
         Whether this is the best epoch so far.
+    missing_classes : tuple of str
+        Classes that training has and validation lacks, so that its scores are not over them.
     """
 
     epoch: int
@@ -53,6 +63,7 @@ class EpochEnd:
     valid_loss: float
     valid_balanced_accuracy: float
     is_best: bool
+    missing_classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +151,7 @@ class Fitted:
         others, the largest change first.
     warnings : tuple of str
         What suggests that the model has learned nothing: it predicts one class only, or its
-        validation loss is not, or hardly, below chance.
+        validation loss is not, or hardly, below chance; and classes that validation lacks.
     subjects : tuple of str
         Subjects whose windows it was trained and validated with, as far as they are known.
     """
@@ -204,7 +215,7 @@ class Fitted:
         return (
             f"{type(self.model).__name__}, trained for {plural(n_epochs, 'epoch')}{stopped}",
             f"weights of epoch {self.best_epoch}: validation loss {self.best.valid_loss:.3f}, "
-            f"balanced accuracy {self.best.valid_balanced_accuracy:.3f}",
+            + describe_accuracy(self.best.valid_balanced_accuracy, self.best.missing_classes),
         )
 
     def __repr__(self) -> str:
@@ -223,8 +234,13 @@ class Fitted:
 class EarlyStopping:
     """History of a training run, the weights of its best epoch, and the patience that is left."""
 
-    def __init__(self, settings: TrainingSettings, weights: Mapping[str, Tensor]) -> None:
-        self.settings = settings
+    def __init__(
+        self,
+        settings: TrainingSettings,
+        weights: Mapping[str, Tensor],
+        missing_classes: tuple[str, ...] = (),
+    ) -> None:
+        self.settings, self.missing_classes = settings, missing_classes
         self.history: list[EpochEnd] = []
         self.best_epoch, self.best_value = 0, math.inf
         self.best_weights = _copy(weights)
@@ -256,6 +272,7 @@ class EarlyStopping:
             valid_loss,
             valid_balanced_accuracy,
             is_best,
+            self.missing_classes,
         )
         self.history.append(event)
         return event
@@ -283,6 +300,12 @@ class EarlyStopping:
         if shapes != {name: value.shape for name, value in self.best_weights.items()}:
             raise ValueError("the best weights are those of another model")
         self.best_weights = state["best_weights"]
+
+
+def describe_accuracy(value: float, missing_classes: Sequence[str]) -> str:
+    """Return a balanced accuracy of validation, with the classes that it is not over."""
+    without = f" (without {', '.join(missing_classes)})" if missing_classes else ""
+    return f"balanced accuracy {value:.3f}{without}"
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

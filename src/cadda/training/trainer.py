@@ -76,7 +76,7 @@ class Trainer:
         self.class_weight = class_weights(
             problem.train.y, problem.n_classes, settings, self.device
         )
-        self.progress = EarlyStopping(settings, self.model.state_dict())
+        self.progress = EarlyStopping(settings, self.model.state_dict(), problem.missing_classes)
 
     def run(
         self,
