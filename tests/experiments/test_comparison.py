@@ -129,6 +129,20 @@ def test_each_subject_has_its_own_accuracy_and_gain() -> None:
     ]
 
 
+def test_a_subject_of_one_class_has_an_empty_row() -> None:
+    records = [record(name, 0, np.array([[10, 20], [0, 10]])) for name in ("none", "adda")]
+    assert subject_table(records).note == ""
+    for each in records:
+        counts = ((N_WINDOWS, 0), (N_WINDOWS, N_WINDOWS))
+        results = each.result.model_copy(
+            update={"n_windows": counts, "correct": ((9, 0), (0, 10))}
+        )
+        object.__setattr__(each, "result", results)
+    table = subject_table(records)
+    assert table.rows == (("0-0", None, None, None), ("0-1", 0.25, 0.25, 0.0))
+    assert table.note.startswith("Empty: the subject has windows of one class only")
+
+
 def test_models_that_recognise_one_class_only_are_named() -> None:
     one_class = [record("none", fold, np.array([[20, 0], [20, 0]])) for fold in range(3)]
     learned = [record("adda", fold, np.array([[15, 5], [15, 10]])) for fold in range(3)]

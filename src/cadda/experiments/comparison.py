@@ -32,6 +32,7 @@ __all__ = [
     "common_blocks",
     "compare_conditions",
     "subject_accuracies",
+    "subjects_of_one_class",
 ]
 
 
@@ -138,6 +139,16 @@ def subject_accuracies(by_block: ScoresByBlock) -> dict[str, float]:
         for subject, own in zip(block.subjects, _own_gains(correct, total), strict=True):
             values.setdefault(subject, []).append(float(own))
     return {subject: float(np.mean(each)) for subject, each in values.items()}
+
+
+def subjects_of_one_class(by_block: ScoresByBlock) -> frozenset[str]:
+    """Return subjects whose test windows are all of one class."""
+    return frozenset(
+        subject
+        for block in by_block.values()
+        for subject, counts in zip(block.subjects, block.n_windows, strict=True)
+        if sum(count > 0 for count in counts) == 1
+    )
 
 
 def compare_conditions(scores: Mapping[str, ScoresByBlock]) -> list[Comparison]:

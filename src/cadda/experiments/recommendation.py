@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,6 +17,7 @@ from cadda.experiments.comparison import (
     common_blocks,
     compare_conditions,
     subject_accuracies,
+    subjects_of_one_class,
 )
 from cadda.experiments.conditions import variant_of
 from cadda.experiments.racing import NO_SEARCH
@@ -104,6 +105,7 @@ def subject_table(records: Records) -> ResultTable:
     """List the balanced accuracy of each subject under each condition, and the gains."""
     scores = common_blocks(records)
     accuracies = {name: subject_accuracies(by_block) for name, by_block in scores.items()}
+    alone = subjects_of_one_class(next(iter(scores.values())))
     others = [name for name in scores if name != NO_SEARCH]
     subjects = sorted(next(iter(accuracies.values())), key=natural_order)
     has_plain = NO_SEARCH in accuracies
@@ -112,8 +114,20 @@ def subject_table(records: Records) -> ResultTable:
     for subject in subjects:
         own = {name: by_subject[subject] for name, by_subject in accuracies.items()}
         gains = [own[name] - own[NO_SEARCH] for name in others if has_plain]
-        rows.append((subject, *(_rounded(value) for value in (*own.values(), *gains))))
-    return ResultTable("Balanced accuracy of each subject", columns, tuple(rows))
+        values = (*own.values(), *gains)
+        is_empty = subject in alone
+        rows.append((subject, *(None if is_empty else _rounded(value) for value in values)))
+    return ResultTable("Balanced accuracy of each subject", columns, tuple(rows), _alone(alone))
+
+
+def _alone(subjects: Collection[str]) -> str:
+    """Return the note on subjects that have no score, if there are any."""
+    if not subjects:
+        return ""
+    return (
+        "Empty: the subject has windows of one class only, so that its score does not compare "
+        "with those of others."
+    )
 
 
 def _row(

@@ -58,6 +58,7 @@ def score_subjects(
         by_subject={
             str(name): SubjectScores(
                 int(tables[i].sum()),
+                int((tables[i].sum(1) > 0).sum()),
                 **{key: float(each[key][i]) for key in (*OVERALL, "accuracy")},
             )
             for i, name in sorted(enumerate(names), key=lambda item: natural_order(str(item[1])))

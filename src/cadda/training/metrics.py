@@ -13,6 +13,9 @@ from cadda._internal.notebook import Cell, block, paragraph, table
 
 __all__ = ["Scores", "SubjectScores", "make_scores", "score", "scores_of"]
 
+OVER_CLASSES = ("balanced_accuracy", "macro_f1", "kappa")
+"""Scores that are over the classes."""
+
 
 @dataclass(frozen=True)
 class SubjectScores:
@@ -22,6 +25,9 @@ class SubjectScores:
     ----------
     n_windows : int
         Number of windows.
+    n_classes : int
+        Number of classes that the subject has windows of. With one, only the accuracy compares
+        with that of others: the balanced accuracy is then the recall of that class.
     balanced_accuracy : float
         Mean recall over the classes that the subject has.
     macro_f1 : float
@@ -33,10 +39,16 @@ class SubjectScores:
     """
 
     n_windows: int
+    n_classes: int
     balanced_accuracy: float
     macro_f1: float
     kappa: float
     accuracy: float
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether scores over classes compare with those of others: there are several."""
+        return self.n_classes > 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +112,13 @@ class Scores:
         pandas.DataFrame
             By class: ``class_name``, ``precision``, ``recall``, ``f1`` and ``support``, its number
             of windows; 0 where a score is not defined, as in scikit-learn. By subject: ``subject``
-            and the columns of `cadda.SubjectScores`.
+            and the columns of `cadda.SubjectScores`, with NaN for scores over classes of a subject
+            that has windows of one class only.
         """
         if by == "subject":
             names = ("subject", *(item.name for item in fields(SubjectScores)))
-            own = ({"subject": name} | asdict(scores) for name, scores in self.by_subject.items())
-            return make_frame(own, names)
+            rows = (_subject_row(name, scores) for name, scores in self.by_subject.items())
+            return make_frame(rows, names)
         if by != "class":
             raise ValueError(f"`by` must be 'class' or 'subject', got {by!r}.")
         true, predicted = self.confusion.sum(1), self.confusion.sum(0)
@@ -150,6 +163,12 @@ class Scores:
             ),
             table(("true class", "F1", *self.f1_per_class), rows, "columns: predicted class"),
         )
+
+
+def _subject_row(name: str, scores: SubjectScores) -> dict[str, object]:
+    """Return the scores of a subject, without those that do not compare with others."""
+    undefined = {} if scores.is_comparable else dict.fromkeys(OVER_CLASSES, np.nan)
+    return {"subject": name} | asdict(scores) | undefined
 
 
 def score(y_true: ArrayLike, y_pred: ArrayLike, class_names: tuple[str, ...]) -> Scores:
