@@ -41,5 +41,5 @@ def test_convolutions_keep_the_length() -> None:
 
 
 def test_too_short() -> None:
-    with pytest.raises(ValueError, match="`n_times` must be at least 256 samples, got 200"):
+    with pytest.raises(ValueError, match="at least 256 samples for chambon2018, got 200"):
         Chambon2018(2, 200, 5)

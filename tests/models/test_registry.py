@@ -11,7 +11,7 @@ from torch import nn
 import cadda
 from cadda.exceptions import ModelError
 from cadda.models.networks import LeNet1, Shallow
-from cadda.models.registry import RENAMED, choose_model, make_model
+from cadda.models.registry import RENAMED, choose_model, describe_choice, make_model
 
 SIZES = {"n_channels": 2, "n_times": 3000, "n_classes": 5, "sfreq": 100.0}
 
@@ -143,9 +143,37 @@ def test_shallow_convolves_as_two_layers_would() -> None:
 
 
 def test_shallow_takes_short_windows() -> None:
-    assert Shallow(8, 40, 2)(torch.randn(3, 8, 40)).shape == (3, 2)
-    with pytest.raises(ValueError, match="`n_times` must be at least 40, got 30"):
-        Shallow(8, 30, 2)
+    assert Shallow(8, 39, 2)(torch.randn(3, 8, 39)).shape == (3, 2)
+    with pytest.raises(ValueError, match="`n_times` must be at least 39 samples for shallow, got"):
+        Shallow(8, 38, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_times", "sfreq", "message"),
+    [
+        (
+            *("chambon2018", 200, 100.0),
+            r"`model` chambon2018 needs windows of at least 256 samples \(2.56 s at 100 Hz\), got "
+            r"200 samples \(2 s at 100 Hz\); use longer windows, or shallow as `model`\.",
+        ),
+        ("chambon2018", 30, None, "at least 256 samples, got 30 samples; .* or another `model`"),
+        ("shallow", 30, 100.0, "`model` shallow needs .* got 30 samples .* or another `model`"),
+    ],
+)
+def test_windows_too_short_for_a_model(
+    name: str, n_times: int, sfreq: float | None, message: str
+) -> None:
+    sizes = {"n_channels": 2, "n_times": n_times, "n_classes": 2}
+    with pytest.raises(ValueError, match=message):
+        make_model(name, **sizes, sfreq=sfreq, seed=0)
+
+
+def test_the_choice_of_a_model_without_a_rate_is_said() -> None:
+    assert describe_choice("auto", 200, 100.0) is None
+    assert describe_choice("lenet1", 200, None) is None
+    short, long = (describe_choice("auto", n_times, None) for n_times in (255, 256))
+    assert "`model` auto is shallow, as windows of 255 samples are too short" in str(short)
+    assert "`model` auto is chambon2018, as windows of 256 samples are long enough" in str(long)
 
 
 @pytest.mark.parametrize(
@@ -156,6 +184,8 @@ def test_shallow_takes_short_windows() -> None:
         (1500, 100.0, "chambon2018"),
         (3000, 100.0, "chambon2018"),
         (784, None, "chambon2018"),
+        (256, None, "chambon2018"),
+        (255, None, "shallow"),
     ],
 )
 def test_the_length_of_windows_chooses_a_model(

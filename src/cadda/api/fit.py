@@ -75,8 +75,8 @@ def fit(
     model : str | nn.Module | callable
         ``"chambon2018"``, ``"shallow"``, ``"lenet1"``, ``"braindecode:NAME"``, a module (a copy of
         it is trained), or a function ``make_model(n_channels, n_times, n_classes)``. ``"auto"``
-        takes ``"shallow"`` for windows of less than 15 s and ``"chambon2018"``, a network for
-        sleep, for others.
+        takes ``"shallow"`` for windows of less than 15 s, or of less than 256 samples if the rate
+        is not known, and ``"chambon2018"``, a network for sleep, for others.
     policy : PolicySpec | PolicySchedule | Policy | path-like | callable | None
         Augmentation: a spec, a schedule of them, a file with either, ``"zoo:NAME"`` for a policy
         of the zoo (see ``cadda policy zoo``), or anything that maps (x, y) to augmented (x, y).

@@ -34,6 +34,13 @@ class _Network(nn.Module, ABC):
         """
 
 
+def _check_length(n_times: int, shortest: int, name: str) -> None:
+    if n_times < shortest:
+        raise ValueError(
+            f"`n_times` must be at least {shortest} samples for {name}, got {n_times}."
+        )
+
+
 class Chambon2018(_Network):
     """Convolutional network for sleep staging, with the sizes of the paper's table.
 
@@ -58,13 +65,13 @@ class Chambon2018(_Network):
     """
 
     N_FILTERS, KERNEL, POOL = 8, 64, 16
+    MIN_TIMES = POOL**2
 
     def __init__(
         self, n_channels: int, n_times: int, n_classes: int, *, dropout: float = 0.5
     ) -> None:
         super().__init__()
-        if n_times < self.POOL**2:
-            raise ValueError(f"`n_times` must be at least {self.POOL**2} samples, got {n_times}.")
+        _check_length(n_times, self.MIN_TIMES, "chambon2018")
         self.mix = nn.Linear(n_channels, n_channels, bias=False)
         self.first = PooledConvolution(1, self.N_FILTERS, self.KERNEL, self.POOL)
         self.second = PooledConvolution(self.N_FILTERS, self.N_FILTERS, self.KERNEL, self.POOL)
@@ -88,7 +95,7 @@ class Shallow(_Network):
     n_channels : int
         Number of channels.
     n_times : int
-        Samples per window, at least 40; sizes suit about 100 Hz.
+        Samples per window, at least 39; sizes suit about 100 Hz.
     n_classes : int
         Number of classes.
     dropout : float
@@ -101,15 +108,14 @@ class Shallow(_Network):
     """
 
     N_FILTERS, KERNEL, POOL, STRIDE = 24, 25, 75, 15
+    MIN_TIMES = KERNEL - 1 + STRIDE
 
     def __init__(
         self, n_channels: int, n_times: int, n_classes: int, *, dropout: float = 0.5
     ) -> None:
         super().__init__()
+        _check_length(n_times, self.MIN_TIMES, "shallow")
         length = n_times - self.KERNEL + 1
-        if length < self.STRIDE:
-            shortest = self.KERNEL + self.STRIDE
-            raise ValueError(f"`n_times` must be at least {shortest}, got {n_times}.")
         self.pool = min(self.POOL, length)
         self.temporal = nn.Conv2d(1, self.N_FILTERS, (1, self.KERNEL), bias=False)
         self.spatial = nn.Conv2d(self.N_FILTERS, self.N_FILTERS, (n_channels, 1), bias=False)

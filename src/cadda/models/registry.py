@@ -19,7 +19,7 @@ from cadda._internal.validation import check_sfreq
 from cadda.exceptions import ModelError
 from cadda.models.networks import Chambon2018, LeNet1, Shallow
 
-__all__ = ["MODELS", "ModelSource", "choose_model", "make_model"]
+__all__ = ["MODELS", "ModelSource", "choose_model", "describe_choice", "make_model"]
 
 ModelFactory: TypeAlias = Callable[[int, int, int], nn.Module]
 ModelSource: TypeAlias = str | nn.Module | ModelFactory
@@ -47,11 +47,26 @@ RENAMED = (("EEGNetv4", "EEGNet"), ("SleepStagerEldele2021", "AttnSleep"))
 
 
 def choose_model(source: ModelSource, n_times: int, sfreq: float | None) -> ModelSource:
-    """Replace ``"auto"`` by the name of the model for windows of this length."""
+    """Replace ``"auto"`` by the name of the model for windows of this length.
+
+    Without a rate, it is the network for sleep unless windows are too short for it.
+    """
     if source != "auto":
         return source
-    is_short = sfreq is not None and n_times < SLEEP_SECONDS * sfreq
-    return "shallow" if is_short else "chambon2018"
+    shortest = Chambon2018.MIN_TIMES if sfreq is None else SLEEP_SECONDS * sfreq
+    return "shallow" if n_times < shortest else "chambon2018"
+
+
+def describe_choice(source: ModelSource, n_times: int, sfreq: float | None) -> str | None:
+    """Return which model ``"auto"`` is for windows whose length in seconds is not known."""
+    if source != "auto" or sfreq is not None:
+        return None
+    chosen = choose_model(source, n_times, sfreq)
+    reach = "too short" if chosen == "shallow" else "long enough"
+    return (
+        f"without a sampling rate, `model` auto is {chosen}, as windows of {n_times} samples are "
+        f"{reach} for chambon2018"
+    )
 
 
 def make_model(
@@ -76,6 +91,7 @@ def make_model(
                 source.removeprefix(BRAINDECODE), n_channels, n_times, n_classes, sfreq
             )
         elif source in MODELS:
+            _check_length(source, n_times, sfreq)
             model = MODELS[source](n_channels, n_times, n_classes)
         else:
             raise ValueError(
@@ -90,6 +106,21 @@ def make_model(
             "the model has no parameters that require gradients; it cannot be trained."
         )
     return model
+
+
+def _check_length(name: str, n_times: int, sfreq: float | None) -> None:
+    """Raise `ValueError` for windows that are too short for a model of cadda."""
+    shortest = getattr(MODELS[name], "MIN_TIMES", 0)
+    if n_times >= shortest:
+        return
+    needed, got = (
+        f"{n} samples" if sfreq is None else f"{n} samples ({n / sfreq:.3g} s at {sfreq:g} Hz)"
+        for n in (shortest, n_times)
+    )
+    other = ", or shallow as `model`" if n_times >= Shallow.MIN_TIMES else ", or another `model`"
+    raise ValueError(
+        f"`model` {name} needs windows of at least {needed}, got {got}; use longer windows{other}."
+    )
 
 
 def _call(source: Callable[..., nn.Module], *sizes: int) -> nn.Module:
