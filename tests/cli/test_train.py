@@ -49,6 +49,15 @@ def test_a_policy_of_other_preprocessing(data: Path, tmp_path: Path) -> None:
     assert [message in text for text in told.values()] == [False, False, True]
 
 
+def test_a_policy_that_is_no_augmentation_is_said(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "none.json"
+    PolicySpec.from_text("none").save(path)
+    out = ("--out", tmp_path / "run", "--max-epochs", "1", *QUICK)
+    told = run("train", data / "sleep.npz", "--policy", path, *out).stderr
+    assert "note: " in told
+    assert "none.json is no augmentation: windows are used as they are" in told.replace("\n", "")
+
+
 def test_notes_on_data_are_printed_once(tmp_path: Path) -> None:
     windows = simulate_motor_imagery(n_subjects=5, n_windows=8, seed=0)
     windows.to_epochs().save(tmp_path / "a-epo.fif", verbose="error")
@@ -299,6 +308,27 @@ def test_table_of_subjects_says_its_order(capsys: pytest.CaptureFixture[str]) ->
     print_subjects({"no augmentation": right, "with the policy": wrong})
     shown = " ".join(capsys.readouterr().out.split())
     assert "by subject, lowest of the last column first" in shown
+
+
+def test_a_subject_of_one_class_has_no_score_over_classes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    y, subject = np.array([0, 1, 0, 1, 0, 0]), np.repeat(["a", "b", "c"], 2)
+    predicted = np.array([0, 1, 1, 1, 0, 0])
+    scores = score_subjects(y, predicted, subject, ("left", "right"))
+    assert scores.balanced_accuracy == balanced_accuracy_score(y, predicted)
+    print_subjects({"": scores})
+    shown = capsys.readouterr().out
+    rows = {line.split()[1]: line.split()[5::2] for line in shown.splitlines() if "│" in line}
+    assert rows == {"a": ["1.000"] * 3, "b": ["0.500", "0.333", "0.000"], "c": ["–"] * 3}
+    assert list(rows) == ["b", "a", "c"]
+    assert "–: the subject has windows of one class only" in shown
+    frame = scores.to_frame("subject").set_index("subject")
+    assert frame["n_classes"].tolist() == [2, 2, 1]
+    over_classes = frame[["balanced_accuracy", "macro_f1", "kappa"]]
+    assert over_classes.isna().all(axis=1).tolist() == [False, False, True]
+    assert frame["accuracy"].tolist() == [1.0, 0.5, 1.0]
+    json.dumps(scores.to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,15 @@ from cadda._internal.step_display import StepDisplay
 from cadda.cli.commands import name_options
 
 if TYPE_CHECKING:
+    from cadda.data.windows import Windows
     from cadda.training import Scores
+    from cadda.training.metrics import SubjectScores
 
 __all__ = [
     "MAX_SUBJECTS",
     "count_test_subjects",
     "print_comparison",
+    "print_model_choice",
     "print_scores",
     "print_subjects",
     "print_warnings",
@@ -33,6 +36,9 @@ MAX_SUBJECTS = 20
 """Number of subjects in a table."""
 
 OVERALL = {"balanced_accuracy": "balanced accuracy", "macro_f1": "macro F1", "kappa": "kappa"}
+
+UNDEFINED = "–"
+"""Score over the classes of a subject that has one class."""
 
 # At full strength these would leave nothing to see.
 MAGNITUDES = {
@@ -96,14 +102,28 @@ def print_subjects(columns: Mapping[str, Scores]) -> None:
     table.add_column("subject")
     for name in ("windows", *(OVERALL.values() if is_single else columns)):
         table.add_column(name, justify="right")
-    ranked = sorted(last.by_subject, key=lambda name: last.by_subject[name].balanced_accuracy)
+    ranked = sorted(last.by_subject, key=lambda name: _rank(last.by_subject[name]))
     for subject in ranked[:MAX_SUBJECTS]:
         rows = [model.by_subject[subject] for model in columns.values()]
-        cells = (f"{getattr(row, name):.3f}" for row in rows for name in scores)
+        cells = (_score_cell(row, name) for row in rows for name in scores)
         table.add_row(escape(subject), str(rows[0].n_windows), *cells)
     if len(ranked) > MAX_SUBJECTS:
         table.add_row(f"and {len(ranked) - MAX_SUBJECTS} more: see scores.json, or --json")
     Console(highlight=False).print(table)
+    if not all(own.is_comparable for own in last.by_subject.values()):
+        typer.echo(
+            f"{UNDEFINED}: the subject has windows of one class only, so that its scores do not "
+            "compare with those of others."
+        )
+
+
+def _rank(scores: SubjectScores) -> tuple[bool, float]:
+    """Return a key for sorting, subjects without a score last."""
+    return not scores.is_comparable, scores.balanced_accuracy
+
+
+def _score_cell(scores: SubjectScores, name: str) -> str:
+    return f"{getattr(scores, name):.3f}" if scores.is_comparable else UNDEFINED
 
 
 def _with_interval(scores: Scores, name: str) -> str:
@@ -142,6 +162,15 @@ def print_comparison(columns: Mapping[str, Scores], title: str) -> None:
         table.add_row(escape(f"F1 of {name}"), *cells)
     Console(highlight=False).print(table)
     _print_interval_note(models[0])
+
+
+def print_model_choice(model: str, windows: Windows) -> None:
+    """Print which model auto is, if the length of the windows in seconds is not known."""
+    from cadda.models.registry import describe_choice
+
+    chosen = describe_choice(model, windows.n_times, windows.sfreq)
+    if chosen is not None:
+        typer.echo(f"note: {name_options(chosen)}", err=True)
 
 
 def print_warnings(texts: Iterable[str]) -> None:

@@ -129,6 +129,7 @@ def search(
     Example: cadda search night-epo.fif.gz --out run
     """
     from cadda.api.run import run_search
+    from cadda.cli.display import print_model_choice
     from cadda.data.io.sources import describe_sources
     from cadda.runs.report import write_report
     from cadda.runs.sessions import recorded_session
@@ -150,6 +151,7 @@ def search(
     with hint_on_interrupt(hint):
         with recorded_session(out, command_line()) as session:
             windows = read_options.read(data)
+            print_model_choice(model, windows)
             split.announce(windows, seed, session)
             with SearchDisplay(repr(windows), format_warning=name_options) as display:
                 outcome = run_search(

@@ -69,8 +69,10 @@ def train(
     """
     from cadda.api.policies import read_policy, with_operation_settings
     from cadda.api.prepare import policy_pool
+    from cadda.cli.display import print_model_choice
     from cadda.data.io.sources import describe_sources
     from cadda.operations.own import locate_operations
+    from cadda.policies.spec.model import PolicySpec
     from cadda.runs.sessions import recorded_session
     from cadda.tracking import TrainingDisplay
 
@@ -84,8 +86,11 @@ def train(
     # Before recordings are read, which may take long.
     spec = None if policy is None else read_policy(policy, known)
     hint = "Every finished epoch is saved: resume with the same command."
+    if isinstance(spec, PolicySpec) and spec.is_none:
+        typer.echo(f"note: {policy} is no augmentation: windows are used as they are", err=True)
     with hint_on_interrupt(hint), recorded_session(out, command_line()) as session:
         windows = read_options.read(data)
+        print_model_choice(model, windows)
         pool = policy_pool(windows, own, changed)
         if policy is not None:
             spec = read_policy(policy, known, windows.class_names)
