@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
 import pytest
 import torch
+from host_reads import HostReads
 from scipy import stats
 
-from cadda import Operation, OperationPool, Policy, PolicySpec
+from cadda import Operation, OperationPool, Policy, PolicySpec, operation_pool
 from cadda.operations.frequency import FrequencyShift
 
 SIGNIFICANCE = 1e-3
@@ -315,3 +319,60 @@ def test_own_operation_without_its_magnitude(markers: OperationPool) -> None:
 def test_unknown_granularity(markers: OperationPool) -> None:
     with pytest.raises(ValueError, match="'window' or 'batch', got 'epoch'"):
         make("marker_1 p=1 m=0", markers, "epoch")
+
+
+CHANNELS = ["Fp1", "Fp2", "F3", "F4", "C3", "C4", "P3", "P4", "O1", "O2"]
+
+
+def eeg_policy(text: str) -> Policy:
+    return Policy(PolicySpec.from_text(text), operation_pool(sfreq=100, ch_names=CHANNELS))
+
+
+@pytest.mark.parametrize("scale", [1e-5, 50.0])
+def test_the_first_batch_in_volts_is_warned_of(scale: float) -> None:
+    policy = eeg_policy("gaussian_noise p=1 m=1")
+    x = scale * torch.randn(8, 10, 50, generator=torch.Generator().manual_seed(0))
+    with pytest.warns(UserWarning, match="gaussian_noise adds noise") as issued:
+        policy(x)
+    assert f"up to 0.2; the windows have a standard deviation of {x.std():.2g}" in str(
+        issued[0].message
+    )
+    assert issued[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        policy(x)
+        eeg_policy("gaussian_noise p=1 m=1")(x / scale)
+        eeg_policy("sign_flip p=1")(x)
+
+
+def test_the_scale_is_read_once() -> None:
+    policy, reads = eeg_policy("gaussian_noise p=1 m=1"), HostReads()
+    generator = torch.Generator().manual_seed(0)
+    decisions = torch.Generator().manual_seed(0)
+    x = torch.randn(8, 10, 50)
+    reads.mark(x)
+    with reads:
+        policy.transform(x, policy.draw(x, generator=generator, decisions=decisions))
+        assert not reads.counts
+        counts = []
+        for _ in range(3):
+            policy(x, generator=generator)
+            counts.append(reads.counts.total())
+    assert counts == [1, 1, 1]
+
+
+def test_arrays_and_text_are_refused() -> None:
+    policy, x = eeg_policy("sign_flip p=0.5"), torch.randn(2, 10, 50)
+    with pytest.raises(TypeError, match=r"`x` must be a torch.Tensor, got ndarray; use torch.as_"):
+        policy(x.numpy(), np.array([0, 1]))
+    for y in (np.array(["a", "b"]), ["a", "b"], np.array(["a", "b"], dtype=object)):
+        with pytest.raises(TypeError, match="`y` must be integers, got text such as 'a'"):
+            policy(x, y)
+
+
+def test_only_operations_of_the_policy_are_checked() -> None:
+    x = torch.randn(4, 3, 50)
+    with pytest.raises(ValueError, match="the 10 channels that `rotation_x` was made for, got 3"):
+        eeg_policy("rotation_x p=1 m=1")(x)
+    changed, _ = eeg_policy("sign_flip p=1")(x)
+    assert torch.equal(changed, -x)

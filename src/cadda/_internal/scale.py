@@ -14,7 +14,8 @@ def describe_odd_scale(signals: Signals) -> str | None:
     """Return what is wrong with signals far from a standard deviation of 1, as in volts."""
     every = max(1, len(signals) // _SAMPLE)
     scale = float(signals[: len(signals) : every].std())
-    if 0.05 < scale < 20:
+    # Flat windows have no unit.
+    if scale == 0 or 0.05 < scale < 20:
         return None
     return (
         f"the windows have a standard deviation of {scale:.2g}, but models and operations are "

@@ -12,6 +12,9 @@ __all__ = ["warn_user", "warn_without_subjects"]
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
+_MODULE_CALL = ("torch", "nn", "modules", "module.py")
+"""Where torch calls the forward of a module that the user has called."""
+
 _shown: set[tuple[str, int, str]] = set()
 """File, line and text of warnings so far."""
 
@@ -20,14 +23,17 @@ def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of code that has called this package; of the same there, once."""
     frames = inspect.stack(context=0)
     own = [i for i, frame in enumerate(frames) if frame.filename.startswith(_PACKAGE)]
-    caller = frames[min(own[-1] + 1, len(frames) - 1)]
+    place = own[-1] + 1
+    while place < len(frames) - 1 and Path(frames[place].filename).parts[-4:] == _MODULE_CALL:
+        place += 1
+    caller = frames[min(place, len(frames) - 1)]
     key = (caller.filename, caller.lineno, text)
     # Python forgets what it has shown whenever filters change, as in every reader of MNE.
     if _filter_action(text, category) == "default":
         if key in _shown:
             return
         _shown.add(key)
-    warnings.warn(text, category, stacklevel=own[-1] + 2)
+    warnings.warn(text, category, stacklevel=place + 1)
 
 
 def _filter_action(text: str, category: type[Warning]) -> str:

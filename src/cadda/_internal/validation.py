@@ -228,15 +228,20 @@ def check_seed(seed: int) -> int:
     return int(seed)
 
 
+def check_tensor(x: object) -> None:
+    """Raise `TypeError` for windows that are no tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(
+            f"`x` must be a torch.Tensor, got {type(x).__name__}; use torch.as_tensor(x)."
+        )
+
+
 def check_windows(x: Tensor, *, images: bool = False) -> Tensor:
     """Check the shape and type of a batch of windows, and return it.
 
     Images may have further axes before height and width.
     """
-    if not isinstance(x, Tensor):
-        raise TypeError(
-            f"`x` must be a torch.Tensor, got {type(x).__name__}; use torch.as_tensor(x)."
-        )
+    check_tensor(x)
     if x.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"`x` must be float32 or float64, got {x.dtype}; use x.float().")
     if x.ndim < 3 or (x.ndim > 3 and not images):
@@ -261,6 +266,16 @@ def check_magnitude(magnitude: float | Tensor | None, x: Tensor) -> Tensor:
     if bool(outside.any()):
         raise ValueError(f"`magnitude` must be in [0, 1], got {value[outside][0].item():g}.")
     return value.expand(len(x))
+
+
+def check_not_text(y: object) -> None:
+    """Raise `TypeError` for labels that are text."""
+    first = y[0] if isinstance(y, Sequence | np.ndarray) and len(y) else None
+    if isinstance(y, str) or isinstance(first, str):
+        raise TypeError(
+            f"`y` must be integers, got text such as {quote(str(first))}; pass the number of the class "
+            "of each window, by torch.as_tensor."
+        )
 
 
 def check_labels(

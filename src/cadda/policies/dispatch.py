@@ -13,7 +13,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 import torch
 from torch import Generator, Tensor, nn
 
-from cadda._internal.validation import check_labels
+from cadda._internal.validation import check_labels, check_not_text, check_tensor
 from cadda.operations.base import Batch, Draw, Operation
 from cadda.operations.label_maps import NOT_MAPPED
 from cadda.operations.pool import OperationPool
@@ -292,6 +292,8 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         y : Tensor | None
             Their labels: other than before where an operation with a label map was applied.
         """
+        check_tensor(x)
+        check_not_text(y)
         draw = self.draw(x, y, generator=generator)
         return self.transform(x, draw), draw.y
 
@@ -299,6 +301,10 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
     def _mixes_windows(self) -> bool:
         """Whether an operation takes something from other windows of the same class."""
         return any(operation.needs_labels for operation in self.pool)
+
+    def _check(self, x: Tensor) -> None:
+        """Raise if some operation cannot transform the windows."""
+        self.pool.check(x)
 
     def _rows(
         self, x: Tensor, y: Tensor | None, device: torch.device | None = None
@@ -309,7 +315,7 @@ class BatchPolicy(nn.Module, ABC, Generic[Decisions]):
         given.
         """
         device, given = x.device if device is None else device, y
-        self.pool.check(x)
+        self._check(x)
         if self.pool.label_table is not None:
             y = check_labels(y, x, len(self.pool.class_names), device=device)
         elif self._mixes_windows:

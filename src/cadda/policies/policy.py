@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
 
 from cadda._internal.random import uniform
+from cadda._internal.scale import describe_odd_scale
+from cadda._internal.user_warnings import warn_user
 from cadda.operations.base import Constant, Operation
 from cadda.operations.label_maps import mapping_of, plain_operation
 from cadda.operations.pool import OperationPool
+from cadda.operations.time import GaussianNoise
 from cadda.policies.dispatch import (
     BatchPolicy,
     Granularity,
@@ -91,6 +94,8 @@ class Policy(BatchPolicy[PolicyDraw]):
         self.granularity = check_granularity(granularity)
         self.tables: dict[str, Tensor] = _tables(self.spec, self.pool)
         self._tables = {name: Constant(table) for name, table in self.tables.items()}
+        self._used = tuple(self.pool.plain(name) for name in self.spec.operations_used)
+        self._has_seen = False
 
     @property
     def is_classwise(self) -> bool:
@@ -153,6 +158,23 @@ class Policy(BatchPolicy[PolicyDraw]):
             decisions=source,
         )
 
+    def forward(
+        self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        result = super().forward(x, y, generator=generator)
+        # Once only: to read a value waits for a GPU.
+        if not self._has_seen and len(x):
+            self._has_seen = True
+            _warn_of_scale(self._used, x)
+        return result
+
+    def _check(self, x: Tensor) -> None:
+        # What the policy never applies may be for other windows.
+        for operation in self._used:
+            operation.check(x)
+        if not self._used:
+            self.pool.check(x)
+
     def transform(self, x: Tensor, draw: PolicyDraw) -> Tensor:
         if not draw.groups:
             return x.clone()
@@ -185,6 +207,14 @@ class Policy(BatchPolicy[PolicyDraw]):
     def extra_repr(self) -> str:
         """Return the policy in its short form."""
         return repr(self.spec)
+
+
+def _warn_of_scale(operations: Iterable[Operation], x: Tensor) -> None:
+    """Warn if an operation has an absolute scale that is far from that of the windows."""
+    noise = next((each for each in operations if isinstance(each, GaussianNoise)), None)
+    if noise is not None and (odd_scale := describe_odd_scale(x)) is not None:
+        added = f"{noise.name} adds noise of a standard deviation of up to {noise.max_sigma:g}"
+        warn_user(f"{added}; {odd_scale}.")
 
 
 def draw_decisions(
