@@ -273,8 +273,8 @@ def check_not_text(y: object) -> None:
     first = y[0] if isinstance(y, Sequence | np.ndarray) and len(y) else None
     if isinstance(y, str) or isinstance(first, str):
         raise TypeError(
-            f"`y` must be integers, got text such as {quote(str(first))}; pass the number of the class "
-            "of each window, by torch.as_tensor."
+            f"`y` must be integers, got text such as {quote(str(first))}; pass the number of the "
+            "class of each window, by torch.as_tensor."
         )
 
 

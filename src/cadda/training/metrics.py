@@ -117,8 +117,8 @@ class Scores:
         """
         if by == "subject":
             names = ("subject", *(item.name for item in fields(SubjectScores)))
-            rows = (_subject_row(name, scores) for name, scores in self.by_subject.items())
-            return make_frame(rows, names)
+            own = (_subject_row(name, scores) for name, scores in self.by_subject.items())
+            return make_frame(own, names)
         if by != "class":
             raise ValueError(f"`by` must be 'class' or 'subject', got {by!r}.")
         true, predicted = self.confusion.sum(1), self.confusion.sum(0)
