@@ -11,12 +11,16 @@ from cadda.policies.spec.adapting import drop_rare, in_class_order, never_applie
 from cadda.policies.spec.model import PolicySpec
 
 __all__ = [
+    "UNFIT",
     "complete_settings",
     "fitting_pool",
     "fitting_spec",
     "record_settings",
     "record_windows",
 ]
+
+UNFIT = "`pool` does not fit the policy: "
+"""How the message begins of a policy that cannot be used with a pool."""
 
 
 def fitting_spec(spec: PolicySpec, pool: OperationPool) -> PolicySpec:
@@ -36,13 +40,13 @@ def fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
         try:
             operation = pool.plain(name)
         except KeyError as error:
-            raise ValueError(f"`pool` does not fit the policy: {error.args[0]}") from None
+            raise ValueError(f"{UNFIT}{error.args[0]}") from None
         wanted = spec.operations.get(name)
         if wanted and wanted != operation.settings:
             try:
                 pool = pool.with_settings({name: wanted})
             except ValueError as error:
-                raise ValueError(f"`pool` does not fit the policy: {error}") from None
+                raise ValueError(f"{UNFIT}{error}") from None
         if name not in pool:
             pool = pool.with_operation(pool.plain(name))
     if not spec.is_classwise and not spec.label_maps:
@@ -50,7 +54,7 @@ def fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
     names = spec.class_names or pool.class_names
     if pool.class_names and names != pool.class_names:
         raise ValueError(
-            f"`pool` does not fit the policy: it is for the classes {list(names)}, but the "
+            f"{UNFIT}it is for the classes {list(names)}, but the "
             f"windows have {list(pool.class_names)}."
         )
     return pool.for_classes(names).with_label_maps(spec.label_maps)

@@ -21,6 +21,7 @@ from pydantic import Field, field_validator
 from cadda._internal.limits import MAX_COUNT
 from cadda._internal.random import Seeds
 from cadda._internal.text import storable
+from cadda.api.policies import policy_named
 from cadda.api.prepare import Device, model_for, pick_device, policy_pool, prepare_training
 from cadda.data.splits import split_subjects, subject_folds
 from cadda.data.windows import Windows
@@ -138,15 +139,16 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         settings = training_settings(config, fold)
         operations = find_operations(config.operations)
         pool = policy_pool(fold.train, operations, config.operation_settings)
-        for content in contents.values():
+        for name, content in contents.items():
             if content is not None:
-                prepare_training(
-                    *(fold.train, fold.valid, settings),
-                    model=config.model,
-                    policy=parse_policy(content),
-                    pool=pool,
-                    device=config.device,
-                )
+                with policy_named(name):
+                    prepare_training(
+                        *(fold.train, fold.valid, settings),
+                        model=config.model,
+                        policy=parse_policy(content),
+                        pool=pool,
+                        device=config.device,
+                    )
 
     def fold(self, config: CompareConfig, windows: Windows, job: CompareJob) -> Fold:
         """Return the data of a block."""
