@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import mne
 import numpy as np
 import pytest
@@ -17,9 +19,12 @@ from torch import nn
 from cadda import PolicySpec
 from cadda._internal import delayed
 from cadda.estimators import AugmentedClassifier
-from cadda.exceptions import DataWarning
+from cadda.exceptions import DataWarning, PolicyFileError
 from cadda.policies.zoo import ZOO
 from cadda.testing.planted import planted_network
+
+NO_GROUPS = "ignore:`groups` is missing.*early stopping:cadda.exceptions.DataWarning"
+pytestmark = pytest.mark.filterwarnings(NO_GROUPS)
 
 
 class Linear:
@@ -107,6 +112,43 @@ def test_grid_search_and_pipeline(classifier, data) -> None:
     search = GridSearchCV(pipeline, {f"{name}__max_epochs": [1, 3]}, cv=GroupKFold(2))
     search.fit(x, y, groups=subject)
     assert search.best_params_[f"{name}__max_epochs"] in (1, 3)
+
+
+def test_groups_in_a_pipeline(classifier, data) -> None:
+    x, y, subject = data
+    pipeline = make_pipeline(FunctionTransformer(lambda z: z[:, :, ::2]), classifier)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pipeline.fit(x, y, augmentedclassifier__groups=subject)
+    with pytest.raises(ValueError, match="at least 2 subjects to split them, got 1"):
+        pipeline.fit(x, y, augmentedclassifier__groups=np.zeros(48))
+
+
+def test_a_policy_without_groups_warns_of_early_stopping(classifier, data) -> None:
+    x, y, subject = data
+    classifier.set_params(max_epochs=1)
+    with pytest.warns(DataWarning, match="`groups` is missing.*early stopping") as issued:
+        classifier.fit(x, y)
+    own = [each for each in issued if each.category is DataWarning]
+    assert [each.filename for each in own] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        classifier.fit(x, y, groups=subject)
+
+
+def test_a_policy_in_short_form(classifier, data, tmp_path, monkeypatch) -> None:
+    x, y, subject = data
+    text = "sign_flip p=0.5"
+    classifier.set_params(policy=text, max_epochs=1).fit(x, y, groups=subject)
+    assert classifier.policy_ == PolicySpec.from_text(text)
+    # A file of that name comes first.
+    monkeypatch.chdir(tmp_path)
+    PolicySpec.from_text("time_reverse p=1").save(tmp_path / text)
+    classifier.fit(x, y, groups=subject)
+    assert classifier.policy_.entries == PolicySpec.from_text("time_reverse p=1").entries
+    classifier.set_params(policy="my_own p=0.5")
+    with pytest.raises(PolicyFileError, match="known operation, got `my_own`"):
+        classifier.fit(x, y, groups=subject)
 
 
 def test_mne_epochs(classifier, data) -> None:

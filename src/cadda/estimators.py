@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from cadda._internal.user_warnings import warn_without_subjects
+from cadda._internal.user_warnings import warn_of_mixed_subjects, warn_without_subjects
 from cadda.api.fit import fit
 from cadda.api.policies import read_policy
 from cadda.api.prepare import Device
@@ -48,9 +48,10 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     model : str | nn.Module | callable
         See `cadda.fit`.
-    policy : PolicySpec | PolicySchedule | path | None
-        Augmentation policy; None searches for one. Its class names are the labels as
-        text, so that ``-> {1: 2, 2: 1}`` exchanges the integer labels 1 and 2.
+    policy : PolicySpec | PolicySchedule | path | str | None
+        Augmentation policy, its file, ``"zoo:NAME"``, or its short form such as ``"sign_flip
+        p=0.5"``; text that is the name of a file is that file. None searches for one. Its class
+        names are the labels as text, so that ``-> {1: 2, 2: 1}`` exchanges the integer labels 1 and 2.
     method : str | None
         Method that searches for a policy first, unless ``policy`` is given; see `cadda.search`.
         None trains without augmentation.
@@ -179,7 +180,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels, of any kind.
         groups : array-like of shape (n_windows,) | None
             Subjects, which are kept apart in training and validation; None treats every window as
-            a subject, with a warning if a policy is searched for.
+            a subject, with a warning if there is a policy, or if one is searched for.
 
         Returns
         -------
@@ -208,7 +209,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if groups is None
             else split_subjects(windows, (self.valid_fraction,), seed=seed)
         )
-        if groups is None and self.method is not None and self.policy is None:
+        if groups is None and self.policy is not None:
+            warn_of_mixed_subjects("groups")
+        elif groups is None and self.method is not None:
             warn_without_subjects("groups")
         self.search_ = self._search(train, valid, seed)
         self.policy_ = (

@@ -58,6 +58,24 @@ def test_a_policy_that_is_no_augmentation_is_said(data: Path, tmp_path: Path) ->
     assert "none.json is no augmentation: windows are used as they are" in told.replace("\n", "")
 
 
+def test_a_policy_in_short_form(data: Path, tmp_path: Path) -> None:
+    arguments = ("train", data / "sleep.npz", "--max-epochs", "1", *QUICK)
+    run(*arguments, "--out", tmp_path / "run", "--policy", "sign_flip p=0.5")
+    found = PolicySpec.load(tmp_path / "run" / "policy.json")
+    assert found.entries == PolicySpec.from_text("sign_flip p=0.5").entries
+    mirror = tmp_path / "mirror.txt"
+    mirror.write_text("channel_symmetry p=1\n")
+    compared = ("compare", data / "sleep.npz", "--folds", "2", "--max-epochs", "1")
+    for name, refused in (
+        ("`--policy`", run(*arguments, "--out", tmp_path / "b", "--policy", mirror, code=2)),
+        (mirror, run(*compared, "--out", tmp_path / "c", "--methods", f"none,{mirror}", code=2)),
+    ):
+        told = " ".join(refused.stderr.split())
+        assert f"{name} does not fit the data: operation `channel_symmetry` is not" in told
+        assert "no channel has a partner" in told
+        assert "pool" not in told
+
+
 def test_notes_on_data_are_printed_once(tmp_path: Path) -> None:
     windows = simulate_motor_imagery(n_subjects=5, n_windows=8, seed=0)
     windows.to_epochs().save(tmp_path / "a-epo.fif", verbose="error")

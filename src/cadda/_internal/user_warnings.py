@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cadda.exceptions import DataWarning
 
-__all__ = ["warn_user", "warn_without_subjects"]
+__all__ = ["warn_of_mixed_subjects", "warn_user", "warn_without_subjects"]
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
@@ -51,5 +51,15 @@ def warn_without_subjects(argument: str) -> None:
         f"`{argument}` is missing, so that each window counts as a subject: windows of one person "
         "can be on both sides of a split, and the search is too sure of its result. Pass the "
         "subject of each window.",
+        DataWarning,
+    )
+
+
+def warn_of_mixed_subjects(argument: str) -> None:
+    """Warn that training is stopped by windows of its own subjects, as an argument is missing."""
+    warn_user(
+        f"`{argument}` is missing, so that each window counts as a subject: windows of one person "
+        "can be in training and in validation, and early stopping does not see how well the model "
+        "does on other people. Pass the subject of each window.",
         DataWarning,
     )

@@ -79,7 +79,8 @@ def fit(
         is not known, and ``"chambon2018"``, a network for sleep, for others.
     policy : PolicySpec | PolicySchedule | Policy | path-like | callable | None
         Augmentation: a spec, a schedule of them, a file with either, ``"zoo:NAME"`` for a policy
-        of the zoo (see ``cadda policy zoo``), or anything that maps (x, y) to augmented (x, y).
+        of the zoo (see ``cadda policy zoo``), its short form such as ``"sign_flip p=0.5"`` unless
+        there is a file of that name, or anything that maps (x, y) to augmented (x, y).
     pool : OperationPool | None
         Operations of the policy, where some are your own; None takes those of cadda.
     max_epochs : int

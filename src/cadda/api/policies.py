@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 from cadda._internal.user_warnings import warn_user
 from cadda.data.windows import Windows
 from cadda.exceptions import PolicyFileError
 from cadda.operations.base import Settings
-from cadda.operations.pool import OperationPool
-from cadda.policies.fitting import complete_settings
+from cadda.operations.pool import LEFT_OUT, OperationPool
+from cadda.policies.fitting import UNFIT, complete_settings
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, load_policy, policies_of
 from cadda.policies.spec.model import PolicySpec
-from cadda.policies.spec.text import OWN_OPERATIONS
+from cadda.policies.spec.text import OWN_OPERATIONS, is_text
+from cadda.policies.zoo import is_zoo_name
 from cadda.training.augmenter import AugmentFunction
 
 __all__ = [
     "PolicyLike",
     "check_classes",
     "check_policy",
+    "policy_named",
     "read_policy",
     "with_operation_settings",
 ]
@@ -37,15 +41,28 @@ def read_policy(
     known: Collection[str] = (),
     class_names: Sequence[str] | None = None,
 ) -> PolicySpec | PolicySchedule:
-    """Read a policy file to train with, or take a policy of the zoo.
+    """Read a policy file to train with, a policy in short form, or take one of the zoo.
 
+    What is both, such as ``none``, is the file if there is one.
     `known` are operations that are not of cadda, `class_names` are the classes of the windows.
     """
     try:
+        if _is_text(path):
+            return PolicySpec.from_text(os.fspath(path), known=known)
         return load_policy(path, known=known, class_names=class_names)
     except PolicyFileError as error:
         way_out = "; pass operations of your own as `pool` of `cadda.fit`, or as `operations`"
         raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error
+
+
+def _is_text(path: str | os.PathLike[str]) -> bool:
+    """Check whether this is a policy in short form, of which there is no file."""
+    text = os.fspath(path)
+    try:
+        has_file = Path(text).exists()
+    except (OSError, ValueError):  # too long, or with a null character
+        has_file = False
+    return not has_file and not is_zoo_name(text) and is_text(PolicySpec, text)
 
 
 def with_operation_settings(
@@ -71,6 +88,22 @@ def with_operation_settings(
             )
     complete = partial(complete_settings, pool=pool)
     return policy.map(complete) if isinstance(policy, PolicySchedule) else complete(policy)
+
+
+@contextmanager
+def policy_named(name: str) -> Iterator[None]:
+    """Name the file, or the option, in the error of a policy that does not fit the windows."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error).replace(LEFT_OUT, " is not applicable: ")
+        for begin, named in (
+            (UNFIT, f"{name} does not fit the data: "),
+            ("`policy` ", f"{name} "),
+        ):
+            if text.startswith(begin):
+                raise ValueError(named + text.removeprefix(begin)) from error
+        raise
 
 
 def check_policy(policy: object) -> None:

@@ -34,8 +34,8 @@ def train(
     policy: Annotated[
         Path | None,
         Option(
-            help="Policy or schedule file, or zoo:NAME (see `cadda policy zoo`); default: no "
-            "augmentation."
+            help="Policy or schedule file, zoo:NAME (see `cadda policy zoo`), or a policy in its "
+            "short form, such as 'sign_flip p=0.5'; default: no augmentation."
         ),
     ] = None,
     operations: Annotated[
@@ -67,7 +67,7 @@ def train(
     Examples: cadda train night-epo.fif.gz --policy policy.json --out run ·
     cadda train night-epo.fif.gz --folds 5 --out run
     """
-    from cadda.api.policies import read_policy, with_operation_settings
+    from cadda.api.policies import policy_named, read_policy, with_operation_settings
     from cadda.api.prepare import policy_pool
     from cadda.cli.display import print_model_choice
     from cadda.data.io.sources import describe_sources
@@ -114,7 +114,8 @@ def train(
                 "reading": read_options.reading(data),
                 "own_operations": locate_operations(parse_names(operations)),
             }
-            outcome = _train(windows, out, split, n_folds, display.print_line, arguments)
+            with policy_named("`policy`"):
+                outcome = _train(windows, out, split, n_folds, display.print_line, arguments)
     if as_json:
         typer.echo(json.dumps(outcome.scores.scores.to_dict()))
     else:

@@ -145,11 +145,18 @@ def check_known(
             raise PolicyFileError(f"{place} must be a known operation, got `{name}`{hint}.")
 
 
+def is_text(kind: type[Spec], text: str) -> bool:
+    """Check whether a text is a policy in short form, and not the name of a file."""
+    try:
+        parse_text(kind, text, known=None)
+    except PolicyFileError:
+        return False
+    return True
+
+
 def _check_not_text(kind: type[Spec], path: str) -> None:
     """Raise `PolicyFileError` if a policy was given in place of the name of a file."""
-    try:
-        parse_text(kind, path, known=None)
-    except PolicyFileError:
+    if not is_text(kind, path):
         return
     text = repr(path) if len(path) <= MAX_QUOTED else f"{path[:MAX_QUOTED]!r} …"
     raise PolicyFileError(
