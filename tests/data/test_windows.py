@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
-from cadda.exceptions import CaddaError, DataError
+from cadda.exceptions import CaddaError, DataError, DataWarning
 
 X = np.random.default_rng(0).standard_normal((6, 2, 50)).astype(np.float32)
 GOOD: dict[str, Any] = {
@@ -305,3 +306,13 @@ def test_splits_of_other_kinds(tmp_path: Path) -> None:
         windows().save(tmp_path / "a\0.npz")
     with pytest.raises(DataError, match=r"cannot read a.*: File name too long"):
         read_windows("a" * 5000)
+
+
+def test_exchanged_axes_are_warned_of() -> None:
+    x, y, subject = np.zeros((4, 500, 10)), [0, 1, 0, 1], list("aabb")
+    with pytest.warns(DataWarning, match="500 channels of 10 samples.*its axes are exchanged"):
+        Windows(x, y, subject=subject)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Windows(x.transpose(0, 2, 1), y, subject=subject)
+        Windows(x, y, subject=subject, ch_names=[f"E{i}" for i in range(500)])

@@ -90,8 +90,9 @@ class Windows:
         recording: ArrayLike | None = None,
     ) -> None:
         self.signals = check_signals(x)
-        n_windows, n_channels, _ = self.signals.shape
+        n_windows, n_channels, n_times = self.signals.shape
         if ch_names is None:
+            _check_axes(n_channels, n_times)
             ch_names = [str(channel) for channel in range(n_channels)]
         self.ch_names = check_names("ch_names", ch_names, n_channels, "channels of `x`")
         check_plain("ch_names", self.ch_names)
@@ -371,4 +372,15 @@ class Windows:
             repr(self).partition("; ")[0],
             table(("class", "windows", "subjects"), rows),
             paragraph(f"channels: {names}"),
+        )
+
+
+def _check_axes(n_channels: int, n_times: int) -> None:
+    """Warn of more channels without names than samples, which may be exchanged."""
+    if n_channels > n_times:
+        warn_user(
+            f"`x` has {n_channels} channels of {n_times} samples: if these are {n_channels} "
+            f"samples of {n_times} channels, its axes are exchanged, as they must be (n_windows, "
+            "n_channels, n_times); otherwise pass the names of the channels as `ch_names`.",
+            DataWarning,
         )
