@@ -51,7 +51,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     policy : PolicySpec | PolicySchedule | path | str | None
         Augmentation policy, its file, ``"zoo:NAME"``, or its short form such as ``"sign_flip
         p=0.5"``; text that is the name of a file is that file. None searches for one. Its class
-        names are the labels as text, so that ``-> {1: 2, 2: 1}`` exchanges the integer labels 1 and 2.
+        names are the labels as text, so that ``-> {1: 2, 2: 1}`` exchanges the integer labels 1
+        and 2.
     method : str | None
         Method that searches for a policy first, unless ``policy`` is given; see `cadda.search`.
         None trains without augmentation.
