@@ -117,6 +117,27 @@ def test_info_of_many_channels(tmp_path: Path, run: Run) -> None:
     assert "--json has all 12 channels" in out
 
 
+def test_info_names_channels_that_operations_leave_as_they_are(tmp_path: Path, run: Run) -> None:
+    x = np.random.default_rng(0).standard_normal((20, 6, 100))
+    some, subjects = ["C3", "C4", "Cz", "Pz"], np.repeat(["a", "b"], 10)
+    told = {}
+    for others in (["F3", "F4"], ["E1-C3", "STATUSX"]):
+        file = tmp_path / f"{others[0]}.npz"
+        given = {"y": np.arange(20) % 2, "subject": subjects, "sfreq": 100.0}
+        np.savez(file, x=x, ch_names=[*some, *others], **given)
+        told[others[0]] = " ".join(run("info", str(file))[0].split())
+        report = json.loads(run("info", str(file), "--json")[0])
+        unknown = [] if others[0] == "F3" else others
+        assert report["unpaired"] == report["unlocated"] == unknown
+        assert report["n_pairs"] == 2 - bool(unknown)
+    assert "left-right pairs of channels: 2" in told["F3"]
+    assert "no partner" not in told["F3"]
+    assert "no known position" not in told["F3"]
+    assert "left-right pairs of channels: 1" in told["E1-C3"]
+    assert "no partner on the other side of the head: E1-C3, STATUSX;" in told["E1-C3"]
+    assert "no known position: E1-C3, STATUSX; rotations leave them" in told["E1-C3"]
+
+
 @pytest.mark.parametrize("n_times", [20, 99, 100, 101])
 def test_short_windows_are_not_clipped(n_times: int, tmp_path: Path, run: Run) -> None:
     """Every window has a maximum and a minimum."""

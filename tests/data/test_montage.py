@@ -74,6 +74,23 @@ def test_partners(names: list[str], partner: tuple[int, ...]) -> None:
     assert resolve_montage(names).partner == partner
 
 
+def test_channels_that_have_neither_partner_nor_position() -> None:
+    montage = resolve_montage(["C3", "E1-C3", "Cz", "F3", "C4", "STATUSX", "Fpz-Cz"])
+    assert montage.n_pairs == 1
+    assert montage.unpaired == (1, 3, 5)
+    assert montage.unlocated == (1, 5)
+
+
+def test_the_midline_of_a_net_is_where_it_has_no_side() -> None:
+    net = mne.channels.make_standard_montage("GSN-HydroCel-32")
+    info = mne.create_info(net.ch_names, 100.0, "eeg").set_montage(net)
+    montage = resolve_montage(net.ch_names, measured_positions(info))
+    middle = [i for i, own in enumerate(montage.is_midline) if own]
+    assert middle
+    assert np.abs(montage.positions[middle, 0]).max() < 0.01
+    assert not set(middle) & set(montage.unpaired)
+
+
 def test_net_without_standard_names_is_paired_by_position() -> None:
     net = mne.channels.make_standard_montage("GSN-HydroCel-32")
     info = mne.create_info(net.ch_names, 100.0, "eeg").set_montage(net)

@@ -140,6 +140,9 @@ class DataSummary:
     amplitude: dict[str, float]  # standard deviation within a window, by channel
     operations: list[str]
     left_out: dict[str, str]  # reasons by operation
+    n_pairs: int  # of a channel on the left and one on the right
+    unpaired: list[str]  # channels that are on one side, or somewhere
+    unlocated: list[str]  # channels without a known position
     preprocessing: dict[str, Any] | None  # settings; None if the signals are as in the file
     preprocessing_text: str
     task: str  # that is assumed by the names of the classes
@@ -149,10 +152,12 @@ class DataSummary:
 
 def _summarise(result: ReadResult) -> DataSummary:
     from cadda import operation_pool
+    from cadda.data.channels import resolve_montage
     from cadda.data.io.preprocess import describe_preprocessing
 
     windows, quality, settings = result.windows, result.quality, result.preprocessing
     pool = operation_pool(windows)
+    montage = resolve_montage(windows.ch_names, windows.positions)
 
     def count(part: Windows) -> dict[str, int]:
         return dict(zip(windows.class_names, part.class_counts().tolist(), strict=True))
@@ -171,6 +176,9 @@ def _summarise(result: ReadResult) -> DataSummary:
         amplitude=dict(zip(windows.ch_names, quality.amplitude, strict=True)),
         operations=list(pool.names),
         left_out=dict(pool.left_out),
+        n_pairs=montage.n_pairs,
+        unpaired=[windows.ch_names[i] for i in montage.unpaired],
+        unlocated=[windows.ch_names[i] for i in montage.unlocated],
         preprocessing=None if settings is None else asdict(settings),
         preprocessing_text=describe_preprocessing(settings),
         task=result.task,
@@ -225,6 +233,29 @@ def _lines(summary: DataSummary, *, drop_bad: bool) -> Iterator[str]:
     yield f"operations ({len(summary.operations)}): {', '.join(summary.operations)}"
     for name, reason in summary.left_out.items():
         yield f"not applicable: {name}, {reason}"
+    yield from _channel_lines(summary)
+
+
+def _channel_lines(summary: DataSummary) -> Iterator[str]:
+    """Yield which channels operations on electrodes change, where these are applicable."""
+    has_pairs = "channel_symmetry" in summary.operations
+    if has_pairs:
+        yield f"left-right pairs of channels: {summary.n_pairs}"
+    if has_pairs and summary.unpaired:
+        yield (
+            f"note: no partner on the other side of the head: {_names(summary.unpaired)}; "
+            "channel_symmetry leaves them as they are"
+        )
+    if summary.unlocated and "rotation_z" in summary.operations:
+        yield (
+            f"note: no known position: {_names(summary.unlocated)}; rotations leave them as they "
+            "are; use names of the 10-20 system, or select other channels with --channels"
+        )
+
+
+def _names(channels: Sequence[str]) -> str:
+    more = f" and {len(channels) - MAX_CHANNELS} more" if len(channels) > MAX_CHANNELS else ""
+    return ", ".join(channels[:MAX_CHANNELS]) + more
 
 
 def _describe_amplitudes(amplitude: Mapping[str, float]) -> str:

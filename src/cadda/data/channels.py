@@ -149,6 +149,24 @@ class Montage:
     """Shape (n_channels, 3), in metres around the centre of the head: right, front, up; or NaN."""
     partner: tuple[int, ...]
     """Index of the channel on the other side of the head, or of the channel itself."""
+    is_midline: tuple[bool, ...]
+    """Whether a channel is between the sides, and needs no partner."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of left-right pairs."""
+        return sum(other > i for i, other in enumerate(self.partner))
+
+    @property
+    def unpaired(self) -> tuple[int, ...]:
+        """Channels without a partner that are not on the midline."""
+        known = zip(self.partner, self.is_midline, strict=True)
+        return tuple(i for i, (other, middle) in enumerate(known) if other == i and not middle)
+
+    @property
+    def unlocated(self) -> tuple[int, ...]:
+        """Channels without a known position."""
+        return tuple(np.flatnonzero(~np.isfinite(self.positions).all(axis=1)).tolist())
 
 
 def resolve_montage(
@@ -173,7 +191,11 @@ def resolve_montage(
         for i, parts in enumerate(names):
             if parts:
                 positions[i] = template[parts[0]]
-    return Montage(positions, _partners(names, positions))
+    is_midline = tuple(
+        _mirrored(parts) == parts if parts else _is_central(position)
+        for parts, position in zip(names, positions, strict=True)
+    )
+    return Montage(positions, _partners(names, positions), is_midline)
 
 
 def electrodes(ch_name: str) -> tuple[str, ...]:
@@ -286,6 +308,11 @@ def _mirrored(parts: tuple[str, ...]) -> tuple[str, ...]:
         return f"{letters}{number + 1 if number % 2 else number - 1}{half}"
 
     return tuple(mirror(name) for name in parts)
+
+
+def _is_central(position: NDArray[np.float64]) -> bool:
+    """Check whether a sensor is its own mirror image, as far as pairs have to be."""
+    return bool(2 * abs(position[0]) < _MIRROR_TOLERANCE * np.linalg.norm(position))
 
 
 def _mirrored_position(index: int, positions: NDArray[np.float64]) -> int:
