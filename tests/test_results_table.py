@@ -154,9 +154,9 @@ def test_the_panel_shows_what_there_is(table: ModuleType, results: Path) -> None
         "| imagined fists | 6 | 0.500 | **+0.100** | **+0.120** |",
         "",
         # Of gains of 0.11, 0.12 and 0.13, the intervals hold the first.
-        "`auto` claims a gain in 3 of 3 searches, true on the test subjects in 3 of 3, and answers "
-        "`none` in the others. Its 90 % intervals hold the gain in 1 of 3. On permuted labels it "
-        "claims a gain in 0 of 0.",
+        "`auto` claims a gain in 3 of 3 searches, true on the test subjects in 3 of 3, and "
+        "answers `none` in the others. Its 90 % intervals hold the gain in 1 of 3. On permuted "
+        "labels it claims a gain in 0 of 0.",
     ]
     # Three draws: t = 4.303 with two degrees of freedom, error² = s² / 3.
     half = 4.3027 * 0.01 / 3**0.5
