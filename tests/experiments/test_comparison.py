@@ -140,7 +140,7 @@ def test_a_subject_of_one_class_has_an_empty_row() -> None:
         object.__setattr__(each, "result", results)
     table = subject_table(records)
     assert table.rows == (("0-0", None, None, None), ("0-1", 0.25, 0.25, 0.0))
-    assert table.note.startswith("Empty: the subject has windows of one class only")
+    assert "Empty: the subject has windows of one class only" in table.note
 
 
 def test_models_that_recognise_one_class_only_are_named() -> None:

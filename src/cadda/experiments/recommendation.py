@@ -117,7 +117,10 @@ def subject_table(records: Records) -> ResultTable:
         values = (*own.values(), *gains)
         is_empty = subject in alone
         rows.append((subject, *(None if is_empty else _rounded(value) for value in values)))
-    return ResultTable("Balanced accuracy of each subject", columns, tuple(rows), _alone(alone))
+    note = "Accuracies of a method are of all windows together, and not means over subjects."
+    return ResultTable(
+        "Balanced accuracy of each subject", columns, tuple(rows), f"{note}{_alone(alone)}"
+    )
 
 
 def _alone(subjects: Collection[str]) -> str:
@@ -125,7 +128,7 @@ def _alone(subjects: Collection[str]) -> str:
     if not subjects:
         return ""
     return (
-        "Empty: the subject has windows of one class only, so that its score does not compare "
+        " Empty: the subject has windows of one class only, so that its score does not compare "
         "with those of others."
     )
 

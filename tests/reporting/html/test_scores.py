@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -133,6 +134,13 @@ def test_class_that_is_nowhere() -> None:
     assert rows[0].predicted.value == pytest.approx(
         metrics.balanced_accuracy_score(data.truth, data.predicted)
     )
+
+
+def test_subjects_of_one_class_are_not_compared() -> None:
+    data = make(3)
+    truth = np.where(data.subject == "s1", 2, data.truth)
+    found = score_predictions(replace(data, truth=truth), NAMES)
+    assert found.is_comparable == (True, False, True)
 
 
 def test_same_bytes_each_time() -> None:

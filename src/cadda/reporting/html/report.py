@@ -176,12 +176,13 @@ def _scores(record: RunRecord, scores: TestScores) -> Content:
     # Without augmentation comes first, as in all tables.
     confusions = list(zip(models, scores.confusion.tolist(), strict=False))[::-1]
     values = scores.by_subject[::-1].T.tolist()
-    subjects = zip(scores.subjects, scores.n_windows, values, strict=True)
+    subjects = zip(scores.subjects, scores.n_windows, values, scores.is_comparable, strict=True)
     return {
         "learning": learning_chart(record.learning) if record.learning else None,
         "rows": scores.rows,
         "confusions": confusions,
         "by_subject": sorted(subjects, key=lambda row: natural_order(row[0])),
+        "has_incomparable": not all(scores.is_comparable),
         "interval_note": f"In brackets: 95% percentile bootstrap intervals over {scores.n_units} "
         f"test {scores.unit}, {N_RESAMPLES} resamples; those lacking a class are discarded. "
         "Without brackets, all resamples agree. Chance level of balanced accuracy: "

@@ -47,6 +47,7 @@ class TestScores:
     subjects: tuple[str, ...]
     by_subject: Numbers  # balanced accuracy, (n_models, n_subjects)
     n_windows: tuple[int, ...]  # of each subject
+    is_comparable: tuple[bool, ...]  # whether a subject has windows of more than one class
     confusion: Counts  # (n_models, n_classes, n_classes); rows are the truth
 
     @property
@@ -88,6 +89,7 @@ def score_predictions(predictions: Predictions, class_names: tuple[str, ...]) ->
         subjects=tuple(subjects.tolist()),
         by_subject=by_subject,
         n_windows=tuple(joint.sum((1, 2, 3)).tolist()),
+        is_comparable=tuple(((joint.sum((2, 3)) > 0).sum(1) > 1).tolist()),
         confusion=confusion,
     )
 
