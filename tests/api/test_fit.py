@@ -152,9 +152,10 @@ def test_classes_are_matched_by_name() -> None:
     expected = weights(fit(train, valid, policy=PolicySpec.from_text(text), **QUICK))
     other = PolicySpec.from_text(swapped)
     assert other.class_names == ("beta", "theta")
-    unaware = operation_pool(sfreq=train.sfreq, ch_names=train.ch_names)
+    with pytest.warns(UserWarning, match="in the order of the policy"):
+        unaware = Policy(other, operation_pool(sfreq=train.sfreq, ch_names=train.ch_names))
     schedule = PolicySchedule((Segment(1, other),))
-    for policy in (other, schedule, Policy(other, operation_pool(train)), Policy(other, unaware)):
+    for policy in (other, schedule, Policy(other, operation_pool(train)), unaware):
         assert torch.equal(weights(fit(train, valid, policy=policy, **QUICK)), expected)
     # A mistake in the order would be seen.
     wrong = PolicySpec.from_text("[theta]\ntime_reverse p=0.2\n[beta]\nsign_flip p=0.7")

@@ -9,7 +9,7 @@ from cadda import Policy, PolicySpec, operation_pool
 
 
 def test_policy_as_transforms_of_the_augmented_loader(augmentation) -> None:
-    pool = operation_pool(sfreq=100, ch_names=["C3", "C4"])
+    pool = operation_pool(sfreq=100, ch_names=["C3", "C4"], class_names=["left", "right"])
     spec = PolicySpec.from_text("[left]\nsign_flip p=1\n[right]\nchannel_symmetry p=1")
     x, y = torch.randn(8, 2, 50), torch.tensor([0, 1] * 4)
     loader = augmentation.AugmentedDataLoader(

@@ -89,12 +89,47 @@ def test_copies(data: Any, copies: int | None, n_batches: int) -> None:
 
 def test_classwise_policies_keep_windows_as_in_fit(data: Any) -> None:
     spec = PolicySpec.from_text("[left]\nsign_flip p=1\n[right]\nnone")
-    net = make_net(callback(spec), train_split=None).fit(*data)
+    net = make_net(callback(spec, class_names=["left", "right"]), train_split=None).fit(*data)
     (trained,) = seen(net, training=True)
     x, is_left = torch.from_numpy(data[0]), torch.from_numpy(data[1] == 0)
     assert torch.equal(trained[:20], x)
     assert torch.equal(trained[20:][is_left], -x[is_left])
     assert torch.equal(trained[20:][~is_left], x[~is_left])
+
+
+CLASSWISE = "[{}]\nnone\n[{}]\nsign_flip p=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "class_names"),
+    [
+        (CLASSWISE.format("right", "left"), ["left", "right"]),
+        (CLASSWISE.format("1", "0"), None),
+    ],
+)
+def test_classes_are_matched_by_name(data: Any, text: str, class_names: Any) -> None:
+    spec, (X, y) = PolicySpec.from_text(text), data  # noqa: N806
+    net = make_net(callback(spec, copies=0, class_names=class_names), train_split=None).fit(X, y)
+    sign = torch.from_numpy(np.where(y == 0, -1, 1))[:, None, None]
+    assert torch.equal(seen(net, training=True)[0], torch.from_numpy(X) * sign)
+
+
+@pytest.mark.parametrize("as_schedule", [False, True])
+def test_named_classes_are_not_matched_by_position(data: Any, as_schedule: bool) -> None:
+    policy: Any = PolicySpec.from_text(CLASSWISE.format("right", "left"))
+    if as_schedule:
+        policy = PolicySchedule(segments=(Segment(n_epochs=1, policy=policy),))
+    expected = r"`class_names` must be given for a policy of the classes \['right', 'left'\].*None"
+    with pytest.raises(ValueError, match=expected):
+        make_net(callback(policy)).fit(*data)
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_the_policy_that_was_used(data: Any, tmp_path: Path, as_file: bool) -> None:
+    FLIP.save(tmp_path / "policy.json")
+    given = callback(str(tmp_path / "policy.json") if as_file else FLIP)
+    make_net(given).fit(*data)
+    assert given.policy_ == FLIP
 
 
 def test_labels_follow_label_maps(data: Any) -> None:

@@ -30,7 +30,7 @@ def test_the_label_decides_the_subpolicy(
         text = "[W]\nsquare p=1\n[N2]\nadd p=1 m=0.5\n[REM]\ndouble p=1"
         spec = PolicySpec.from_text(text, known=arithmetic.names)
         assert spec.class_names == CLASSES
-        policy = Policy(spec, arithmetic, granularity=granularity)
+        policy = Policy(spec, arithmetic.for_classes(CLASSES), granularity=granularity)
     result, labels = policy(x, y, generator=generator)
     label = y[:, None, None]
     expected = torch.where(label == 0, x**2, torch.where(label == 1, x + 0.5, 2 * x))

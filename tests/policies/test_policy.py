@@ -34,7 +34,8 @@ def markers() -> OperationPool:
 
 def make(text: str, pool: OperationPool, granularity: str = "window") -> Policy:
     spec = PolicySpec.from_text(text, known=pool.names)
-    return Policy(spec, pool, granularity=granularity)
+    named = pool.for_classes(spec.class_names) if spec.is_classwise else pool
+    return Policy(spec, named, granularity=granularity)
 
 
 def seen(x: torch.Tensor) -> list[int]:
@@ -289,6 +290,21 @@ def test_pool_that_lacks_an_operation(pool: OperationPool) -> None:
     small = pool.select(["sign_flip"])
     with pytest.raises(ValueError, match=r"`pool` does not fit the policy: .*`time_re"):
         make("time_reverse p=1", small.select(["sign_flip"]))
+
+
+def test_classes_of_a_pool_without_names(pool: OperationPool) -> None:
+    spec = PolicySpec.from_text("[right]\nsign_flip p=1\n[left]\nnone")
+    with pytest.warns(UserWarning, match=r"labels 0 to 1 .* \['right', 'left'\].*`class_names`"):
+        policy = Policy(spec, pool)
+    x, y = torch.randn(4, 6, 50), torch.arange(4) % 2
+    assert torch.equal(policy(x, y)[0], torch.where(y[:, None, None] == 0, -x, x))
+    by_name = Policy(spec, pool.for_classes(["left", "right"]))
+    assert torch.equal(by_name(x, y)[0], torch.where(y[:, None, None] == 1, -x, x))
+
+
+def test_labels_as_names_of_classes_are_not_ambiguous(pool: OperationPool) -> None:
+    # Warnings are errors here.
+    Policy(PolicySpec.from_text("[0]\nsign_flip p=1\n[1]\nnone"), pool)
 
 
 def test_a_policy_has_its_own_settings(pool: OperationPool) -> None:

@@ -252,7 +252,7 @@ def test_augmented_copies(copies: int) -> None:
 
 
 MASKED = "time_mask p=1 m=1"
-POOL = operation_pool(sfreq=64, ch_names=["C3", "C4"])
+POOL = operation_pool(sfreq=64, ch_names=["C3", "C4"], class_names=CLASSES)
 
 
 def policy_of(text: str) -> Policy:

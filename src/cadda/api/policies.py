@@ -26,6 +26,7 @@ __all__ = [
     "PolicyLike",
     "check_classes",
     "check_policy",
+    "classes_of",
     "policy_named",
     "read_policy",
     "with_operation_settings",
@@ -121,7 +122,7 @@ def check_policy(policy: object) -> None:
 
 def check_classes(policy: PolicyLike, windows: Windows) -> None:
     """Raise if a policy is for other classes than those of the windows."""
-    for names in _classes_of(policy):
+    for names in classes_of(policy):
         if set(names) != set(windows.class_names):
             raise ValueError(
                 f"`policy` must be for the classes of the windows, {list(windows.class_names)}, "
@@ -129,14 +130,14 @@ def check_classes(policy: PolicyLike, windows: Windows) -> None:
             )
 
 
-def _classes_of(policy: PolicyLike) -> Iterator[tuple[str, ...]]:
+def classes_of(policy: PolicyLike) -> Iterator[tuple[str, ...]]:
     """Yield the classes of policies that depend on them, of each segment of a schedule."""
     if isinstance(policy, PolicySchedule):
         for segment in policy.segments:
-            yield from _classes_of(segment.policy)
+            yield from classes_of(segment.policy)
     elif isinstance(policy, Policy):
         # Its labels are numbers by now, in the order of the pool if the policy has none.
         yield from (names for names in (policy.pool.mapped_classes,) if names)
-        yield from _classes_of(policy.spec)
+        yield from classes_of(policy.spec)
     elif isinstance(policy, PolicySpec) and (policy.is_classwise or policy.label_maps):
         yield from (names for names in (policy.class_names,) if names)

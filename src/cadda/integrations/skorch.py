@@ -15,7 +15,7 @@ from torch import nn
 
 from cadda._internal.random import Seeds, Streams
 from cadda._internal.user_warnings import warn_without_subjects
-from cadda.api.policies import read_policy
+from cadda.api.policies import classes_of, read_policy
 from cadda.api.prepare import operation_pool
 from cadda.api.search import search
 from cadda.data.splits import split_subjects
@@ -50,8 +50,8 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         Channel names. None names the channels "0", "1", …, which excludes operations that need
         positions.
     class_names : sequence of str | None
-        Names of the classes in the order of the labels; None for those of the policy, or for the
-        labels as text.
+        Names of the classes in the order of the labels; None for the labels as text. A policy
+        with a part or a label map for named classes needs them.
     copies : int | None
         Augmented copies that are added to each window; see `cadda.fit`.
     method : str
@@ -72,8 +72,8 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    policy_ : PolicySpec | PolicySchedule | Policy | str
-        The policy used: ``policy``, or the result of the search.
+    policy_ : PolicySpec | PolicySchedule | Policy
+        The policy used: ``policy``, the content of its file, or the result of the search.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
             Not used.
         """
         seed = int(check_random_state(self.random_state).randint(2**31))
-        self.policy_ = self._search(net, X, y, seed) if self.policy is None else self.policy
+        self.policy_ = self._find_policy(net, X, y, seed)
         self._augment: Augmenter | None = None
         self._draws = Streams.of(Seeds(seed), "augmentation", torch.device("cpu"))
         self._epoch = 0
@@ -194,14 +194,27 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
 
     on_train_end = on_epoch_end = on_batch_end = on_grad_computed = _ignore
 
+    def _find_policy(
+        self,
+        net: Any,
+        X: Any,  # noqa: N803
+        y: Any,
+        seed: int,
+    ) -> PolicySpec | PolicySchedule | Policy:
+        """Return the policy that was given, read from its file, or found by a search."""
+        if self.policy is None:
+            return self._search(net, X, y, seed)
+        if isinstance(self.policy, str):
+            return read_policy(self.policy, class_names=self.class_names)
+        return self.policy
+
     def _make_augmenter(self, n_channels: int) -> Augmenter:
         policy = self.policy_
-        if isinstance(policy, str):
-            policy = read_policy(policy, class_names=self.class_names)
         if not isinstance(policy, Policy):
             # Unlike the argument `sfreq`, that of an object may be None.
             montage = SimpleNamespace(sfreq=self.sfreq, ch_names=self._channel_names(n_channels))
-            pool = operation_pool(montage, class_names=self.class_names or ())
+            class_names = self.class_names or _labels_as_text(policy)
+            pool = operation_pool(montage, class_names=class_names)
             return Augmenter(build_policy(policy, pool), self.copies)
         return Augmenter(policy, self.copies)
 
@@ -237,6 +250,19 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
             progress=self.progress,
         )
         return result.schedule_or_policy
+
+
+def _labels_as_text(policy: PolicySpec | PolicySchedule) -> tuple[str, ...]:
+    """Return the labels as names of classes; raise if a policy is for classes with other names."""
+    found: tuple[str, ...] = ()
+    for names in classes_of(policy):
+        found = tuple(map(str, range(len(names))))
+        if set(names) != set(found):
+            raise ValueError(
+                f"`class_names` must be given for a policy of the classes {list(names)}, as the "
+                "labels of a net are numbers, got None; pass the names in the order of the labels."
+            )
+    return found
 
 
 def _arrays(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:  # noqa: N803

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from cadda._internal.user_warnings import warn_user
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.label_maps import plain_operation
 from cadda.operations.pool import OperationPool
@@ -52,6 +53,12 @@ def fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
     if not spec.is_classwise and not spec.label_maps:
         return pool
     names = spec.class_names or pool.class_names
+    if not pool.class_names and names != tuple(map(str, range(len(names)))):
+        warn_user(
+            f"the labels 0 to {len(names) - 1} are taken for the classes {list(names)}, in the "
+            "order of the policy, as `pool` has no class names; pass `class_names` to "
+            "`operation_pool` in the order of the labels."
+        )
     if pool.class_names and names != pool.class_names:
         raise ValueError(
             f"{UNFIT}it is for the classes {list(names)}, but the "

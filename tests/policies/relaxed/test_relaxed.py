@@ -117,7 +117,7 @@ def test_relaxed_and_hard_policy_agree_in_distribution(
 ) -> None:
     """Mean and spread of what happens to a window, over many draws, against Policy(to_spec())."""
     relaxed = scrambled(kind(small, class_names=class_names))
-    hard = Policy(relaxed.to_spec(), small)
+    hard = Policy(relaxed.to_spec(), small.for_classes(class_names or ()))
     window = torch.randn(1, 6, 8, generator=torch.Generator().manual_seed(3))
     n = 6000
     x, y = window.expand(n, 6, 8), torch.arange(n) % 3
