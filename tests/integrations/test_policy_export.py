@@ -11,7 +11,7 @@ import torch
 from cadda import Policy, PolicySpec, operation_pool
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.braindecode_transforms import policy_from_braindecode
-from cadda.policies.spec.export import TRANSFORMS, to_braindecode
+from cadda.policies.spec.export import TRANSFORMS, braindecode_differences, to_braindecode
 
 CHANNELS = ["F3", "F4", "C3", "C4", "O1", "O2"]
 ALWAYS_FULL = ("re_reference", "segment_recombination")
@@ -61,7 +61,7 @@ def test_kind_probability_and_magnitude_agree(augmentation, operation: str) -> N
     text = f"{operation} p=0.7" + ("" if magnitude is None else f" m={magnitude}")
     code = to_braindecode(PolicySpec.from_text(text), sfreq=100.0, ch_names=CHANNELS)
     (transform,) = run_code(code)
-    assert type(transform) is getattr(augmentation, TRANSFORMS[operation].name)
+    assert isinstance(transform, getattr(augmentation, TRANSFORMS[operation].name))
     assert transform.probability == 0.7
     if magnitude is not None and operation not in ALWAYS_FULL:
         assert strength(transform, operation) == pytest.approx(
@@ -102,11 +102,65 @@ def test_compose_applies_all(augmentation) -> None:
 def test_draws_become_overall_probabilities_with_a_comment(augmentation) -> None:
     spec = PolicySpec.from_text("w=3: sign_flip p=0.5\nw=1: channel_dropout p=1 m=0.2")
     code = to_braindecode(spec)
-    assert "# Approximation: the policy draws some of these" in code
+    assert "# Approximation: of a draw, which changes 62% of the windows, each is applied" in code
     transforms = run_code(code)
     assert [t.probability for t in transforms] == [0.375, 0.25]
     table = dict(zip(spec.operation_names, spec.operation_probabilities()[0], strict=True))
     assert table == {"sign_flip": 0.375, "channel_dropout": 0.25}
+
+
+@pytest.mark.parametrize(("setting", "downwards"), [("", 0.0), (" symmetric=true", 0.5)])
+def test_shifts_have_the_same_direction(augmentation, setting: str, downwards: float) -> None:
+    """A sine of 20 Hz is moved to 20 to 22 Hz, or to 18 to 22 Hz."""
+    spec = PolicySpec.from_text(f"frequency_shift p=1 m=0.4{setting}")
+    code = to_braindecode(spec, sfreq=100.0)
+    assert "shifts go" not in code
+    assert not braindecode_differences(spec)
+    (transform,) = run_code(code)
+    sine = torch.sin(2 * torch.pi * 20 * torch.arange(4000) / 100)
+    x, _ = transform(sine.expand(300, 1, 4000), torch.zeros(300, dtype=torch.long))
+    hertz = torch.fft.rfft(x[:, 0]).abs().argmax(-1) / 40
+    assert 17.95 < hertz.min() < hertz.max() <= 22.05
+    assert hertz.max() > 21.9
+    assert (hertz < 19.95).double().mean() == pytest.approx(downwards, abs=0.1)
+
+
+def test_settings_that_are_arguments(augmentation) -> None:
+    spec = PolicySpec.from_text("ft_surrogate p=1 m=1 independent_channels=true")
+    (transform,) = run_code(to_braindecode(spec))
+    assert transform.channel_indep is True
+    spec = PolicySpec.from_text("bandstop p=1 m=1 edge=0.5")
+    assert "; without edge=0.5" in to_braindecode(spec, sfreq=100)
+
+
+def test_shares_of_changed_windows_are_said(generator: torch.Generator) -> None:
+    """Counted in windows that a policy changes, and computed for independent transforms."""
+    spec = PolicySpec.from_text(
+        "w=3: sign_flip p=0.9 > time_reverse p=0.5\n channel_dropout p=0.6 m=1 | sign_flip p=0.2"
+    )
+    (difference,) = braindecode_differences(spec)
+    x = torch.rand(20000, 6, 4, generator=generator) + 1
+    policy = Policy(spec, operation_pool(sfreq=100, ch_names=CHANNELS))
+    changed = (policy(x, generator=generator)[0] != x).flatten(1).any(1).double().mean()
+    said, there = (float(word.strip("%,")) for word in difference.split() if "%" in word)
+    assert said == pytest.approx(100 * float(changed), abs=1.5)
+    parts = spec.operation_probabilities()[0]
+    assert there == pytest.approx(100 * (1 - np.prod(1 - parts)), abs=0.5)
+
+
+def test_every_difference_is_listed() -> None:
+    spec = PolicySpec.from_text(
+        "[left]\nchannel_symmetry p=1 -> right > gaussian_noise p=0.5 m=0.2..0.8\n"
+        "[right]\nchannel_symmetry p=1 -> left > time_mask p=1 m=0.5 > mine p=1 m=1",
+        known=None,
+    )
+    assert braindecode_differences(spec) == (
+        "`transform` is a dict by class, each item for windows of its class only",
+        "channel_symmetry (left ↔ right): left out, transforms of braindecode keep the labels",
+        "gaussian_noise: random in cadda, noise σ = 0.04 to 0.16; here the mean",
+        "time_mask: smoother edges, and the gap is always inside the window",
+        "mine: left out, braindecode has no such transform",
+    )
 
 
 def test_random_magnitudes_become_their_mean_with_a_comment(augmentation) -> None:

@@ -211,23 +211,26 @@ def export(
 ) -> None:
     """Print a policy in another form. Of a schedule, the last policy is exported.
 
-    The code for braindecode defines a Compose of transforms, with a comment where braindecode has
-    no exact counterpart. That for torch needs no cadda and does exactly the same: x, y =
-    augment(x, y).
+    The code for braindecode defines a Compose of transforms, with a comment and a note where
+    braindecode has no exact counterpart. That for torch needs no cadda and does exactly the same:
+    x, y = augment(x, y).
 
     Examples: cadda policy export policy.json --format braindecode > transforms.py · cadda policy
     export policy.json --format torch > augment.py
     """
-    from cadda.policies.spec.export import not_in_braindecode, to_braindecode
+    from cadda.operations.catalogue import CATALOGUE
+    from cadda.policies.spec.export import braindecode_differences, to_braindecode
     from cadda.policies.spec.yaml import to_yaml
 
     spec, channels = _last(file), parse_names(ch_names)
     match file_format:
         case "braindecode":
             text = to_braindecode(spec, sfreq=sfreq, ch_names=channels)
-            if left_out := not_in_braindecode(spec):
-                names = ", ".join(left_out)
-                typer.echo(f"note: left out: {names}; --format torch has everything", err=True)
+            differences = braindecode_differences(spec)
+            for difference in differences:
+                typer.echo(f"note: not as in the policy: {difference}", err=True)
+            if differences and CATALOGUE.keys() >= set(spec.operations_used):
+                typer.echo("note: --format torch does exactly the same as the policy", err=True)
         case "torch":
             text = _torch_code(spec, sfreq, channels, parse_names(class_names))
         case "yaml":

@@ -73,6 +73,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "FrequencyShift": Counterpart(
         "frequency_shift", _value("max_delta_freq"), lambda _: {"symmetric": True}
     ),
+    # A class of code that `to_braindecode` writes.
+    "UpwardFrequencyShift": Counterpart("frequency_shift", _value("max_delta_freq")),
     "BandstopFilter": Counterpart("bandstop", _value("bandwidth")),
     "SmoothTimeMask": Counterpart("time_mask", _seconds),
     "GaussianNoise": Counterpart("gaussian_noise", _value("std")),

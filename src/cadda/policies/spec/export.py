@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
+from types import MappingProxyType
 from typing import NamedTuple
 
+from cadda.operations.base import Settings
 from cadda.operations.catalogue import CATALOGUE, OperationInfo
 from cadda.operations.label_maps import plain_name
-from cadda.policies.spec.entries import ALL_CLASSES, Subpolicy
+from cadda.policies.spec.entries import ALL_CLASSES, Stage, Subpolicy
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.summary import OperationUse, mean_uses
 
-__all__ = ["not_in_braindecode", "to_braindecode"]
+__all__ = ["braindecode_differences", "to_braindecode"]
+
+UPWARD_SHIFT = '''class UpwardFrequencyShift(FrequencyShift):
+    """Shifts frequencies up only, as cadda does unless `symmetric` is true."""
+
+    def get_augmentation_params(self, *batch):
+        params = super().get_augmentation_params(*batch)
+        if "delta_freq" in params:
+            params["delta_freq"] = params["delta_freq"].abs()
+        return params
+
+
+'''
 
 
 class Transform(NamedTuple):
@@ -21,7 +36,8 @@ class Transform(NamedTuple):
     name: str
     arguments: Callable[[float], str]
     differs: str = ""
-    settings: tuple[str, ...] = ()  # of the operation that are arguments of the transform
+    # Settings of the operation, and the arguments of the transform that these are.
+    settings: Mapping[str, str] = MappingProxyType({})
     since: tuple[int, ...] = (0, 8)  # version of braindecode in which it works
 
 
@@ -37,12 +53,12 @@ TRANSFORMS = {
     "time_reverse": Transform("TimeReverse", lambda _: ""),
     "sign_flip": Transform("SignFlip", lambda _: ""),
     "ft_surrogate": Transform(
-        "FTSurrogate", lambda degrees: f"phase_noise_magnitude={degrees / 360:g}"
+        "FTSurrogate",
+        lambda degrees: f"phase_noise_magnitude={degrees / 360:g}",
+        settings={"independent_channels": "channel_indep"},
     ),
     "frequency_shift": Transform(
-        "FrequencyShift",
-        lambda hertz: f"sfreq=SFREQ, max_delta_freq={hertz:g}",
-        "shifts go up and down",
+        "FrequencyShift", lambda hertz: f"sfreq=SFREQ, max_delta_freq={hertz:g}"
     ),
     "bandstop": Transform(
         "BandstopFilter",
@@ -80,14 +96,14 @@ TRANSFORMS = {
         "MaskEncoding",
         lambda percent: f"max_mask_ratio={percent / 100:g}",
         "sharp edges; segments may overlap",
-        settings=("n_segments",),
+        settings={"n_segments": "n_segments"},
         since=(1, 0),
     ),
     "segment_recombination": Transform(
         "SegmentationReconstruction",
         lambda _: "",
         "always all segments, some of the window itself; windows change places in the batch",
-        settings=("n_segments",),
+        settings={"n_segments": "n_segments"},
         since=(1, 0),
     ),
 }
@@ -103,7 +119,8 @@ def to_braindecode(
     among subpolicies becomes one transform per operation, with its overall probability and mean
     magnitude; so does an operation with a random magnitude; a class-wise policy becomes one list
     per class. Operations with a label map are left out, because braindecode's transforms keep the
-    labels.
+    labels. `braindecode_differences` lists all that is not the same, and
+    `cadda.policies.standalone.to_torch` writes code that does exactly the same.
 
     Parameters
     ----------
@@ -139,7 +156,7 @@ def to_braindecode(
     else:
         code = "transforms = " + "".join(f"{line}\n" for line in body)
         code += "transform = Compose(transforms)\n"
-    used = [item for item in TRANSFORMS.values() if f"    {item.name}(" in code]
+    used = [item for item in TRANSFORMS.values() if f"{item.name}(" in code]
     names = sorted({"Compose", *(item.name for item in used)})
     header = f"# A cadda policy as transforms of braindecode{_needed_version(used)}.\n"
     if spec.label_maps:
@@ -148,21 +165,75 @@ def to_braindecode(
         )
     header += "from braindecode.augmentation import (\n"
     header += "".join(f"    {name},\n" for name in names) + ")\n\n"
+    header += f"\n{UPWARD_SHIFT}" if "UpwardFrequencyShift(" in code else ""
     header += _constant("SFREQ", "sfreq", spec.sfreq if sfreq is None else sfreq, code)
     channels = spec.ch_names if ch_names is None else ch_names
     header += _constant("CH_NAMES", "ch_names", None if channels is None else list(channels), code)
     return f"{header}{code}"
 
 
-def not_in_braindecode(spec: PolicySpec) -> list[str]:
-    """Return the operations that `to_braindecode` leaves out."""
-    uses = (name for row in spec.rows for name, _ in _uses(spec.policy[row], row)[0])
-    return [name for name in dict.fromkeys(uses) if not _has_transform(name)]
+def braindecode_differences(spec: PolicySpec) -> tuple[str, ...]:
+    """Return how the code of `to_braindecode` differs from the policy.
+
+    Parameters
+    ----------
+    spec : PolicySpec
+        The policy.
+
+    Returns
+    -------
+    tuple of str
+        Clauses without a full stop; empty for code that does the same.
+
+    Examples
+    --------
+    >>> braindecode_differences(PolicySpec.from_text("sign_flip p=0.5 > time_mask p=0.5 m=1"))
+    ('time_mask: smoother edges, and the gap is always inside the window',)
+    """
+    found = [difference for row in spec.rows for difference in _row_differences(spec, row)]
+    if spec.is_classwise:
+        found.insert(0, "`transform` is a dict by class, each item for windows of its class only")
+    return tuple(dict.fromkeys(found))
 
 
-def _has_transform(name: str) -> bool:
-    """Check for a transform; those of braindecode keep the labels."""
-    return name == plain_name(name) and name in TRANSFORMS
+def _row_differences(spec: PolicySpec, row: str) -> Iterator[str]:
+    """Yield what differs for windows of a class."""
+    uses, is_exact = _uses(spec.policy[row], row)
+    if not is_exact:
+        of_class = "" if row == ALL_CLASSES else f"{row}: "
+        yield f"{of_class}of a draw among operations, {_shares(spec.policy[row], uses)}"
+    for name, use in uses:
+        missing = _why_missing(name)
+        notes = f"left out, {missing}" if missing else _notes(name, use, spec.operations)
+        if notes:
+            yield f"{name}: {notes}"
+
+
+def _why_missing(name: str) -> str:
+    """Return why there is no transform for an operation; empty if there is one."""
+    if name != plain_name(name):
+        return "transforms of braindecode keep the labels"
+    return "" if name in TRANSFORMS else "braindecode has no such transform"
+
+
+def _shares(subpolicies: Sequence[Subpolicy], uses: Sequence[tuple[str, OperationUse]]) -> str:
+    """Return how many windows the policy and the transforms change."""
+    total = sum(subpolicy.weight for subpolicy in subpolicies)
+    unchanged = sum(
+        subpolicy.weight / total * prod(map(_skipped, subpolicy.stages))
+        for subpolicy in subpolicies
+    )
+    there = prod(1 - use.probability for name, use in uses if not _why_missing(name))
+    return (
+        f"which changes {1 - unchanged:.0%} of the windows, each is applied independently, which "
+        f"changes {1 - there:.0%}"
+    )
+
+
+def _skipped(stage: Stage) -> float:
+    """Compute the probability that a stage applies nothing."""
+    total = sum(entry.weight for entry in stage)
+    return 1 - sum(entry.weight / total * entry.probability for entry in stage)
 
 
 def _needed_version(used: Sequence[Transform]) -> str:
@@ -185,34 +256,42 @@ def _constant(constant: str, argument: str, value: object, code: str) -> str:
 def _row(spec: PolicySpec, row: str) -> Iterator[str]:
     """Yield the lines of the list of one class."""
     yield "[" if row == ALL_CLASSES else f"{row!r}: ["
-    uses, comment = _uses(spec.policy[row], row)
-    if comment:
-        yield f"    # {comment}"
+    uses, is_exact = _uses(spec.policy[row], row)
+    if not uses:
+        yield "    # No augmentation."
+    if not is_exact:
+        yield f"    # Approximation: of a draw, {_shares(spec.policy[row], uses)}."
     for name, use in uses:
-        transform = TRANSFORMS.get(name)
-        if name != plain_name(name):
-            yield f"    # {name}: left out, transforms of braindecode keep the labels"
+        missing = _why_missing(name)
+        if missing:
+            yield f"    # {name}: {'left out, ' * (name != plain_name(name))}{missing}"
             continue
-        if transform is None:
-            yield f"    # {name}: braindecode has no such transform"
-            continue
-        info = CATALOGUE[name].with_settings(spec.operations.get(name))
-        full = info.full * (use.magnitude or 0.0)
-        settings = _settings(transform, info, spec.operations.get(name) or {})
-        arguments = ", ".join(
-            filter(None, [f"{use.probability:g}", transform.arguments(full), *settings])
-        )
-        notes = "; ".join(filter(None, [transform.differs, _lost_range(info, use)]))
-        yield f"    {transform.name}({arguments})," + (f"  # {notes}" if notes else "")
+        notes = _notes(name, use, spec.operations)
+        yield f"    {_call(name, use, spec.operations)}," + (f"  # {notes}" if notes else "")
     yield "]" if row == ALL_CLASSES else "],"
 
 
-def _settings(
-    transform: Transform, info: OperationInfo, given: Mapping[str, object]
-) -> Iterator[str]:
-    """Yield the settings of an operation that are arguments of a transform."""
-    for name in transform.settings:
-        yield f"{name}={given.get(name, getattr(info.operation, name))}"
+def _call(name: str, use: OperationUse, settings: Mapping[str, Settings]) -> str:
+    """Return the code that makes a transform."""
+    transform, given = TRANSFORMS[name], settings.get(name, {})
+    info = CATALOGUE[name].with_settings(given)
+    full = info.full * (use.magnitude or 0.0)
+    arguments = [f"{use.probability:g}", transform.arguments(full)]
+    for setting, argument in transform.settings.items():
+        value = given.get(setting, getattr(info.operation, setting))
+        arguments.append("" if value is False else f"{argument}={value}")
+    upward = "Upward" * (name == "frequency_shift" and given.get("symmetric") is not True)
+    return f"{upward}{transform.name}({', '.join(filter(None, arguments))})"
+
+
+def _notes(name: str, use: OperationUse, settings: Mapping[str, Settings]) -> str:
+    """Return what differs between an operation and its transform."""
+    transform, given = TRANSFORMS[name], settings.get(name, {})
+    info = CATALOGUE[name].with_settings(given)
+    exported = {info.full_setting, "symmetric", *transform.settings}
+    changed = info.changed_settings(given).items()
+    lost = (f"without {key}={value}" for key, value in changed if key not in exported)
+    return "; ".join(filter(None, [transform.differs, _lost_range(info, use), *lost]))
 
 
 def _lost_range(info: OperationInfo, use: OperationUse) -> str:
@@ -224,19 +303,16 @@ def _lost_range(info: OperationInfo, use: OperationUse) -> str:
 
 def _uses(
     subpolicies: tuple[Subpolicy, ...], row: str
-) -> tuple[list[tuple[str, OperationUse]], str]:
-    """Return the operations to apply one after the other, and what is approximated."""
+) -> tuple[list[tuple[str, OperationUse]], bool]:
+    """Return the operations to apply one after the other, and whether that is the policy."""
     if not subpolicies:
-        return [], "No augmentation."
+        return [], True
     if len(subpolicies) == 1 and all(len(stage) == 1 for stage in subpolicies[0].stages):
         entries = [stage[0] for stage in subpolicies[0].stages]
-        return [(e.choice, OperationUse(e.probability, e.magnitudes)) for e in entries], ""
+        return [(e.choice, OperationUse(e.probability, e.magnitudes)) for e in entries], True
     uses = [
         (name, replace(use, probability=round(use.probability, 4)))
         for name, use in mean_uses(subpolicies, row).items()
         if use.probability > 0
     ]
-    return uses, (
-        "Approximation: the policy draws some of these; here each is applied independently, with "
-        "its overall probability and mean magnitude."
-    )
+    return uses, False
