@@ -226,7 +226,10 @@ def test_result_of_a_search_as_policy() -> None:
 
 def test_policy_file_with_an_operation_of_ones_own(tmp_path: Path) -> None:
     PolicySpec.from_text("my_gain p=1", known=None).save(tmp_path / "found.json")
-    with pytest.raises(PolicyFileError, match=r"`my_gain`; pass operations of your own as `pool`"):
+    with pytest.raises(
+        PolicyFileError,
+        match=r"`my_gain`; pass operations of your own in the `pool` of `cadda.fit`",
+    ):
         fit(make(), make(first=100), policy=tmp_path / "found.json", **QUICK)
 
 

@@ -8,8 +8,13 @@ from pathlib import Path
 
 import commands
 import pytest
+import torch
+from torch import Tensor
 
 import cadda
+from cadda.experiments.objects import name_operations
+from cadda.operations.space import SignFlip
+from cadda.operations.time import TimeMask
 
 QUICK = {"n_folds": 2, "model": "shallow"}
 TRAINING = cadda.TrainingSettings(max_epochs=1)
@@ -96,7 +101,7 @@ def test_validation_subjects(windows: cadda.Windows, tmp_path: Path) -> None:
         (
             {"training": cadda.TrainingSettings(optimizer=lambda parameters: parameters)},
             ValueError,
-            "`optimizer` must be a name",
+            "`optimizer` must be one of",
         ),
         ({"device": "cuda"}, ValueError, "`device` 'cuda' is not available here"),
         ({"device": "gpu"}, ValueError, "device"),
@@ -112,4 +117,72 @@ def test_wrong_arguments(
 ) -> None:
     with pytest.raises(error, match=message):
         cadda.compare(windows, **{"out": tmp_path / "out", **QUICK, **arguments})
+    assert not (tmp_path / "out").exists()
+
+
+def test_policies_as_objects(
+    result: cadda.StudyResult, windows: cadda.Windows, policy: Path, tmp_path: Path
+) -> None:
+    """Scores are those of the file, and the same call finds them."""
+    spec = cadda.PolicySpec.load(policy)
+    arguments = {"methods": [spec], "training": TRAINING, "out": tmp_path / "out", **QUICK}
+    compared = cadda.compare(windows, **arguments)
+    (saved,) = (tmp_path / "out").glob("policy-*.json")
+    assert cadda.PolicySpec.load(saved) == spec
+    assert [r.result.correct for r in compared.records] == [
+        r.result.correct for r in result.records
+    ]
+    before = (tmp_path / "out" / "results.jsonl").read_bytes()
+    cadda.compare(windows, **arguments)
+    assert (tmp_path / "out" / "results.jsonl").read_bytes() == before
+
+
+def test_operations_as_objects() -> None:
+    found = name_operations(["default", SignFlip, SignFlip(), TimeMask(100.0)])
+    flip = "cadda.operations.space:SignFlip"
+    assert found == ["default", flip, flip, "cadda.operations.time:TimeMask"]
+    assert name_operations(None) is None
+
+
+class Local:
+    """Made by a function, so that nothing can import what is in it."""
+
+    @staticmethod
+    def make() -> cadda.Operation:
+        class Gain(cadda.Operation):
+            name = "gain"
+
+            def apply(self, x: Tensor, magnitude: Tensor, draw: object) -> Tensor:
+                return x
+
+        return Gain()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"operations": [Local.make()]}, TypeError, r"can import, got .*Gain.*'module:Class'"),
+        (
+            {"operations": [TimeMask(100.0, max_length=3.0)]},
+            ValueError,
+            "default settings, got .*`operation_settings`",
+        ),
+        (
+            {"model": lambda *_: None},
+            TypeError,
+            "`model` must be a name for a comparison.*lambda.*`cadda.fit`",
+        ),
+        ({"methods": ["none", 3]}, TypeError, "`methods` must be names of methods.*got 3"),
+        (
+            {"training": cadda.TrainingSettings(optimizer=lambda p: torch.optim.SGD(p))},
+            ValueError,
+            "`optimizer` must be one of adam.*`cadda.fit`",
+        ),
+    ],
+)
+def test_objects_that_a_comparison_cannot_keep(
+    windows: cadda.Windows, tmp_path: Path, arguments: dict, error: type, message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        cadda.compare(windows, out=tmp_path / "out", **arguments)
     assert not (tmp_path / "out").exists()

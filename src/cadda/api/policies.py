@@ -23,6 +23,7 @@ from cadda.policies.zoo import is_zoo_name
 from cadda.training.augmenter import AugmentFunction
 
 __all__ = [
+    "AS_OPERATIONS",
     "PolicyLike",
     "check_classes",
     "check_policy",
@@ -36,23 +37,30 @@ PolicyLike: TypeAlias = (
     PolicySpec | PolicySchedule | Policy | AugmentFunction | str | os.PathLike[str] | None
 )
 
+IN_POOL = (
+    "; pass operations of your own in the `pool` of `cadda.fit`: "
+    'cadda.operation_pool(train, operations=["all", "module:Class"])'
+)
+AS_OPERATIONS = "; pass operations of your own as `operations`, such as module:Class"
+
 
 def read_policy(
     path: str | os.PathLike[str],
     known: Collection[str] = (),
     class_names: Sequence[str] | None = None,
+    way_out: str = IN_POOL,
 ) -> PolicySpec | PolicySchedule:
     """Read a policy file to train with, a policy in short form, or take one of the zoo.
 
-    What is both, such as ``none``, is the file if there is one.
-    `known` are operations that are not of cadda, `class_names` are the classes of the windows.
+    What is both, such as ``none``, is the file if there is one. `known` are operations that are
+    not of cadda, `class_names` are the classes of the windows, and `way_out` is where the user can
+    pass such operations.
     """
     try:
         if _is_text(path):
             return PolicySpec.from_text(os.fspath(path), known=known)
         return load_policy(path, known=known, class_names=class_names)
     except PolicyFileError as error:
-        way_out = "; pass operations of your own as `pool` of `cadda.fit`, or as `operations`"
         raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error
 
 

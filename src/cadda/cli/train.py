@@ -67,7 +67,12 @@ def train(
     Examples: cadda train night-epo.fif.gz --policy policy.json --out run ·
     cadda train night-epo.fif.gz --folds 5 --out run
     """
-    from cadda.api.policies import policy_named, read_policy, with_operation_settings
+    from cadda.api.policies import (
+        AS_OPERATIONS,
+        policy_named,
+        read_policy,
+        with_operation_settings,
+    )
     from cadda.api.prepare import policy_pool
     from cadda.cli.display import print_model_choice
     from cadda.data.io.sources import describe_sources
@@ -84,7 +89,7 @@ def train(
     own = parse_operations(operations)
     known = [item if isinstance(item, str) else item.name for item in own or ()]
     # Before recordings are read, which may take long.
-    spec = None if policy is None else read_policy(policy, known)
+    spec = None if policy is None else read_policy(policy, known, way_out=AS_OPERATIONS)
     hint = "Every finished epoch is saved: resume with the same command."
     if isinstance(spec, PolicySpec) and spec.is_none:
         typer.echo(f"note: {policy} is no augmentation: windows are used as they are", err=True)
@@ -93,7 +98,7 @@ def train(
         print_model_choice(model, windows)
         pool = policy_pool(windows, own, changed)
         if policy is not None:
-            spec = read_policy(policy, known, windows.class_names)
+            spec = read_policy(policy, known, windows.class_names, AS_OPERATIONS)
             if pool is not None and changed:
                 spec = with_operation_settings(spec, changed, pool)
         if not as_json:

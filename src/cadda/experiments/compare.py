@@ -9,11 +9,16 @@ from pathlib import Path
 
 from cadda.api.prepare import Device
 from cadda.data.windows import Windows
+from cadda.experiments.objects import model_name, name_methods, name_operations
 from cadda.experiments.result import StudyResult
 from cadda.experiments.run import run_study
 from cadda.operations.base import Settings
+from cadda.operations.own import OwnOperations
+from cadda.policies.schedule import PolicySchedule
+from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.records import Reading
 from cadda.training import TrainingSettings
+from cadda.training.optimizers import OPTIMIZERS
 
 __all__ = ["compare"]
 
@@ -21,13 +26,17 @@ __all__ = ["compare"]
 def compare(
     windows: Windows,
     *,
-    methods: Sequence[str | os.PathLike[str]] = ("none", "guided", "auto"),
+    methods: Sequence[str | os.PathLike[str] | PolicySpec | PolicySchedule] = (
+        "none",
+        "guided",
+        "auto",
+    ),
     n_folds: int = 5,
     n_seeds: int = 1,
     valid: float = 0.2,
     max_seconds: float | None = 120.0,
     model: str = "auto",
-    operations: Sequence[str] | None = None,
+    operations: OwnOperations | None = None,
     operation_settings: Mapping[str, Settings] | None = None,
     training: TrainingSettings | None = None,
     trial_epochs: int | None = None,
@@ -49,9 +58,10 @@ def compare(
     ----------
     windows : Windows
         Windows of all subjects; each subject is tested in one fold.
-    methods : sequence of str or path-like
-        What to compare: methods of `cadda.search` by name, policies by file (``.json``, ``.txt``)
-        or ``"zoo:NAME"``, and ``"duplicates"``, every window twice. ``"classwise:"`` before a
+    methods : sequence of str, path-like, PolicySpec or PolicySchedule
+        What to compare: methods of `cadda.search` by name, policies as objects, which ``out``
+        keeps as ``policy-….json``, by file (``.json``, ``.txt``) or ``"zoo:NAME"``, and
+        ``"duplicates"``, every window twice. ``"classwise:"`` before a
         method searches one policy per class. ``"none"``, no augmentation, is added if it is
         missing.
     n_folds : int
@@ -64,9 +74,10 @@ def compare(
         Most time of each search in seconds; None for the default budget of each method.
     model : str
         Name of the model to train; see `cadda.fit`.
-    operations : sequence of str | None
+    operations : sequence of str or Operation | None
         Operations that searches choose from and that policies may have, by name, your own as
-        ``"module:Class"``; None takes the default pool.
+        ``"module:Class"``, or as objects and classes that can be imported; None takes the default
+        pool.
     operation_settings : mapping of str to mapping | None
         Settings of operations that are not the default; see `cadda.search`. Those stored in a
         policy file are used instead.
@@ -95,24 +106,23 @@ def compare(
         table of each subject. Jobs that failed are listed in its progress; if all failed,
         `RunError` is raised.
     """
-    if isinstance(methods, str):
-        raise TypeError(f"`methods` must be a list of names, got the text {methods!r}.")
     return run_study(
         "compare",
         data=windows,
         settings={
-            "methods": [os.fspath(name) for name in methods],
             "n_folds": n_folds,
             "n_seeds": n_seeds,
             "valid": valid,
             "max_seconds": max_seconds,
-            "model": model,
-            "operations": operations,
+            "model": model_name(model),
+            "operations": name_operations(operations),
             "operation_settings": operation_settings,
             **_training_settings(training or TrainingSettings()),
             "trial_epochs": trial_epochs,
             "seed": seed,
             "device": device,
+            # Last, as it writes files.
+            "methods": name_methods(methods, Path(out)),
         },
         out=Path(out),
         engine=engine,
@@ -124,7 +134,10 @@ def compare(
 def _training_settings(training: TrainingSettings) -> dict[str, object]:
     """Return settings by name; raise for those that a comparison cannot store."""
     if not isinstance(training.optimizer, str):
-        raise ValueError("`optimizer` must be a name for a comparison, got a function.")
+        raise ValueError(
+            f"`optimizer` must be one of {', '.join(OPTIMIZERS)} for a comparison, got a "
+            "function; train with `cadda.fit` or `cadda.search`, which take functions."
+        )
     if training.betas != TrainingSettings().betas:
         raise ValueError(f"`betas` cannot be set for a comparison, got {training.betas}.")
     default = TrainingSettings(optimizer=training.optimizer).weight_decay

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from cadda._internal.text import did_you_mean
-from cadda.api.policies import read_policy
+from cadda.api.policies import AS_OPERATIONS, read_policy
 from cadda.api.prepare import Device, join_windows
 from cadda.api.search import search
 from cadda.experiments.racing import CLASSWISE, NO_SEARCH, UNLIMITED, MethodVariant, parse_variant
@@ -75,7 +75,7 @@ def read_content(
     ``known`` are operations that it may have beside those of cadda.
     """
     if _is_policy(name):
-        policy = read_policy(name, known, class_names)
+        policy = read_policy(name, known, class_names, AS_OPERATIONS)
         content: Content = json.loads(policy.to_json())
         return content
     variant_of(name)
