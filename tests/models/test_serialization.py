@@ -39,8 +39,14 @@ def test_own_module(tmp_path: Path) -> None:
     save_model(own, description, tmp_path / "own.safetensors")
     with pytest.raises(ModelError, match="'custom' model, which cadda cannot make; pass an"):
         load_model(tmp_path / "own.safetensors")
-    again, _ = load_model(tmp_path / "own.safetensors", nn.Linear(3, 2))
-    assert torch.equal(again.weight, own.weight)
+    for given in (nn.Linear(3, 2), lambda n_channels, n_times, n_classes: nn.Linear(3, n_classes)):
+        again, _ = load_model(tmp_path / "own.safetensors", given)
+        assert torch.equal(again.weight, own.weight)
+        assert not again.training
+    with pytest.raises(TypeError, match=r"`model` must be a function of \(n_channels.*other arg"):
+        load_model(tmp_path / "own.safetensors", lambda: nn.Linear(3, 2))
+    with pytest.raises(TypeError, match=r"`model` must be a module or a function of .*got 'shall"):
+        load_model(tmp_path / "own.safetensors", "shallow")
     with pytest.raises(ModelError, match="does not fit the model: size mismatch for weight"):
         load_model(tmp_path / "own.safetensors", nn.Linear(4, 2))
 

@@ -19,7 +19,14 @@ from cadda._internal.validation import check_sfreq
 from cadda.exceptions import ModelError
 from cadda.models.networks import Chambon2018, LeNet1, Shallow
 
-__all__ = ["MODELS", "ModelSource", "choose_model", "describe_choice", "make_model"]
+__all__ = [
+    "MODELS",
+    "ModelFactory",
+    "ModelSource",
+    "choose_model",
+    "describe_choice",
+    "make_model",
+]
 
 ModelFactory: TypeAlias = Callable[[int, int, int], nn.Module]
 ModelSource: TypeAlias = str | nn.Module | ModelFactory

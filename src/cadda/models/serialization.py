@@ -28,7 +28,7 @@ from cadda._internal.limits import (
 from cadda._internal.text import quote, short_reason
 from cadda._version import __version__
 from cadda.exceptions import ModelError
-from cadda.models.registry import BRAINDECODE, MODELS, make_model
+from cadda.models.registry import BRAINDECODE, MODELS, ModelFactory, ModelSource, make_model
 
 __all__ = ["ModelDescription", "load_model", "save_model"]
 
@@ -80,7 +80,7 @@ def save_model(
 
 
 def load_model(
-    path: str | os.PathLike[str], model: nn.Module | None = None
+    path: str | os.PathLike[str], model: nn.Module | ModelFactory | None = None
 ) -> tuple[nn.Module, ModelDescription]:
     """Read a model; nothing in the file is executed.
 
@@ -88,8 +88,9 @@ def load_model(
     ----------
     path : path-like
         File that `save_model` wrote.
-    model : nn.Module | None
-        Module to fill with the weights, needed for a model that is not known by name.
+    model : nn.Module | callable | None
+        Module to fill with the weights, or a function ``make_model(n_channels, n_times,
+        n_classes)`` that makes it; needed for a model that is not known by name.
 
     Returns
     -------
@@ -127,7 +128,9 @@ def load_model(
         raise ModelError(f"{path} has a description that cannot be read: {reason}.") from error
     if not is_whole:
         raise ModelError(f"{path} is damaged: it is not what cadda saved; train the model again.")
-    filled = _empty_model(description, weights, path) if model is None else model
+    filled = (
+        _empty_model(description, weights, path) if model is None else _given(model, description)
+    )
     _check_finite(weights, filled, path)
     try:
         filled.load_state_dict(weights)
@@ -135,6 +138,30 @@ def load_model(
         first_line = str(error).partition("\n")[2].strip().partition("\n")[0]
         raise ModelError(f"{path} does not fit the model: {first_line}") from error
     return filled.eval(), description
+
+
+def _given(model: nn.Module | ModelFactory, description: ModelDescription) -> nn.Module:
+    """Return the module to fill, made by a function if that is what is given."""
+    if isinstance(model, nn.Module):
+        return model
+    if isinstance(model, str) or not callable(model):
+        raise TypeError(
+            "`model` must be a module or a function of (n_channels, n_times, n_classes), got "
+            f"{quote(model)}."
+        )
+    return _make(model, description)
+
+
+def _make(source: ModelSource, description: ModelDescription) -> nn.Module:
+    """Make a model of the sizes that are described."""
+    return make_model(
+        source,
+        n_channels=description.n_channels,
+        n_times=description.n_times,
+        n_classes=len(description.class_names),
+        sfreq=description.sfreq,
+        seed=0,
+    )
 
 
 def _metadata(content: bytes) -> Mapping[str, str]:
@@ -176,18 +203,10 @@ def _empty_model(
     if not known:
         raise ModelError(
             f"{path} has a {quote(description.model)} model, which cadda cannot make; "
-            "pass an untrained one as `model`."
+            "pass an untrained one, or the function that makes it, as `model`."
         )
     _check_sizes(description, path)
-    make = partial(
-        make_model,
-        description.model,
-        n_channels=description.n_channels,
-        n_times=description.n_times,
-        n_classes=len(description.class_names),
-        sfreq=description.sfreq,
-        seed=0,
-    )
+    make = partial(_make, description.model, description)
     try:
         if description.model in MODELS:
             # Without memory: a description may be of a larger model than the weights are.
