@@ -172,7 +172,7 @@ def test_the_sampling_rate_is_never_guessed(classifier, data, operation: str) ->
     policy = PolicySpec.from_text(f"{operation} p=0.5 m=0.3")
     classifier.set_params(policy=policy, max_epochs=1, sfreq=None)
     way_out = "needs the sampling rate, which is not known; pass it in Hz as `sfreq`"
-    with pytest.raises(ValueError, match=f"`{operation}` was left out of this pool: it {way_out}"):
+    with pytest.raises(ValueError, match=f"`{operation}` is not applicable: it {way_out}"):
         classifier.fit(x, y)
     classifier.set_params(sfreq=100).fit(x, y)
     info = mne.create_info(["C3", "C4"], 100.0, "eeg")

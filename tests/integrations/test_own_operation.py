@@ -117,7 +117,7 @@ def test_without_the_pool_the_way_out_is_named(
     with pytest.raises(PolicyFileError, match=r"known operation, got `gain`.*`known`"):
         cadda.PolicySpec.load(folder / "own.json")
     spec = cadda.PolicySpec.from_text("gain p=1 m=1", known=pool.names)
-    with pytest.raises(ValueError, match=r"`pool` does not fit the policy: .*`gain`"):
+    with pytest.raises(ValueError, match=r"the policy does not fit the windows: .*`gain`"):
         cadda.fit(train, valid, policy=spec, **QUICK)
 
 

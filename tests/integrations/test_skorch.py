@@ -168,7 +168,7 @@ def test_the_sampling_rate_is_never_guessed(data: Any, tmp_path: Path, as_file: 
         policy.save(tmp_path / "policy.json")
         policy = str(tmp_path / "policy.json")
     way_out = "it needs the sampling rate, which is not known; pass it in Hz as `sfreq`"
-    with pytest.raises(ValueError, match=f"`time_mask` was left out of this pool: {way_out}"):
+    with pytest.raises(ValueError, match=f"`time_mask` is not applicable: {way_out}"):
         make_net(AugmentationCallback(policy, ch_names=CHANNELS)).fit(*data)
     make_net(AugmentationCallback(policy, ch_names=CHANNELS, sfreq=16)).fit(*data)
     # All else works without.

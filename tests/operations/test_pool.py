@@ -145,7 +145,8 @@ def test_pool_from_an_object_with_names_and_rate() -> None:
     ("arguments", "error", "match"),
     [
         ({}, ValueError, "give `windows`, or both"),
-        ({"sfreq": 100}, ValueError, "give `windows`, or both"),
+        ({"sfreq": 100}, ValueError, "^`ch_names` is missing: give both"),
+        ({"ch_names": ["C3"]}, ValueError, "^`sfreq` is missing: give both"),
         ({"sfreq": 100, "ch_names": "C3"}, ValueError, "`ch_names` must be a list"),
         ({"sfreq": 100, "ch_names": []}, ValueError, "`ch_names` must be a list"),
         ({"sfreq": 0, "ch_names": ["C3"]}, ValueError, "`sfreq` must be a finite number above 0"),

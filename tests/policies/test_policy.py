@@ -288,7 +288,7 @@ def test_labels_of_a_class_wise_policy(
 
 def test_pool_that_lacks_an_operation(pool: OperationPool) -> None:
     small = pool.select(["sign_flip"])
-    with pytest.raises(ValueError, match=r"`pool` does not fit the policy: .*`time_re"):
+    with pytest.raises(ValueError, match=r"the policy does not fit the windows: .*`time_re"):
         make("time_reverse p=1", small.select(["sign_flip"]))
 
 

@@ -97,6 +97,12 @@ def test_files_have_the_name_of_a_function() -> None:
 @pytest.mark.parametrize(
     ("optimizer", "error", "message"),
     [
+        (None, ValueError, "^`optimizer` must be one of adam, .* or a function .*got None"),
+        (
+            torch.optim.SGD([torch.zeros(1)], lr=0.1),
+            ValueError,
+            "^`optimizer` must be a name or a function of the parameters, such as `lambda",
+        ),
         ("adamv", ValueError, r"adam, adamw, .* or a function .*\(did you mean `adam`\?\), got"),
         (lambda _: None, TypeError, "`optimizer` must make a torch optimizer, got NoneType"),
     ],

@@ -118,7 +118,13 @@ def operation_pool(
     """
     if windows is None:
         if sfreq is None or ch_names is None:
-            raise ValueError("give `windows`, or both `sfreq` and `ch_names`.")
+            missing = "ch_names" if ch_names is None else "sfreq"
+            neither = sfreq is None and ch_names is None
+            raise ValueError(
+                "give `windows`, or both `sfreq` and `ch_names`."
+                if neither
+                else f"`{missing}` is missing: give both `sfreq` and `ch_names`, or `windows`."
+            )
     else:
         if sfreq is not None or ch_names is not None:
             raise ValueError("give `windows`, or `sfreq` and `ch_names`, not both.")

@@ -20,7 +20,7 @@ __all__ = [
     "record_windows",
 ]
 
-UNFIT = "`pool` does not fit the policy: "
+UNFIT = "the policy does not fit the windows: "
 """How the message begins of a policy that cannot be used with a pool."""
 
 
@@ -41,7 +41,9 @@ def fitting_pool(spec: PolicySpec, pool: OperationPool) -> OperationPool:
         try:
             operation = pool.plain(name)
         except KeyError as error:
-            raise ValueError(f"{UNFIT}{error.args[0]}") from None
+            reason = pool.left_out.get(name)
+            problem = error.args[0] if reason is None else f"`{name}` is not applicable: {reason}."
+            raise ValueError(f"{UNFIT}{problem}") from None
         wanted = spec.operations.get(name)
         if wanted and wanted != operation.settings:
             try:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Any, TypeAlias
 
 import torch
-from pydantic import AfterValidator, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -49,6 +49,21 @@ def name_of(source: str | OptimizerFactory) -> str:
     return f"{CUSTOM}{named.__module__}.{named.__qualname__}" + (f"({settings})" * bool(settings))
 
 
+def _check_kind(source: object) -> object:
+    """Raise for what is neither a name nor a function, before a union hides the reason."""
+    if isinstance(source, Optimizer):
+        raise ValueError(
+            "must be a name or a function of the parameters, such as `lambda parameters: "
+            "torch.optim.SGD(parameters, lr=0.1)`, as each model has parameters of its own"
+        )
+    if not isinstance(source, str) and not callable(source):
+        raise ValueError(
+            f"must be one of {', '.join(OPTIMIZERS)} or a function of the parameters that returns "
+            "a torch optimizer"
+        )
+    return source
+
+
 def _check(source: str | OptimizerFactory) -> str | OptimizerFactory:
     if isinstance(source, str) and source not in OPTIMIZERS and not source.startswith(CUSTOM):
         raise ValueError(
@@ -59,7 +74,10 @@ def _check(source: str | OptimizerFactory) -> str | OptimizerFactory:
 
 
 OptimizerSource: TypeAlias = Annotated[
-    str | OptimizerFactory, AfterValidator(_check), PlainSerializer(name_of, when_used="json")
+    str | OptimizerFactory,
+    BeforeValidator(_check_kind),
+    AfterValidator(_check),
+    PlainSerializer(name_of, when_used="json"),
 ]
 """A name, or a function that gets the parameters of a model and returns a torch optimizer."""
 
