@@ -224,6 +224,13 @@ def test_result_of_a_search_as_policy() -> None:
         fit(make(), make(first=100), policy=result, **QUICK)
 
 
+def test_repr_of_a_search_is_short() -> None:
+    result = SearchResult(POLICY, (), None, [], 12.3, None, None)
+    shown = repr(result)
+    assert shown.endswith(f"searched for 12 s; operations: {', '.join(POLICY.operations_used)})")
+    assert "\n" not in shown
+
+
 def test_policy_file_with_an_operation_of_ones_own(tmp_path: Path) -> None:
     PolicySpec.from_text("my_gain p=1", known=None).save(tmp_path / "found.json")
     with pytest.raises(

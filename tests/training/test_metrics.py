@@ -59,3 +59,10 @@ def test_frame_is_equal_to_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     for name, values in zip(("precision", "recall", "f1", "support"), expected, strict=True):
         np.testing.assert_allclose(frame[name], values)
     assert frame.class_name.tolist() == list(NAMES)
+
+
+def test_repr_is_one_short_line() -> None:
+    scores = score(np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 1, 1, 1, 1]), ["W", "R"])
+    assert repr(scores) == (
+        "Scores(balanced_accuracy=0.750, macro_f1=0.778, kappa=0.571, accuracy=0.833, n_windows=6)"
+    )

@@ -111,6 +111,10 @@ class SearchResult:
     def __str__(self) -> str:
         return self.verdict or "\n".join((self._headline, str(self.policy), *self.notes))
 
+    def __repr__(self) -> str:
+        found = self.verdict or f"operations: {', '.join(self.policy.operations_used) or 'none'}"
+        return f"SearchResult({self._headline}; {found})"
+
     def to_frame(self) -> Any:
         """Return the progress of the search as a data frame.
 

@@ -88,6 +88,11 @@ class Scores:
     resampled: Literal["subjects", "windows"] | None = None
     by_subject: dict[str, SubjectScores] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        names = ("balanced_accuracy", "macro_f1", "kappa", "accuracy")
+        scores = ", ".join(f"{name}={getattr(self, name):.3f}" for name in names)
+        return f"Scores({scores}, n_windows={int(self.confusion.sum())})"
+
     def to_dict(self) -> dict[str, object]:
         """Return the scores as plain data.
 
