@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -222,7 +222,9 @@ def export(
     from cadda.policies.spec.export import braindecode_differences, to_braindecode
     from cadda.policies.spec.yaml import to_yaml
 
-    spec, channels = _last(file), parse_names(ch_names)
+    channels, classes = parse_names(ch_names), parse_names(class_names)
+    given = {"sfreq": sfreq, "ch_names": channels, "class_names": classes}
+    spec = _with_windows(_last(file), given)
     match file_format:
         case "braindecode":
             text = to_braindecode(spec, sfreq=sfreq, ch_names=channels)
@@ -232,7 +234,7 @@ def export(
             if differences and CATALOGUE.keys() >= set(spec.operations_used):
                 typer.echo("note: --format torch does exactly the same as the policy", err=True)
         case "torch":
-            text = _torch_code(spec, sfreq, channels, parse_names(class_names))
+            text = _torch_code(spec, sfreq, channels, classes)
         case "yaml":
             text = to_yaml(spec)
         case "json":
@@ -240,6 +242,12 @@ def export(
         case "text":
             text = spec.to_text()
     typer.echo(text, nl=False)
+
+
+def _with_windows(spec: PolicySpec, given: Mapping[str, Any]) -> PolicySpec:
+    """Return a policy with what is given of the windows that it is for."""
+    known = {name: value for name, value in given.items() if value is not None}
+    return type(spec).from_dict(spec.to_dict() | known, known=None) if known else spec
 
 
 def _torch_code(

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
@@ -22,7 +21,7 @@ from cadda.policies.policy import Policy
 from cadda.policies.spec.entries import check_not_empty, file_content
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.notebook import COLUMNS, policy_rows
-from cadda.policies.spec.text import check_known, readable_json, unique_keys
+from cadda.policies.spec.text import check_known, check_not_yaml, readable_json, unique_keys
 from cadda.policies.zoo import find_zoo_policy, is_zoo_name
 
 __all__ = [
@@ -242,11 +241,7 @@ def load_policy(
     """
     if is_zoo_name(path):
         return find_zoo_policy(path).spec(class_names)
-    if Path(path).suffix.lower() in (".yaml", ".yml"):
-        raise PolicyFileError(
-            f"{path} is YAML, which is for other programs; use the policy as JSON or in short "
-            "form (.txt), or make it with `PolicySpec.from_dict`."
-        )
+    check_not_yaml(path)
     try:
         text = read_text(path)
         data = parse_json(text)

@@ -8,6 +8,8 @@ import pytest
 from commands import run
 
 from cadda import PolicySpec
+from cadda.exceptions import PolicyFileError
+from cadda.policies.schedule import load_policy
 from cadda.policies.spec.provenance import Provenance
 from cadda.policies.spec.yaml import to_yaml
 
@@ -39,6 +41,26 @@ def test_readers_find_the_same_policy(name: str) -> None:
     data = yaml.safe_load(text)
     assert data == spec.to_dict()
     assert PolicySpec.from_dict(data) == spec
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_what_is_given_is_written(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "policy.txt"
+    file.write_text("channel_symmetry p=1 -> {left: right, right: left}\n")
+    options = ("--sfreq", "100", "--channels", "C3,C4", "--classes", "left,right,rest")
+    data = yaml.safe_load(run("policy", "export", file, "--format", form, *options).stdout)
+    assert (data["sfreq"], data["ch_names"]) == (100, ["C3", "C4"])
+    assert data["class_names"] == ["left", "right", "rest"]
+    said = run("policy", "export", file, "--format", form, "--classes", "a,b", code=2).stderr
+    assert "label maps must name classes of the policy, ['a', 'b'], got 'left'" in said
+
+
+@pytest.mark.parametrize("name", ["policy.yaml", "policy.YML"])
+def test_yaml_is_not_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(to_yaml(SPECS["plain"]))
+    for read in (PolicySpec.load, load_policy):
+        with pytest.raises(PolicyFileError, match=r"is YAML, .*--format json or text"):
+            read(tmp_path / name)
 
 
 def test_people_can_read_it(tmp_path: Path) -> None:

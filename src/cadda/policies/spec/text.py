@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OWN_OPERATIONS",
     "check_known",
+    "check_not_yaml",
     "load_spec",
     "parse_json",
     "parse_text",
@@ -53,6 +54,7 @@ def load_spec(
 ) -> Spec:
     """Read a policy file."""
     file = Path(path)
+    check_not_yaml(file)
     try:
         text = read_text(file)
     except OSError as error:
@@ -64,6 +66,16 @@ def load_spec(
         return (parse_text if file.suffix == ".txt" else parse_json)(kind, text, known)
     except PolicyFileError as error:
         raise PolicyFileError(f"{file}: {error}") from error.__cause__
+
+
+def check_not_yaml(path: str | os.PathLike[str]) -> None:
+    """Raise for a file of YAML, which is written for other programs only."""
+    if Path(path).suffix.lower() in (".yaml", ".yml"):
+        raise PolicyFileError(
+            f"{path} is YAML, which is for other programs; use the policy as JSON or in short "
+            "form (.txt), which `cadda policy export` writes with --format json or text, or make it "
+            "with `PolicySpec.from_dict`."
+        )
 
 
 def parse_json(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
