@@ -73,8 +73,8 @@ def check_not_yaml(path: str | os.PathLike[str]) -> None:
     if Path(path).suffix.lower() in (".yaml", ".yml"):
         raise PolicyFileError(
             f"{path} is YAML, which is for other programs; use the policy as JSON or in short "
-            "form (.txt), which `cadda policy export` writes with --format json or text, or make it "
-            "with `PolicySpec.from_dict`."
+            "form (.txt), which `cadda policy export` writes with --format json or text, or make "
+            "it with `PolicySpec.from_dict`."
         )
 
 
