@@ -200,3 +200,23 @@ def test_a_chosen_model_is_recorded_by_its_name() -> None:
     train, valid, _ = windows.split(valid=0.25, test=0.25, seed=0)
     fitted = cadda.fit(train, valid, max_epochs=1, progress=False)
     assert fitted.description.model == "shallow"
+
+
+def test_a_model_of_braindecode_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    braindecode = pytest.importorskip("braindecode.models")
+    monkeypatch.setattr(braindecode, "Broken", Broken, raising=False)
+    with pytest.raises(ValueError, match=r"`model` 'braindecode:Broken' cannot be made") as raised:
+        make_model("braindecode:Broken", seed=0, **SIZES)
+    said = str(raised.value)
+    assert f"with n_chans={SIZES['n_channels']}, n_outputs={SIZES['n_classes']}: no depth." in said
+    assert said.endswith("such as depth.")
+    assert "stacktrace" not in said
+
+
+class Broken(nn.Module):
+    """A network that needs a further argument."""
+
+    def __init__(self, n_chans: int, n_outputs: int, depth: int | None = None) -> None:
+        super().__init__()
+        if depth is None:
+            raise RuntimeError("no depth (see above in the stacktrace).")

@@ -14,7 +14,7 @@ from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from cadda._internal.optional import import_optional, probe
 from cadda._internal.random import GLOBAL_GENERATORS
-from cadda._internal.text import did_you_mean
+from cadda._internal.text import did_you_mean, short_reason
 from cadda._internal.validation import check_sfreq
 from cadda.exceptions import ModelError
 from cadda.models.networks import Chambon2018, LeNet1, Shallow
@@ -48,6 +48,9 @@ BRAINDECODE = "braindecode:"
 SIMILAR = 0.75
 """Similarity of names from which on a model is suggested; `EEGNet` and `lenet1` have 0.67."""
 
+
+MAX_LISTED = 6
+"""Number of arguments that are named of a model that cannot be made."""
 
 RENAMED = (("EEGNetv4", "EEGNet"), ("SleepStagerEldele2021", "AttnSleep"))
 """Models of braindecode 0.8 that 1.x has under another name."""
@@ -200,10 +203,19 @@ def _braindecode_model(
     if sfreq is not None:
         given |= {"sfreq": sfreq, "input_window_seconds": n_times / sfreq}
     accepted = inspect.signature(kind).parameters
-    # Models that do not depend on the rate do not complain if it is missing.
+    passed = {key: value for key, value in given.items() if key in accepted}
     try:
-        model = kind(**{key: value for key, value in given.items() if key in accepted})
-    except (TypeError, ValueError):
+        model: nn.Module = kind(**passed)
+    # A network that was not meant for these windows can raise anything.
+    except Exception as error:
+        # Models that do not depend on the rate do not complain if it is missing.
         check_sfreq(sfreq, f"`model` 'braindecode:{name}'")
-        raise
+        others = [key for key in accepted if key not in passed][:MAX_LISTED]
+        reason = short_reason(error).replace(" (see above in the stacktrace)", "")
+        raise ValueError(
+            f"`model` 'braindecode:{name}' cannot be made with "
+            f"{', '.join(f'{key}={value!r}' for key, value in passed.items())}: {reason}. Take "
+            "another model or other windows, or pass a function of (n_channels, n_times, "
+            f"n_classes) that makes it with further arguments, such as {', '.join(others)}."
+        ) from error
     return model
