@@ -71,7 +71,7 @@ def test_a_policy_in_short_form(data: Path, tmp_path: Path) -> None:
         (mirror, run(*compared, "--out", tmp_path / "c", "--methods", f"none,{mirror}", code=2)),
     ):
         told = " ".join(refused.stderr.split())
-        assert f"{name} does not fit the data: operation `channel_symmetry` is not" in told
+        assert f"{name} does not fit the data: `channel_symmetry` is not" in told
         assert "no channel has a partner" in told
         assert "pool" not in told
 

@@ -13,7 +13,7 @@ from cadda._internal.user_warnings import warn_user
 from cadda.data.windows import Windows
 from cadda.exceptions import PolicyFileError
 from cadda.operations.base import Settings
-from cadda.operations.pool import LEFT_OUT, OperationPool
+from cadda.operations.pool import OperationPool
 from cadda.policies.fitting import UNFIT, complete_settings
 from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, load_policy, policies_of
@@ -105,7 +105,7 @@ def policy_named(name: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = str(error).replace(LEFT_OUT, " is not applicable: ")
+        text = str(error)
         for begin, named in (
             (UNFIT, f"{name} does not fit the data: "),
             ("`policy` ", f"{name} "),

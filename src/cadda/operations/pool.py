@@ -20,9 +20,7 @@ from cadda.operations.label_maps import (
     plain_operation,
 )
 
-__all__ = ["LEFT_OUT", "OperationPool"]
-
-LEFT_OUT = " was left out of this pool: "
+__all__ = ["OperationPool"]
 """What follows the name of an operation that is not applicable, before the reason."""
 
 
@@ -120,7 +118,7 @@ class OperationPool:
         if name in self._index:
             return self._index[name]
         if name in self.left_out:
-            raise KeyError(f"operation `{name}`{LEFT_OUT}{self.left_out[name]}.")
+            raise KeyError(f"operation `{name}` was left out of this pool: {self.left_out[name]}.")
         known = f"the pool has {', '.join(self.names)}"
         raise KeyError(f"unknown operation `{name}`{did_you_mean(name, self.names)}; {known}.")
 
