@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,18 @@ def test_classes_are_chosen_ordered_and_counted() -> None:
         read_windows(some, classes="ab")
 
 
+def test_subjects_whose_epochs_are_all_rejected_are_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    parts = [make_epochs([1, 2, 1, 2], {"a": 1, "b": 2}, seed=seed) for seed in range(3)]
+    parts[2]._data *= 1000
+    limit = 10 * float(np.ptp(parts[0]._data, axis=-1).max())
+    windows = read_windows(parts, subject=["x", "y", "z"], reject=limit)
+    assert windows.subjects == ["x", "y"]
+    assert "4 of 12 windows exceed `reject` and are dropped: z (4 of 4)." in caplog.messages
+    assert any("1 of 3 subjects have no window left: z;" in text for text in caplog.messages)
+
+
 def test_only_good_eeg_channels() -> None:
     names = ("C3", "EOG", "C4", "Pz")
     types = ["eeg", "eog", "eeg", "eeg"]
@@ -239,14 +252,18 @@ def test_only_good_eeg_channels() -> None:
         read_windows(only)
 
 
-def test_bad_windows() -> None:
+def test_bad_windows(caplog: pytest.LogCaptureFixture) -> None:
     some = make_epochs([1, 2, 1, 2], {"a": 1, "b": 2}, seed=1)
     some._data[1, 2, 5] = np.nan
     some._data[2, 0] = 1e-6
-    with pytest.raises(DataError, match="EpochsArray: 2 of 4 windows have NaN or a flat channel"):
+    first, _, third = some.ch_names[:3]
+    text = f"EpochsArray: 2 of 4 windows have NaN or a flat channel, {first} (1), {third} (1);"
+    with pytest.raises(DataError, match=re.escape(text)):
         read_windows(some)
     windows = read_windows(some, on_bad="drop")
     assert windows.y.tolist() == [0, 1]
+    named = [text for text in caplog.messages if "NaN or a flat channel are in" in text]
+    assert f"(2 of 4); channels are {first} (1), {third} (1)." in named[-1]
     with pytest.raises(ValueError, match="`on_bad` must be 'raise' or 'drop', got 'keep'"):
         read_windows(some, on_bad="keep")
     some._data[:] = 0

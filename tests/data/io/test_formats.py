@@ -529,8 +529,30 @@ def test_recordings_with_bad_windows_are_named(caplog: pytest.LogCaptureFixture)
     raws[2].set_annotations(mne.Annotations(ONSETS, 1.0, TEXTS))
     windows = read_windows(raws, subject=list("abc"), window_seconds=1.0, on_bad="drop")
     assert windows.subjects == ["a", "c"]
-    text = "Windows with NaN or a flat channel are in raw-2 (5 of 5), raw-3 (1 of 5)."
-    assert text in caplog.messages
+    bad = "are in raw-2 (5 of 5), raw-3 (1 of 5); channels are C3 (6)."
+    assert f"Windows with NaN or a flat channel {bad}" in caplog.messages
+    lost = "1 of 3 subjects have no window left: b; choose other channels with `channels`."
+    assert lost in caplog.messages
+    with pytest.raises(DataError, match=r"6 of 15 windows have NaN or a flat channel, C3 \(6\);"):
+        read_windows(raws, subject=list("abc"), window_seconds=1.0)
+
+
+def test_recordings_with_rejected_windows_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    raws = [make_raw(seed) for seed in range(3)]
+    raws[1].load_data()._data *= 100
+    options = {"subject": list("abc"), "window_seconds": 1.0, "lowpass": None}
+    # Peak-to-peak amplitudes by NumPy, of the windows without any rejection.
+    peaks = np.ptp(read_windows(raws, **options, standardise=None).x.numpy(), axis=-1).max(axis=-1)
+    limit = float(np.sort(peaks[:5])[-2:].mean())
+    assert (peaks[5:10] > limit).all()
+    n_first, n_last = int((peaks[:5] > limit).sum()), int((peaks[10:] > limit).sum())
+    windows = read_windows(raws, **options, reject=limit)
+    assert windows.subjects == ["a", "c"]
+    assert n_first == 1
+    start = f"{6 + n_last} of 15 windows exceed `reject` and are dropped: raw-2 (5 of 5)"
+    assert any(text.startswith(start) for text in caplog.messages)
+    lost = "1 of 3 subjects have no window left: b; choose other channels with `channels`, or a"
+    assert f"{lost} higher `reject`." in caplog.messages
 
 
 def test_files_are_in_natural_order(tmp_path: Path, export: Export) -> None:

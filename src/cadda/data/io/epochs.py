@@ -19,6 +19,7 @@ from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import check_rate
 from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
+from cadda.data.io.losses import parts_of, warn_of_losses
 from cadda.data.io.options import ReadOptions, argument_of, map_classes, select_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import reading
@@ -85,9 +86,11 @@ def epochs_to_windows(
     x, assessed = read_epochs(parts, labels, preprocessing, options.standardise_signals)
     quality = assessed.summary()
     if not quality.n_good:
-        raise_if_bad(quality, first.where)
+        raise_if_bad(quality, first.where, first.ch_names)
     good = ~(assessed.bad | assessed.rejected)
     if not good.all():
+        parts_read = parts_of(assessed, subjects[chosen], recordings[chosen])
+        warn_of_losses(parts_read, first.ch_names)
         x, chosen = x[good], chosen[good]
     raise_if_rejected(quality, labels[chosen], first.where)
     groups = np.stack([subjects, recordings], axis=1)[chosen]

@@ -16,6 +16,7 @@ from cadda._internal.archives import load_arrays
 from cadda._internal.files import replace_atomically
 from cadda._internal.limits import MAX_CLASSES, open_regular
 from cadda._internal.text import short_reason
+from cadda.data.io.losses import parts_of, warn_of_losses
 from cadda.data.io.npz_map import map_array
 from cadda.data.io.options import ReadOptions, select
 from cadda.data.quality import Quality, assess_windows, raise_if_bad
@@ -100,12 +101,14 @@ def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple
     assessed = assess_windows(x)
     quality = assessed.summary()
     if not quality.n_good:
-        raise_if_bad(quality, where)
+        raise_if_bad(quality, where, selection.ch_names)
     if quality.n_bad:
+        groups = outline.subject[selection.kept], outline.recording[selection.kept]
+        warn_of_losses(parts_of(assessed, *groups), selection.ch_names)
         x, good = x[~assessed.bad], ~assessed.bad
         selection = replace(selection, kept=selection.kept[good], labels=selection.labels[good])
-    groups = np.stack([outline.subject, outline.recording], axis=1)[selection.kept]
-    x = standardise_as(options.standardise_signals, x, groups)
+    recordings = np.stack([outline.subject, outline.recording], axis=1)[selection.kept]
+    x = standardise_as(options.standardise_signals, x, recordings)
     return selection.take(outline, x), quality
 
 

@@ -220,10 +220,10 @@ def read_windows(
         result = read_with_quality(source, options)
     quality = result.quality
     if on_bad == "raise":
-        raise_if_bad(quality, _name(source))
+        raise_if_bad(quality, _name(source), result.windows.ch_names)
     elif quality.n_bad:
         message = "%s: dropped %d of %d windows, which have NaN or a flat channel."
-        _logger.warning(message, _name(source), quality.n_bad, quality.n_bad + quality.n_good)
+        _logger.warning(message, _name(source), quality.n_bad, quality.n_windows)
     for note in dict.fromkeys(result.notes):
         warn_user(note, DataWarning)
     return result.windows

@@ -18,6 +18,7 @@ from cadda._internal.text import storable
 from cadda.compute import Engine, open_engine
 from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
 from cadda.data.io.cutting import ReadPlan, Recording, cut_recording
+from cadda.data.io.losses import Part, warn_of_losses
 from cadda.data.io.options import ReadOptions, select_classes
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.window_store import WindowStore, warn_not_written, write_recording
@@ -29,9 +30,6 @@ from cadda.exceptions import DataError
 __all__ = ["read_recordings"]
 
 _logger = logging.getLogger(__name__)
-
-MAX_NAMED = 5
-"""Recordings with bad windows that a warning names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +65,7 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         qualities = [recording.quality for recording in entry.recordings]
     else:
         x, y, qualities = _read(plan, options, keys)
-    _warn_of_bad(plan, qualities)
+    warn_of_losses(_parts(plan, qualities), plan.ch_names)
     overall = Quality.of_all(qualities)
     raise_if_rejected(overall, y, str(plan.recordings[0].path.parent))
     counts = [quality.n_good for quality in qualities]
@@ -84,20 +82,9 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
     return windows, overall
 
 
-def _warn_of_bad(plan: ReadPlan, qualities: Sequence[Quality]) -> None:
-    """Name the recordings that have bad windows, those with the most first."""
-    bad = [
-        (quality.n_bad, f"{recording.name} ({quality.n_bad} of {quality.n_good + quality.n_bad})")
-        for recording, quality in zip(plan.recordings, qualities, strict=True)
-        if quality.n_bad
-    ]
-    if bad:
-        named = [text for _, text in sorted(bad, key=lambda item: -item[0])]
-        _logger.warning(
-            "Windows with NaN or a flat channel are in %s%s.",
-            ", ".join(named[:MAX_NAMED]),
-            f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else "",
-        )
+def _parts(plan: ReadPlan, qualities: Sequence[Quality]) -> list[Part]:
+    pairs = zip(plan.recordings, qualities, strict=True)
+    return [Part(recording.subject, recording.name, quality) for recording, quality in pairs]
 
 
 def _select_classes(plan: ReadPlan, options: ReadOptions) -> ReadPlan:
@@ -182,7 +169,7 @@ def _read(
         on_progress(total, total, "")
         overall = Quality.of_all(qualities)
         if not overall.n_good:
-            raise_if_bad(overall, str(plan.recordings[0].path.parent))
+            raise_if_bad(overall, str(plan.recordings[0].path.parent), plan.ch_names)
         changed = keys is not None and _have_changed(*keys.files)
         return *store.finish(keep=not changed), qualities
 

@@ -1,0 +1,87 @@
+"""Warnings of windows that are not used, and of subjects that lose all of them."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadda.data.quality import Quality, WindowQuality, describe_bad_channels, first_of
+
+__all__ = ["Part", "parts_of", "warn_of_losses"]
+
+_logger = logging.getLogger(__name__)
+
+
+class Part(NamedTuple):
+    """A recording and the quality of its windows."""
+
+    subject: str
+    recording: str
+    quality: Quality
+
+
+def parts_of(
+    assessed: WindowQuality, subjects: NDArray[np.str_], recordings: NDArray[np.str_]
+) -> list[Part]:
+    """Return the quality of each recording of windows in memory, in their order."""
+    groups = np.stack([subjects, recordings], axis=1)
+    names, first, index = np.unique(groups, axis=0, return_index=True, return_inverse=True)
+    index = index.reshape(-1)
+    return [
+        Part(str(names[i, 0]), str(names[i, 1]), assessed[index == i].summary())
+        for i in np.argsort(first)
+    ]
+
+
+def warn_of_losses(parts: Sequence[Part], ch_names: Sequence[str]) -> None:
+    """Name recordings with bad or rejected windows, and subjects without any other."""
+    overall = Quality.of_all([part.quality for part in parts])
+    if overall.n_bad:
+        _logger.warning(
+            "Windows with NaN or a flat channel are in %s; channels are %s.",
+            _most([(part, part.quality.n_bad) for part in parts], parts),
+            describe_bad_channels(overall, ch_names),
+        )
+    if overall.n_rejected:
+        _logger.warning(
+            "%d of %d windows exceed `reject` and are dropped: %s.",
+            overall.n_rejected,
+            overall.n_windows,
+            _most([(part, part.quality.n_rejected) for part in parts], parts),
+        )
+    n_good: Counter[str] = Counter()
+    for part in parts:
+        n_good[part.subject] += part.quality.n_good
+    lost = [subject for subject, count in n_good.items() if not count]
+    if lost:
+        _logger.warning(
+            "%d of %d subjects have no window left: %s; choose other channels with `channels`%s.",
+            len(lost),
+            len(n_good),
+            first_of(lost),
+            ", or a higher `reject`" if overall.n_rejected else "",
+        )
+
+
+def _most(counted: Sequence[tuple[Part, int]], parts: Sequence[Part]) -> str:
+    """Return recordings and how many of their windows count, those with the most first."""
+    names = Counter(part.recording for part in parts)
+    ranked = sorted(counted, key=lambda item: -item[1])
+    return first_of(
+        [
+            f"{_name(part, is_only=names[part.recording] == 1)} "
+            f"({count} of {part.quality.n_windows})"
+            for part, count in ranked
+            if count
+        ]
+    )
+
+
+def _name(part: Part, *, is_only: bool) -> str:
+    """Return the name of a recording, with its subject if others have the same name."""
+    return part.recording if is_only else f"{part.subject}/{part.recording}"
