@@ -202,3 +202,32 @@ def test_comma_in_a_marker_matters_without_events(root: Path) -> None:
     events.unlink()
     with pytest.raises(DataError, match=r"\.vmrk, line \d+: .*5, x.* written as \\1"):
         read_windows(root, cache=False)
+
+
+def test_tables_that_are_not_used_are_named(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Without its description, a folder is no BIDS data set, and the tables are left out."""
+    read_windows(root)
+    assert "beside the recordings" not in caplog.text
+    (root / "dataset_description.json").unlink()
+    text = (
+        "Files events.tsv and channels.tsv beside the recordings are not used, as this is no "
+        f"BIDS data set without {root / 'dataset_description.json'}; add it to read them."
+    )
+    mapping = root / "mapping.toml"
+    mapping.write_text(
+        'files = "sub-*/**/*.vhdr"\nseconds = 1.0\n[classes]\n"*1" = "left"\n"*2" = "right"\n'
+    )
+    by_group = {"class_from": "participants:group", "window_seconds": 2.0}
+    for source, options in (
+        (root / "sub-*" / "**" / "*.vhdr", {"window_seconds": 1.0}),
+        (root / "sub-*" / "**" / "*.vhdr", by_group),
+        (mapping, {}),
+    ):
+        caplog.clear()
+        read_windows(source, **options)
+        assert text in caplog.messages
+    for table in root.rglob("*_events.tsv"):
+        table.unlink()
+    caplog.clear()
+    read_windows(mapping)
+    assert "Files channels.tsv beside the recordings are not used" in caplog.text

@@ -11,7 +11,7 @@ import numpy as np
 
 from cadda._internal.text import quote
 from cadda._internal.validation import check_class_name
-from cadda.data.io.bids import missing_description
+from cadda.data.io.bids import missing_description, warn_of_unused_tables
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.hypnogram import Annotation, are_stages, hypnogram_windows, merge_note, stages
 from cadda.data.io.mapping import RecordingMapping, mapped_files, match_class, read_mapping
@@ -41,6 +41,7 @@ def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
     """Plan the reading of recordings by a mapping file."""
     mapping, preprocessing = read_mapping(path)
     inspected = distinct([inspect_recording(file) for file in mapped_files(path, mapping)])
+    warn_of_unused_tables([header.path for header, _ in inspected])
     given = options.recording_rules
     mapping = mapping.model_copy(update=given)
     _check_given(mapping.class_from, given)
@@ -65,7 +66,9 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     inspected = distinct(inspected)
     class_from = options.class_from or "annotations"
     _check_given(class_from, options.recording_rules)
+    files = [header.path for header, _ in inspected if header.raw is None]
     if class_from != "annotations":
+        warn_of_unused_tables(files)
         return _plan_whole(inspected, options, where)
     notes = [note for _, annotations in inspected for note in annotations if names_a_class(note)]
     texts = sorted({note.text for note in notes})
@@ -73,6 +76,7 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
         raise DataError(
             f"{where} has no annotation or event that could be a class; {_way_out(inspected)}."
         )
+    warn_of_unused_tables(files)
     if are_stages(texts):
         return _plan_stages(inspected, options, where)
     given = options.recording_rules

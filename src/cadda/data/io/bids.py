@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,10 @@ __all__ = [
     "bids_sidecars",
     "missing_description",
     "open_bids",
+    "warn_of_unused_tables",
 ]
+
+_logger = logging.getLogger(__name__)
 
 _DESCRIPTION = "dataset_description.json"
 
@@ -38,14 +43,31 @@ def bids_root(path: Path) -> Path | None:
     return next((folder for folder in path.parents if (folder / _DESCRIPTION).is_file()), None)
 
 
-def missing_description(path: Path) -> Path | None:
-    """Return the description that a recording with ``events.tsv`` needs to be read as BIDS."""
+def missing_description(path: Path, *, table: str = "events") -> Path | None:
+    """Return the description that a recording with a table needs to be read as BIDS."""
     path = path.absolute()
-    events = path.with_name(f"{path.name.rpartition('_')[0]}_events.tsv")
-    if not path.name.startswith("sub-") or bids_root(path) or not events.is_file():
+    file = path.with_name(f"{path.name.rpartition('_')[0]}_{table}.tsv")
+    if not path.name.startswith("sub-") or bids_root(path) or not file.is_file():
         return None
     folders = [folder for folder in path.parents if folder.name.startswith("sub-")]
     return (folders[-1] if folders else path).parent / _DESCRIPTION
+
+
+def warn_of_unused_tables(paths: Sequence[Path]) -> None:
+    """Warn of tables beside recordings that are not read, as the folder is not BIDS."""
+    tables = ("events", "channels")
+    missing = {
+        table: next(filter(None, (missing_description(path, table=table) for path in paths)), None)
+        for table in tables
+    }
+    unused = [f"{table}.tsv" for table, description in missing.items() if description]
+    if unused:
+        _logger.warning(
+            "Files %s beside the recordings are not used, as this is no BIDS data set without %s; "
+            "add it to read them.",
+            " and ".join(unused),
+            next(filter(None, missing.values())),
+        )
 
 
 def bids_recordings(root: Path) -> list[Path]:
