@@ -522,6 +522,52 @@ def test_bad_parts_are_dropped_as_in_mne(caplog: pytest.LogCaptureFixture) -> No
     assert "2 windows overlap an annotation that begins with 'bad'" in caplog.text
 
 
+def test_renamed_header_of_brainvision(
+    tmp_path: Path, export: Export, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = export(tmp_path / "a.vhdr", make_raw())
+    renamed = path.rename(tmp_path / "b.vhdr")
+    assert len(read_windows(renamed)) == 5
+    (tmp_path / "a.eeg").rename(tmp_path / "b.eeg")
+    with pytest.raises(DataError, match=r"b\.vhdr: .* its header names a\.eeg, which does not"):
+        read_windows(renamed)
+
+
+def test_damaged_file_beside_a_recording(tmp_path: Path, export: Export) -> None:
+    """Only files that the reader opens are checked."""
+    path = export(tmp_path / "a.bdf", make_raw())
+    expected = read_windows(path, cache=False)
+    (tmp_path / "a.set").write_bytes(b"damaged")
+    (tmp_path / "a.fif").write_bytes(b"damaged" * 100)
+    np.testing.assert_array_equal(read_windows(path, cache=False).x, expected.x)
+
+
+def write_bci2000(path: Path, signals: np.ndarray) -> Path:
+    """Write samples of 16 bits; the header names its own length."""
+    text = "[ Parameter Definition ]\r\nSource int SamplingRate= 100 256 1 %\r\n\r\n"
+    first = "HeaderLen= {:5d} SourceCh= 2 StatevectorLen= 1 DataFormat= int16\r\n"
+    header = first.format(len(first.format(0)) + len(text)) + text
+    frames = [column.astype("<i2").tobytes() + b"\0" for column in signals.T]
+    path.write_bytes(header.encode() + b"".join(frames))
+    return path
+
+
+@pytest.mark.skipif(not hasattr(mne.io, "read_raw_bci2k"), reason="needs a later MNE")
+def test_formats_that_only_mne_knows(tmp_path: Path) -> None:
+    """Not looked for in folders, but read if they are named."""
+    rng = np.random.default_rng(0)
+    for name in ("rest", "task"):
+        write_bci2000(tmp_path / f"{name}.dat", rng.integers(-99, 99, (2, 1000)))
+    options = {"class_from": "file", "class_map": {"rest*": "rest", "task*": "task"}}
+    options |= {"window_seconds": 5.0, "lowpass": None, "standardise": None, "channels": ["eeg"]}
+    files = [tmp_path / "rest.dat", tmp_path / "task.dat"]
+    windows = read_windows(files, **options)
+    raws = [mne.io.read_raw(file, preload=True, verbose="error") for file in files]
+    truth = np.concatenate([raw.get_data("eeg").reshape(2, 2, 500).swapaxes(0, 1) for raw in raws])
+    np.testing.assert_allclose(windows.x, truth, rtol=1e-6)
+    assert find_recordings(tmp_path) == []
+
+
 def test_recordings_with_bad_windows_are_named(caplog: pytest.LogCaptureFixture) -> None:
     raws = [make_raw(seed) for seed in range(3)]
     raws[1].load_data()._data[0] = 0

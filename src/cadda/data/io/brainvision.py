@@ -56,8 +56,12 @@ def _is_healthy(fields: Sequence[str]) -> bool:
 
 def _marker_file(header: Path) -> Path:
     named = _MARKER_FILE.search("\n".join(_lines(header)))
-    name = f"{header.stem}.vmrk" if named is None else named[1].strip()
-    return header.parent / name.replace("$b", header.stem)
+    own = header.with_suffix(".vmrk")
+    if named is None:
+        return own
+    file = header.parent / named[1].strip().replace("$b", header.stem)
+    # As new versions of MNE do for recordings that were renamed.
+    return file if file.exists() else own
 
 
 def _lines(path: Path) -> list[str]:

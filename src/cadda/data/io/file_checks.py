@@ -28,6 +28,16 @@ MAX_FILES = 100_000
 _TEXTS = (".vmrk", ".amrk", ".lay", ".tsv", ".json")
 """Files of text beside a recording, by the end of the name; they are read as a whole."""
 
+_BESIDE: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("edf", "bdf", "gdf", "cnt", "nxe", "nedf"), ()),
+    "fif": (".fif", ".fif.gz"),
+    "set": (".fdt", ".dat"),
+    "vhdr": (".vmrk", ".eeg", ".dat"),
+    "ahdr": (".amrk", ".eeg", ".dat"),
+    "eeg": (".pnt", ".log", ".21e"),
+}
+"""What a reader opens beside a recording, by the ends of the names; of others, any file."""
+
 _TAG = struct.Struct(">iIii")  # kind, type, size of the content, place of the next tag
 _POINTER = 101  # kind of the tag with the place of the directory
 _NAMED_FILE = re.compile(
@@ -83,7 +93,14 @@ def _companions(path: Path) -> list[Path]:
     name = path.name.removesuffix(".gz").rpartition(".")[0]
     # Long recordings in FIF continue in files with a number.
     own = re.compile(rf"{re.escape(name)}(-\d+)?\.")
-    files = [file for file in path.parent.iterdir() if own.match(file.name) and not file.is_dir()]
+    beside = _BESIDE.get(path.name.removesuffix(".gz").rpartition(".")[2].casefold(), ("",))
+    files = [
+        file
+        for file in path.parent.iterdir()
+        if own.match(file.name)
+        and (file == path or file.name.casefold().endswith(beside))
+        and not file.is_dir()
+    ]
     if path.suffix.casefold() in (".vhdr", ".ahdr", ".lay"):
         text = read_bytes(path, MAX_TEXT)
         for count in _CHANNELS.findall(text):

@@ -21,11 +21,13 @@ from cadda.data.io.hypnogram import Annotation
 from cadda.exceptions import CaddaError, DataError
 
 __all__ = [
+    "BY_HAND",
     "SUFFIXES",
     "find_epochs",
     "find_recordings",
     "inspect_raw",
     "inspect_recording",
+    "is_readable",
     "is_recording",
     "names_a_class",
     "open_raw",
@@ -34,9 +36,17 @@ __all__ = [
 
 SUFFIXES = (
     *(".edf", ".bdf", ".gdf", ".vhdr", ".ahdr", ".set", ".cnt", ".mff", ".fif", ".fif.gz"),
-    *(".nxe", ".lay", ".nedf", ".cdt", ".mefd", ".egi"),
+    *(".nxe", ".lay", ".nedf", ".cdt", ".mefd"),
 )
 """Formats of recordings that are looked for in a folder, by the end of the name."""
+
+BY_HAND = {".mat": "fieldtrip", ".data": "nicolet"}
+"""Readers of MNE that need more than a path, by the end of the name."""
+
+_HINTS = {
+    ".eeg": "; if it is a part of a BrainVision recording, pass its .vhdr file, which is missing"
+}
+"""Endings of messages about files that cannot be read."""
 
 _IGNORED = ("bad", "edge", "new segment", "boundary")
 """How annotations begin that name no class, in small letters."""
@@ -51,6 +61,16 @@ def is_recording(path: Path) -> bool:
     """Check whether the name is that of a continuous recording."""
     name = path.name.casefold()
     return name.endswith(SUFFIXES) and not name.endswith(_EPOCHS) and not name.startswith(".")
+
+
+def is_readable(path: Path) -> bool:
+    """Check whether MNE opens a file by its name only; in folders, fewer are looked for."""
+    from mne.io import _read_raw
+
+    _, suffix = _read_raw.split_name_ext(path)
+    if suffix == ".eeg" and path.with_suffix(".vhdr").exists():
+        return False
+    return suffix is not None and suffix not in (".vmrk", ".amrk", *BY_HAND)
 
 
 def find_recordings(folder: Path) -> list[Path]:
@@ -103,9 +123,22 @@ def reading(path: Path, what: str = "") -> Iterator[None]:
         except LimitError as error:
             # It may be one of the files beside the recording.
             raise DataError(f"cannot read {error.filename}{what}: {error.strerror}.") from error
+        except FileNotFoundError as error:
+            raise DataError(f"cannot read {path}{what}: {_missing(error, path)}.") from error
         # MNE raises whatever the first surprise in the file leads to.
         except Exception as error:
-            raise DataError(f"cannot read {path}{what}: {short_reason(error)}.") from error
+            reason = f"{short_reason(error)}{_HINTS.get(path.suffix.casefold(), '')}"
+            raise DataError(f"cannot read {path}{what}: {reason}.") from error
+
+
+def _missing(error: FileNotFoundError, path: Path) -> str:
+    """Return which file that a recording consists of does not exist."""
+    if error.filename is None or Path(error.filename).name == path.name:
+        return short_reason(error)
+    return (
+        f"it consists of several files, and its header names {Path(error.filename).name}, which "
+        "does not exist; restore that name, or correct it in the header"
+    )
 
 
 def inspect_raw(
@@ -150,8 +183,6 @@ def names_a_class(annotation: Annotation) -> bool:
 
 def open_raw(path: Path, channels: Sequence[str] = ()) -> Any:
     """Open a recording without reading its signals; of EDF files, only some channels."""
-    import mne
-
     with reading(path), explained_markers(path):
         check_recording(path)
         if bids_root(path):
@@ -160,10 +191,22 @@ def open_raw(path: Path, channels: Sequence[str] = ()) -> Any:
             raw = open_edf(path, channels)
         else:
             check_markers(path)
-            raw = mne.io.read_raw(path, preload=False, verbose="error")
+            raw = _read_raw(path)
         check_count(path, len(raw.ch_names))
         check_rate(float(raw.info["sfreq"]), path)
         return raw
+
+
+def _read_raw(path: Path) -> Any:
+    import mne
+
+    try:
+        return mne.io.read_raw(path, preload=False, verbose="error")
+    except Exception:
+        # MNE reads files of BCI2000 only as a whole, and does not say so.
+        if path.suffix.casefold() != ".dat":
+            raise
+        return mne.io.read_raw(path, preload=True, verbose="error")
 
 
 def _stim_events(raw: Any) -> list[Annotation]:

@@ -18,10 +18,12 @@ from cadda.data.io.mapping import find_mapping
 from cadda.data.io.naming import Inspected, distinct_names, own_subject
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.raw_files import (
+    BY_HAND,
     find_epochs,
     find_recordings,
     inspect_raw,
     inspect_recording,
+    is_readable,
     is_recording,
     open_raw,
 )
@@ -172,8 +174,7 @@ def _open_folder(path: Path, mapping: Path | None, options: ReadOptions) -> Read
 
 def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epochs:
     files = [file for path in paths for file in _files_of(path)]
-    unknown = [file for file in files if not file.name.casefold().endswith((".fif", ".fif.gz"))]
-    unknown = [file for file in unknown if not is_recording(file)]
+    unknown = [file for file in files if not is_recording(file) and not is_readable(file)]
     if unknown:
         raise DataError(_describe_unknown(unknown[0]))
     where = describe_paths(files)
@@ -197,6 +198,11 @@ def _describe_unknown(path: Path) -> str:
         header = path.with_suffix(".vhdr")
         missing = "" if header.exists() else ", which is missing"
         return f"{path} is a part of a BrainVision recording; pass {header.name}{missing}."
+    if suffix in BY_HAND:
+        return (
+            f"{path} is not read by its name only; open it with "
+            f"mne.io.read_raw_{BY_HAND[suffix]}, and pass the Raw object, or save it as .fif."
+        )
     if suffix == ".npz":
         return (
             f"{path} is among several sources, and only one .npz file can be read at a time; join "
@@ -224,10 +230,10 @@ def _files_of(path: Path) -> list[Path]:
 
 def _has_epochs(path: Path) -> bool:
     """Check whether a file has epochs; in two formats that shows only when it is opened."""
-    if not is_recording(path):
-        return True
     if not path.name.casefold().endswith((".fif", ".fif.gz", ".set")):
         return False
+    if not is_recording(path):
+        return True
     try:
         open_raw(path)
     except DataError:
