@@ -423,3 +423,37 @@ def test_transition(folder: Path) -> None:
     np.testing.assert_array_equal(wide.x, read(folder, class_map=classes).x)
     with pytest.raises(ValueError, match="`transition`"):
         read(folder, transition=-1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (['within = ["left/*"]'], "`within` is not for classes by 'annotations'; set .*'file' or"),
+        (
+            ['participants = "people.tsv"', 'class_from = "file"'],
+            "`participants` is not for classes by 'file'; set .* to 'participants:COLUMN', or",
+        ),
+    ],
+)
+def test_keys_without_effect(folder: Path, lines: list[str], reason: str) -> None:
+    file = folder / "mapping.toml"
+    file.write_text("\n".join([*lines, "seconds = 2.0", "[classes]", '"left*" = "a"']))
+    with pytest.raises(DataError, match=f"mapping.toml: key {reason}"):
+        read(file)
+
+
+def test_options_without_effect_on_recordings(folder: Path) -> None:
+    for options in ({}, BY_FILE):
+        with pytest.raises(ValueError, match="`label` is for epochs, got 'x'; set `class_from`"):
+            read(folder, label="x", **options)
+        with pytest.raises(ValueError, match="`keep_stage_4` is for sleep stages, and the"):
+            read(folder, keep_stage_4=True, **options)
+    (folder / "mapping.toml").write_text('seconds = 2.0\n[classes]\n"left*" = "a"\n"*" = "b"\n')
+    with pytest.raises(ValueError, match="`keep_stage_4` is for sleep stages"):
+        read(folder, keep_stage_4=True)
+
+
+def test_label_has_no_effect_on_nights(tmp_path: Path, write_night: WriteNight) -> None:
+    write_night(tmp_path)
+    with pytest.raises(ValueError, match="`label` is for epochs, got 'stage'; set `class_from`"):
+        read_windows(tmp_path, label="stage")

@@ -40,6 +40,8 @@ BY_ANNOTATION = "windows as long as the shortest annotation"
 def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
     """Plan the reading of recordings by a mapping file."""
     mapping, preprocessing = read_mapping(path)
+    _check_keys(path, mapping)
+    options.check_for_recordings(are_stages=False)
     inspected = distinct([inspect_recording(file) for file in mapped_files(path, mapping)])
     warn_of_unused_tables([header.path for header, _ in inspected])
     given = options.recording_rules
@@ -66,6 +68,7 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     inspected = distinct(inspected)
     class_from = options.class_from or "annotations"
     _check_given(class_from, options.recording_rules)
+    options.check_for_recordings(are_stages=class_from == "annotations")
     files = [header.path for header, _ in inspected if header.raw is None]
     if class_from != "annotations":
         warn_of_unused_tables(files)
@@ -79,6 +82,7 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     warn_of_unused_tables(files)
     if are_stages(texts):
         return _plan_stages(inspected, options, where)
+    options.check_for_recordings(are_stages=False)
     given = options.recording_rules
     if "classes" not in given:
         given["classes"] = _classes_by_text(texts, options, where)
@@ -170,6 +174,22 @@ def _folder_with(name: str, paths: Sequence[Path]) -> Path:
     """Return the closest folder around recordings that has a file, or else their own."""
     own = Path(os.path.commonpath([path.absolute().parent for path in paths]))
     return next((folder for folder in (own, *own.parents) if (folder / name).is_file()), own)
+
+
+def _check_keys(path: Path, mapping: RecordingMapping) -> None:
+    """Raise for keys of a mapping file that its classes have no use for."""
+    source, _, _ = mapping.class_from.partition(":")
+    useful = {
+        "within": source != "annotations",
+        "participants": source == "participants",
+    }
+    unused = [key for key, is_used in useful.items() if not is_used]
+    for key in mapping.model_fields_set.intersection(unused):
+        others = "'file' or " * (key == "within")
+        raise DataError(
+            f"{path}: key `{key}` is not for classes by {mapping.class_from!r}; set the key "
+            f"`class_from` to {others}'participants:COLUMN', or delete the key `{key}`."
+        )
 
 
 def _check_given(class_from: str, given: Container[str]) -> None:

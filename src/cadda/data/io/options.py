@@ -164,6 +164,19 @@ class ReadOptions:
             if value is not None:
                 raise ValueError(f"`{name}` {reason}, got {value!r}.")
 
+    def check_for_recordings(self, *, are_stages: bool) -> None:
+        """Raise for options that recordings have no use for."""
+        if self.label is not None:
+            raise ValueError(
+                f"`label` is for epochs, got {self.label!r}; set `class_from` to what names the "
+                "class of recordings."
+            )
+        if self.keep_stage_4 and not are_stages:
+            raise ValueError(
+                "`keep_stage_4` is for sleep stages, and the classes of these recordings are "
+                "others; leave it out."
+            )
+
     def for_epochs(self) -> ReadOptions:
         """Return the options of epochs, where `class_from` can name a column of the metadata."""
         self.refuse_rules(

@@ -76,6 +76,7 @@ def plan_sleep(folder: Path, options: ReadOptions) -> ReadPlan:
             "with annotations in a format that MNE reads."
         )
     options.refuse_rules("is not for nights, whose classes are sleep stages")
+    options.check_for_recordings(are_stages=True)
     preprocessing = options.preprocess(scheme.preprocessing)
     if preprocessing.offset:
         raise ValueError(f"`offset` must be 0 for nights, got {preprocessing.offset:g}.")
