@@ -79,6 +79,7 @@ def message_of(error: Exception) -> str:
         ("`resume=True`", "`--resume`"),
         ("`classwise=False`", "`--no-classwise`"),
         ("`on_bad='drop'`", "`--drop-bad`"),
+        ("`lowpass=None`", "`--lowpass none`"),
         ("`source`", "`SOURCE`"),
         # These are no options of the command.
         ("`sign_flip`", "`sign_flip`"),

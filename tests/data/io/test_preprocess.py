@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -330,3 +331,77 @@ def test_bad_channels_that_change_the_reference_are_a_miss(
     after = read_windows(path, **arguments)
     np.testing.assert_array_equal(after.x, read_windows(path, cache=False, **arguments).x)
     assert not np.array_equal(after.x, before.x)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"lowpass": 30.0, "transition": 2.0}, {"highpass": 0.5}, {"notch": 40.0}, {"lowpass": 30.0}],
+)
+@pytest.mark.parametrize("seconds", [0.4, 1.0, 3.0, 8.0])
+def test_filters_longer_than_epochs(
+    settings: dict[str, float], seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A warning, where MNE has one."""
+    rng = np.random.default_rng(0)
+    info = mne.create_info(["C3", "C4"], 200.0, "eeg")
+    data = 1e-5 * rng.standard_normal((4, 2, round(200 * seconds)))
+    events = np.column_stack([np.arange(4), np.zeros(4, int), [1, 2, 1, 2]])
+    epochs = mne.EpochsArray(data, info, events, event_id={"a": 1, "b": 2}, verbose="error")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        if "notch" in settings:
+            mne.filter.notch_filter(data, 200.0, settings["notch"], verbose="warning")
+        else:
+            mne.filter.filter_data(
+                data,
+                200.0,
+                settings.get("highpass"),
+                settings.get("lowpass"),
+                h_trans_bandwidth=settings.get("transition", 7.0),
+                verbose="warning",
+            )
+    is_long = any("longer than the signal" in str(warning.message) for warning in found)
+    read_windows(epochs, **settings)
+    ours = [text for text in caplog.messages if "filter the continuous recording" in text]
+    assert bool(ours) == is_long
+    assert all(f"longer than the epochs of {seconds:.2g} s" in text for text in ours)
+
+
+def make_slow(sfreq: float) -> mne.io.RawArray:
+    rng = np.random.default_rng(0)
+    info = mne.create_info(["C3", "C4"], sfreq, "eeg")
+    raw = mne.io.RawArray(
+        1e-5 * rng.standard_normal((2, round(60 * sfreq))), info, verbose="error"
+    )
+    return raw.set_annotations(mne.Annotations([10.0, 30.0], 2.0, ["a", "b"]))
+
+
+def test_default_lowpass_of_slow_recordings(caplog: pytest.LogCaptureFixture) -> None:
+    for sfreq, settings in (
+        (64.0, {"lowpass": 30.0, "transition": 2.0}),
+        (60.0, {"lowpass": None}),
+    ):
+        raw = make_slow(sfreq)
+        windows = read_windows(raw, standardise=None)
+        expected = raw.copy()
+        if settings["lowpass"]:
+            expected.filter(None, 30.0, h_trans_bandwidth=2.0, verbose="error")
+        at = [round(10 * sfreq), round(30 * sfreq)]
+        truth = [expected.get_data()[:, start : start + round(2 * sfreq)] for start in at]
+        np.testing.assert_allclose(windows.x, truth, rtol=1e-4, atol=1e-10)
+    assert "raw-1 has 64 Hz: the transition band of the default low-pass is 2 Hz" in caplog.text
+    assert "raw-1 has 60 Hz: the default low-pass of 30 Hz is left out." in caplog.messages
+
+
+def test_given_lowpass_of_slow_recordings(tmp_path: Path) -> None:
+    make_slow(64.0).save(tmp_path / "a_raw.fif", verbose="error")
+    message = r"lower `lowpass` or `transition`, or `lowpass=None` for no filter\.$"
+    with pytest.raises(DataError, match=message):
+        read_windows(tmp_path / "a_raw.fif", lowpass=30.0)
+    mapping = tmp_path / "mapping.toml"
+    classes = '[classes]\na = "a"\nb = "b"\n'
+    mapping.write_text(f"seconds = 2.0\nlowpass = 30.0\n{classes}")
+    with pytest.raises(DataError, match=message):
+        read_windows(mapping)
+    mapping.write_text(f"seconds = 2.0\n{classes}")
+    assert len(read_windows(mapping)) == 2

@@ -14,7 +14,13 @@ from cadda._internal.validation import check_class_name
 from cadda.data.io.bids import missing_description, warn_of_unused_tables
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.hypnogram import Annotation, are_stages, hypnogram_windows, merge_note, stages
-from cadda.data.io.mapping import RecordingMapping, mapped_files, match_class, read_mapping
+from cadda.data.io.mapping import (
+    RecordingMapping,
+    has_lowpass,
+    mapped_files,
+    match_class,
+    read_mapping,
+)
 from cadda.data.io.naming import Inspected, distinct
 from cadda.data.io.options import ReadOptions, check_classes
 from cadda.data.io.participants import ParticipantColumn
@@ -57,7 +63,7 @@ def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
     )
     inspected = rules.with_class(inspected)
     plan = make_plan(inspected, rules, options, label_windows(inspected, rules))
-    return replace(plan, defaults=describe_defaults(preprocessing))
+    return replace(plan, defaults=describe_defaults(preprocessing), has_filter=has_lowpass(path))
 
 
 def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where: str) -> ReadPlan:

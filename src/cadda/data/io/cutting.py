@@ -70,6 +70,7 @@ class ReadPlan:
     notes: tuple[str, ...] = ()  # for `cadda data info`
     defaults: str = ""  # what is done without options, for `cadda data info`
     from_stages: bool = False  # whether the classes are sleep stages, perhaps merged
+    has_filter: bool = False  # whether a mapping file gives the low-pass
 
 
 def cut_recording(

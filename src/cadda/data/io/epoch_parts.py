@@ -19,7 +19,13 @@ from cadda.data.io.hypnogram import are_stages, stage_of, stages
 from cadda.data.io.mapping import match_class
 from cadda.data.io.naming import own_subject, subject_of
 from cadda.data.io.options import ReadOptions
-from cadda.data.io.preprocess import Preprocessing, exceeds, filter_signal, sampling_ratio
+from cadda.data.io.preprocess import (
+    Preprocessing,
+    exceeds,
+    filter_signal,
+    sampling_ratio,
+    warn_of_long_filter,
+)
 from cadda.data.quality import WindowQuality, assess_windows
 from cadda.data.rounding import to_single
 from cadda.data.standardise import Standardise
@@ -132,6 +138,8 @@ def read_epochs(
     if preprocessing is not None:
         n_times = round(n_times * sampling_ratio(first.sfreq, preprocessing.rate(first.sfreq)))
     n_windows = int((labels >= 0).sum())
+    if preprocessing is not None:
+        warn_of_long_filter(preprocessing, len(first.epochs.times) / first.sfreq, first.where)
     kind = np.float64 if standardise == "recording" else np.float32
     x = np.empty((n_windows, len(first.picks), n_times), dtype=kind)
     quality = WindowQuality.empty(n_windows, len(first.picks))

@@ -23,6 +23,7 @@ __all__ = [
     "RecordingMapping",
     "check_class_source",
     "find_mapping",
+    "has_lowpass",
     "mapped_files",
     "match_class",
     "read_mapping",
@@ -139,6 +140,11 @@ def read_mapping(path: Path) -> tuple[RecordingMapping, Preprocessing]:
         return mapping, Preprocessing(**given)
     except ValueError as error:
         raise DataError(f"{path}: key {error}") from error
+
+
+def has_lowpass(path: Path) -> bool:
+    """Check whether a mapping file, which can be read, gives the low-pass."""
+    return not {"lowpass", "transition"}.isdisjoint(parse_toml(read_text(path)))
 
 
 def _check_epochs_keys(path: Path, content: Iterable[str]) -> None:

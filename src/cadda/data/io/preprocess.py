@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -27,8 +29,12 @@ __all__ = [
     "exceeds",
     "filter_reach",
     "filter_signal",
+    "fit_lowpass",
     "sampling_ratio",
+    "warn_of_long_filter",
 ]
+
+_logger = logging.getLogger(__name__)
 
 _NOTCH_TRANSITION = 0.5
 """Width of the transition bands of MNE's notch filter in Hz."""
@@ -202,6 +208,50 @@ def filter_reach(preprocessing: Preprocessing) -> float:
     return sum(_FIR_FACTOR / 2 / width for width in widths)
 
 
+def warn_of_long_filter(preprocessing: Preprocessing, seconds: float, where: str) -> None:
+    """Warn if a filter is longer than the epochs, of `seconds`, that it is applied to."""
+    lowpass, highpass, notch = preprocessing.lowpass, preprocessing.highpass, preprocessing.notch
+    widths = {
+        "lowpass": None if lowpass is None else preprocessing.transition,
+        "highpass": None if highpass is None else _highpass_transition(highpass),
+        "notch": None if notch is None else _NOTCH_TRANSITION,
+    }
+    lengths = {name: _FIR_FACTOR / width for name, width in widths.items() if width}
+    longest = max(lengths, key=lambda name: lengths[name], default=None)
+    if longest is not None and lengths[longest] > seconds:
+        _logger.warning(
+            "%s: the filter of `%s` has %.2g s, longer than the epochs of %.2g s, which it "
+            "distorts; filter the continuous recording before epoching.",
+            where,
+            longest,
+            lengths[longest],
+            seconds,
+        )
+
+
+def fit_lowpass(preprocessing: Preprocessing, sfreq: float, where: str) -> Preprocessing:
+    """Return preprocessing whose default low-pass is possible at a sampling rate, or is left out.
+
+    Above half the sampling rate there is nothing to remove.
+    """
+    lowpass, nyquist = preprocessing.lowpass, sfreq / 2
+    if lowpass is None or lowpass + preprocessing.transition <= nyquist:
+        return preprocessing
+    if lowpass >= nyquist:
+        _logger.warning(
+            "%s has %g Hz: the default low-pass of %g Hz is left out.", where, sfreq, lowpass
+        )
+        return replace(preprocessing, lowpass=None)
+    _logger.warning(
+        "%s has %g Hz: the transition band of the default low-pass is %g Hz instead of %g Hz.",
+        where,
+        sfreq,
+        nyquist - lowpass,
+        preprocessing.transition,
+    )
+    return replace(preprocessing, transition=nyquist - lowpass)
+
+
 def filter_signal(
     signal: NDArray[np.float64],
     sfreq: float,
@@ -274,7 +324,7 @@ def _check_edges(preprocessing: Preprocessing, sfreq: float, where: str) -> None
         raise DataError(
             f"`lowpass` and `transition` together must be below half the sampling rate, but "
             f"{where} has {sfreq:g} Hz and they are {lowpass:g} and {transition:g} Hz; choose a "
-            "lower `lowpass`, or None."
+            "lower `lowpass` or `transition`, or `lowpass=None` for no filter."
         )
     if highpass is not None and highpass >= (lowpass or nyquist):
         raise DataError(
