@@ -597,3 +597,26 @@ def test_merged_stages_are_sleep(tmp_path: Path, write_night: WriteNight, run: R
     assert report["classes"] == {"awake": 1, "asleep": 3}
     assert report["task"] == "sleep stages"
     assert report["notes"] == []
+
+
+def test_one_note_on_the_unit_of_signals(tmp_path: Path, run: Run) -> None:
+    """Saved windows stay as they are and must be standardised; other arrays are anyway."""
+    x = 690 * np.random.default_rng(0).standard_normal((20, 2, 100))
+    arrays = {"x": x, "y": np.arange(20) % 2, "subject": np.repeat(list("abcd"), 5)}
+    saved, plain = tmp_path / "saved.npz", tmp_path / "plain.npz"
+    Windows(**arrays, sfreq=100.0).save(saved)
+    np.savez(plain, **arrays, sfreq=100.0)
+    for file, expected, other in (
+        (saved, "have a standard deviation of 6.9e+02", "multiply them by 1e-6"),
+        (plain, "multiply them by 1e-6", "have a standard deviation"),
+    ):
+        out, _ = run("info", str(file))
+        assert expected in out
+        assert other not in out
+        assert (
+            sum(
+                expected in note
+                for note in json.loads(run("info", str(file), "--json")[0])["notes"]
+            )
+            == 1
+        )

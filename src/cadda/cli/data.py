@@ -183,8 +183,18 @@ def _summarise(result: ReadResult) -> DataSummary:
         preprocessing_text=describe_preprocessing(settings),
         task=result.task,
         defaults=result.defaults,
-        notes=[name_options(note) for note in result.notes],
+        notes=[*_unit_notes(result), *(name_options(note) for note in result.notes)],
     )
+
+
+def _unit_notes(result: ReadResult) -> Iterator[str]:
+    """Yield a note on signals in another unit than volts, unless there is one on their scale."""
+    typical = median(result.quality.amplitude)
+    if typical > MAX_AMPLITUDE and not result.has_odd_scale:
+        yield (
+            f"a typical amplitude of {typical:.2g} is neither in volts nor standardised; "
+            "signals of MNE are in volts: if these are in µV, multiply them by 1e-6"
+        )
 
 
 def _print_summary(windows: Windows, summary: DataSummary, *, drop_bad: bool) -> None:
@@ -211,11 +221,6 @@ def _lines(summary: DataSummary, *, drop_bad: bool) -> Iterator[str]:
     when = "" if summary.preprocessing is None else "before preprocessing, "
     shown = _describe_amplitudes(summary.amplitude)
     yield f"amplitude ({when}standard deviation within a window): {shown}"
-    if (typical := median(summary.amplitude.values())) > MAX_AMPLITUDE:
-        yield (
-            f"note: a typical amplitude of {typical:.2g} is neither in volts nor standardised; "
-            "signals of MNE are in volts: if these are in µV, multiply them by 1e-6"
-        )
     hint = ", dropped" if drop_bad else ", not counted above; drop them with --drop-bad"
     yield f"windows with NaN or a flat channel: {summary.n_bad}{hint if summary.n_bad else ''}"
     yield f"windows with a clipped channel: {summary.n_clipped}"

@@ -244,6 +244,7 @@ class ReadResult:
     notes: tuple[str, ...] = ()
     defaults: str = describe_preprocessing(None)  # what is done without options
     from_stages: bool = False  # whether the classes are sleep stages, perhaps merged
+    has_odd_scale: bool = False  # whether a note says that signals must be standardised
 
     @property
     def task(self) -> Task:
@@ -352,7 +353,8 @@ def _read_arrays(
     if isinstance(source, Windows):
         windows, quality = _read_existing(source, options, where)
         odd = describe_odd_scale(windows.signals)
-        return ReadResult(windows, quality, notes=() if odd is None else (odd,))
+        notes = () if odd is None else (odd,)
+        return ReadResult(windows, quality, notes=notes, has_odd_scale=odd is not None)
     return ReadResult(*arrays_to_windows(source, options, where))
 
 
