@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cadda.data.channels import same_channels
+from cadda.data.channels import find_channels, same_channels
 from cadda.data.io.sleep_edf import NAMING_SCHEMES
 from cadda.data.simulation.nights import simulate_sleep
+from cadda.exceptions import DataError
 
 
 @pytest.mark.parametrize(
@@ -38,3 +39,17 @@ def test_simulated_and_real_nights_have_the_same_names() -> None:
     physionet = simulate_sleep(1, 10).ch_names
     assert physionet == by_title["Sleep Physionet"]
     assert simulate_sleep(1, 10, montage="mass").ch_names == by_title["MASS"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("M1", "it has 'O1', 'O2', 'C3', 'VEOGL'."),
+        ("O3", "did you mean 'O2' or 'O1'?"),
+        ("VEOGR", "did you mean 'VEOGL'?"),
+    ],
+)
+def test_suggestions_share_the_letters(name: str, hint: str) -> None:
+    with pytest.raises(DataError) as error:
+        find_channels([name], ["O1", "O2", "C3", "VEOGL"], "a.edf")
+    assert str(error.value).endswith(hint)

@@ -39,6 +39,9 @@ _BIOSEMI = re.compile(r"[A-H](?:[1-9]|[12]\d|3[0-2])")
 _ONLY_BIOSEMI = re.compile(r"A(?!1$|2$)\d+|B\d+")
 """Those that no 10-20 system has, in every cap."""
 
+MIN_LETTERS = 3
+"""Letters from which names may differ in them and still be similar."""
+
 _HEAD_ORIGIN = (0.0, 0.0, 0.04)
 """Usual centre of the head in MNE's head frame, in metres."""
 
@@ -102,8 +105,9 @@ def _find_channel(name: str, available: Sequence[str], where: str, given_as: str
                 f"{given_as} is ambiguous: {name!r} may be one of several channels of {where}, "
                 f"{', '.join(map(repr, matches))}."
             )
-    spelling = {_plain(other): other for other in available}
     plain = _plain(name[:MAX_NAME])  # comparing takes the square of the length
+    plains = {_plain(other): other for other in available}
+    spelling = {own: other for own, other in plains.items() if _has_similar_letters(plain, own)}
     near = [spelling[n] for n in difflib.get_close_matches(plain, spelling, cutoff=0.5)]
     if near:
         hint = f"did you mean {' or '.join(map(repr, near))}?"
@@ -112,6 +116,12 @@ def _find_channel(name: str, available: Sequence[str], where: str, given_as: str
     raise DataError(
         f"{given_as} must be in the recording, but {where} has no {quote(name)}; {hint}"
     )
+
+
+def _has_similar_letters(plain: str, other: str) -> bool:
+    """Check that short names begin with the same letters: M1 is not meant by O1."""
+    own, others = (re.split("[^a-z]", text, maxsplit=1)[0] for text in (plain, other))
+    return own == others or min(len(own), len(others)) >= MIN_LETTERS
 
 
 def _is_spelt_alike(name: str, other: str) -> bool:

@@ -213,3 +213,10 @@ def test_no_recordings(tmp_path: Path) -> None:
     path = write(tmp_path, "[classes]", 'a = "a"')
     with pytest.raises(DataError, match=r"has no recording; name some by the key `files` of"):
         read_windows(path)
+
+
+def test_participants_separated_by_commas(folder: Path) -> None:
+    (folder / "participants.tsv").write_text("participant_id,group\nsub-01,a\nsub-02,b\n")
+    path = write(folder, 'class_from = "participants:group"', "[classes]", 'a = "a"')
+    with pytest.raises(DataError, match=r"no column 'participant_id', as .* by tabs; replace the"):
+        read_windows(path)

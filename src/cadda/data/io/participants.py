@@ -100,5 +100,8 @@ def _rows(table: Path, column: str) -> list[dict[str, str | None]]:
     columns = [name for name in rows[0] if name is not None] if rows else []
     for name in (_ID, column):
         if name not in columns:
-            raise DataError(f"{table} has no column {name!r}{did_you_mean(name, columns)}.")
+            hint = did_you_mean(name, columns)
+            if len(columns) == 1 and any(mark in columns[0] for mark in ",;"):
+                hint = ", as its columns must be separated by tabs; replace the commas"
+            raise DataError(f"{table} has no column {name!r}{hint}.")
     return rows

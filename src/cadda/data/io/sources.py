@@ -196,10 +196,10 @@ def _open_files(paths: Sequence[Path], options: ReadOptions) -> ReadPlan | Epoch
         names = distinct_names(files)
         return [(name, open_epochs(file)) for name, file in zip(names, files, strict=True)]
     if any(epoched):
-        first = files[epoched.index(True)]
+        names = distinct_names(files)
         raise DataError(
-            f"`source` must be recordings or epochs, but {first.name} has epochs and "
-            f"{files[epoched.index(False)].name} does not; read them one after the other."
+            f"`source` must be recordings or epochs, but {names[epoched.index(True)]} has epochs "
+            f"and {names[epoched.index(False)]} does not; read them one after the other."
         )
     return plan_recordings(_inspect_files(files, options), options, where)
 
