@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cadda
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
 from cadda.exceptions import CaddaError, DataError, DataWarning
@@ -316,3 +318,18 @@ def test_exchanged_axes_are_warned_of() -> None:
         warnings.simplefilter("error")
         Windows(x.transpose(0, 2, 1), y, subject=subject)
         Windows(x, y, subject=subject, ch_names=[f"E{i}" for i in range(500)])
+
+
+def test_first_window_that_is_not_finite() -> None:
+    x = np.random.default_rng(0).standard_normal((200, 2, 50))
+    x[150, 1, 3], x[170, 0, 0] = np.nan, np.inf
+    with pytest.raises(ValueError, match=r"2 of 200 windows have .*, first x\[150\]; leave them"):
+        Windows(x, np.arange(200) % 2, subject=np.arange(200) // 20)
+
+
+@pytest.mark.parametrize("call", [lambda w: w.split(), cadda.probe])
+def test_hint_for_one_subject_fits_all_kinds_of_data(call: Callable[[Windows], object]) -> None:
+    x = np.random.default_rng(0).standard_normal((20, 2, 50))
+    windows = Windows(x, np.arange(20) % 2, subject=["a"] * 20, sfreq=100.0)
+    with pytest.raises(ValueError, match=r"for recordings a regular expression .* for epochs a"):
+        call(windows)

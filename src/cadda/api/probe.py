@@ -285,8 +285,9 @@ def _make_folds(windows: Windows, settings: ProbeSettings) -> list[list[str]]:
     if n_subjects < 2:
         raise ValueError(
             "`windows` must have at least two subjects, as each is probed by a model that has not "
-            f"seen it, got only {windows.subjects[0]!r}. If there are others, name the column of "
-            "the metadata that tells them apart in `subject`."
+            f"seen it, got only {windows.subjects[0]!r}. If there are others, read their files as "
+            "well, or set `subject` to what tells them apart: for recordings a regular expression "
+            "of file names, for epochs a column of epochs.metadata."
         )
     n_folds = min(settings.n_folds, n_subjects)
     folds = [probed.subjects for _, probed in windows.folds(n_folds, seed=settings.seed)]

@@ -78,11 +78,12 @@ def check_finite(x: Signals) -> None:
     # A sum is finite only if all values are, and takes one pass without intermediate arrays.
     if all(x[here].sum().isfinite() for here in chunks(len(x))):
         return
-    bad = sum(int((~x[here].isfinite()).flatten(1).any(1).sum()) for here in chunks(len(x)))
-    if bad:
+    is_bad = torch.cat([(~x[here].isfinite()).flatten(1).any(1) for here in chunks(len(x))])
+    if is_bad.any():
+        first = int(is_bad.int().argmax())
         raise ValueError(
-            f"`x` must be finite, but {bad} of {len(x)} windows have NaN or infinite values; "
-            "drop them, or read with `on_bad='drop'`."
+            f"`x` must be finite, but {int(is_bad.sum())} of {len(x)} windows have NaN or "
+            f"infinite values, first x[{first}]; leave them out of all arrays."
         )
 
 

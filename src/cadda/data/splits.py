@@ -249,8 +249,9 @@ def _hint_about_subjects(windows: Windows) -> str:
     if len(windows.subjects) > 1:
         return ""
     return (
-        f"; the only subject is {windows.subjects[0]!r}. If there are others, name the column of "
-        "the metadata that tells them apart in `subject`"
+        f"; the only subject is {windows.subjects[0]!r}. If there are others, read their files as "
+        "well, or set `subject` to what tells them apart: for recordings a regular expression of "
+        "file names, for epochs a column of epochs.metadata"
     )
 
 

@@ -199,11 +199,15 @@ def test_arrays_that_are_not_needed(tmp_path: Path, caplog: pytest.LogCaptureFix
         windows = read_windows(source)
         assert (windows.sfreq, windows.ch_names) == (None, ("0", "1"))
         assert caplog.messages == [
-            f"{where} has no 'sfreq' and no 'ch_names'; operations that need them are left out."
+            f"{where} has no 'sfreq' and no 'ch_names'; operations that need them are left out: "
+            "pass sfreq=... and ch_names=... to cadda.Windows, whose save(path) keeps them."
         ]
     caplog.clear()
     assert read_windows({**needed, "ch_names": ["C3", "C4"]}).ch_names == ("C3", "C4")
-    assert caplog.messages == ["arrays has no 'sfreq'; operations that need it are left out."]
+    way_out = "pass sfreq=... to cadda.Windows, whose save(path) keeps it."
+    assert caplog.messages == [
+        f"arrays has no 'sfreq'; operations that need it are left out: {way_out}"
+    ]
 
 
 @pytest.mark.parametrize("missing", ["sfreq", "ch_names", "x"])
@@ -251,3 +255,9 @@ def test_file_that_is_cut_off(tmp_path: Path, windows: Windows) -> None:
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(DataError, match=r"w.npz is truncated or not a .npz file"):
         read_windows(path)
+
+
+def test_sampling_rate_of_arrays_is_not_an_option(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **{name: ARRAYS[name] for name in ("x", "y", "subject")})
+    with pytest.raises(ValueError, match=r"save them again with cadda\.Windows\(\.\.\., sfreq="):
+        read_windows(tmp_path / "a.npz", sfreq=100.0)

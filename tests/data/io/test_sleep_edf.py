@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -291,3 +292,11 @@ def test_nights_are_the_same_on_every_engine(
 def test_an_engine_is_checked_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="`engine` must be"):
         read_windows(tmp_path, engine="threads:2")
+
+
+def test_hypnogram_by_itself(tmp_path: Path, write_night: WriteNight) -> None:
+    write_night(tmp_path)
+    file = tmp_path / "SC4001EC-Hypnogram.edf"
+    message = f"{file} is a hypnogram, without signals; pass the folder with its recording as well"
+    with pytest.raises(DataError, match=re.escape(f"{message}, {tmp_path}.")):
+        read_windows(file)

@@ -86,6 +86,7 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
             f"{where} has no annotation or event that could be a class; {_way_out(inspected)}."
         )
     warn_of_unused_tables(files)
+    _check_signals(inspected, texts)
     if are_stages(texts):
         return _plan_stages(inspected, options, where)
     options.check_for_recordings(are_stages=False)
@@ -101,6 +102,18 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
     )
     plan = make_plan(inspected, rules, options, label_windows(inspected, rules))
     return replace(plan, defaults=describe_defaults(Preprocessing(), BY_ANNOTATION))
+
+
+def _check_signals(inspected: Sequence[Inspected], texts: Sequence[str]) -> None:
+    """Raise if files have annotations only."""
+    if any(header.labels for header, _ in inspected):
+        return
+    path = inspected[0][0].path
+    kind = "is a hypnogram" if are_stages(texts) else "has annotations only"
+    raise DataError(
+        f"{path} {kind}, without signals; pass the folder with its recording as well, "
+        f"{path.parent}."
+    )
 
 
 def _classes_by_text(texts: Sequence[str], options: ReadOptions, where: str) -> dict[str, str]:

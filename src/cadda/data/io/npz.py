@@ -151,12 +151,16 @@ def _make_windows(x: Any, arrays: Arrays, where: str) -> Windows:
 def _warn_about_absent(arrays: Arrays, where: str) -> None:
     """Warn of arrays without which operations are left out, as they may be misspelt."""
     absent = [name for name in ("sfreq", "ch_names") if arrays.get(name) is None]
+    pronoun = "it" if len(absent) == 1 else "them"
     if absent:
         _logger.warning(
-            "%s has no %s; operations that need %s are left out.",
+            "%s has no %s; operations that need %s are left out: pass %s to cadda.Windows, whose "
+            "save(path) keeps %s.",
             where,
             " and no ".join(map(repr, absent)),
-            "it" if len(absent) == 1 else "them",
+            pronoun,
+            " and ".join(f"{name}=..." for name in absent),
+            pronoun,
         )
 
 

@@ -345,6 +345,11 @@ def _read_arrays(
             "window, got a list."
         )
     options.refuse_rules("is for recordings, not for arrays; use `class_map`")
+    if "sfreq" in options.settings:
+        raise ValueError(
+            "`sfreq` is to resample recordings and epochs, not for arrays; if the sampling rate "
+            "of arrays is missing, save them again with cadda.Windows(..., sfreq=...).save(path)."
+        )
     for setting in options.settings:
         raise ValueError(
             f"`{argument_of(setting)}` is for recordings and epochs, not for arrays; use "
