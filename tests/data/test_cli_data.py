@@ -620,3 +620,17 @@ def test_one_note_on_the_unit_of_signals(tmp_path: Path, run: Run) -> None:
             )
             == 1
         )
+
+
+def test_info_of_measurements(tmp_path: Path, run: Run) -> None:
+    pandas = pytest.importorskip("pandas")
+    events = np.column_stack([np.arange(30), np.zeros(30, int), 1 + np.arange(30) % 2])
+    table = pandas.DataFrame({"subject": list("abc") * 10, "rt": np.arange(30) / 100})
+    data = 1e-5 * np.random.default_rng(0).standard_normal((30, 2, 100))
+    epochs = mne.EpochsArray(
+        data, mne.create_info(["C3", "C4"], 100.0, "eeg"), events, metadata=table, verbose="error"
+    )
+    epochs.save(tmp_path / "a-epo.fif", verbose="error")
+    out, _ = run("info", str(tmp_path / "a-epo.fif"), "--label", "rt", "--json")
+    expected = "the column 'rt' has 30 different values in 30 windows, so they are hardly classes"
+    assert [expected in note for note in json.loads(out)["notes"]].count(True) == 1

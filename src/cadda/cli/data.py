@@ -183,18 +183,21 @@ def _summarise(result: ReadResult) -> DataSummary:
         preprocessing_text=describe_preprocessing(settings),
         task=result.task,
         defaults=result.defaults,
-        notes=[*_unit_notes(result), *(name_options(note) for note in result.notes)],
+        notes=[name_options(note) for note in _notes(result)],
     )
 
 
-def _unit_notes(result: ReadResult) -> Iterator[str]:
-    """Yield a note on signals in another unit than volts, unless there is one on their scale."""
+def _notes(result: ReadResult) -> Iterator[str]:
+    """Yield notes on the unit of the signals, unless there is one on their scale, and others."""
     typical = median(result.quality.amplitude)
     if typical > MAX_AMPLITUDE and not result.has_odd_scale:
         yield (
             f"a typical amplitude of {typical:.2g} is neither in volts nor standardised; "
             "signals of MNE are in volts: if these are in µV, multiply them by 1e-6"
         )
+    if values := result.describe_values():
+        yield values
+    yield from result.notes
 
 
 def _print_summary(windows: Windows, summary: DataSummary, *, drop_bad: bool) -> None:

@@ -15,7 +15,7 @@ import pytest
 from cadda.data.io.epochs import epochs_to_windows
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.preprocess import Preprocessing
-from cadda.data.io.read import read_windows
+from cadda.data.io.read import read_windows, read_with_quality
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -400,3 +400,19 @@ def test_mne_is_silent_inside_and_not_changed(
         assert mne.utils.logger.level == logging.INFO
     finally:
         mne.utils.logger.setLevel(level)
+
+
+@pytest.mark.parametrize(("n_values", "are_classes"), [(60, False), (21, False), (20, True)])
+def test_measurements_are_no_classes(n_values: int, are_classes: bool) -> None:
+    """Such as reaction times; without a class for each value there is nothing to learn."""
+    some = make_epochs([1, 2] * 30, {"a": 1, "b": 2}, subjects=["s"] * 60)
+    some.metadata = some.metadata.assign(rt=[f"0.{i % n_values:03d}" for i in range(60)])
+    noted = read_with_quality(some, ReadOptions(label="rt")).describe_values()
+    assert (noted is None) == are_classes
+    for options in ({"label": "rt"}, {"class_from": "metadata:rt"}):
+        if are_classes:
+            assert len(read_windows(some, **options).class_names) == n_values
+            continue
+        text = f"EpochsArray: the column 'rt' has {n_values} different values in 60 windows"
+        with pytest.raises(DataError, match=text):
+            read_windows(some, **options)

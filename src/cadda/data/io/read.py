@@ -48,6 +48,9 @@ __all__ = ["ReadResult", "read_windows", "read_with_quality"]
 
 _logger = logging.getLogger(__name__)
 
+MAX_RARE, MIN_PER_CLASS = 10, 3
+"""Classes that may be rare, and windows of a class, on average, if there are more."""
+
 
 def read_windows(
     source: Any,
@@ -219,6 +222,8 @@ def read_windows(
         )
         result = read_with_quality(source, options)
     quality = result.quality
+    if values := result.describe_values():
+        raise DataError(f"{_name(source)}: {values}.")
     if on_bad == "raise":
         raise_if_bad(quality, _name(source), result.windows.ch_names)
     elif quality.n_bad:
@@ -245,6 +250,18 @@ class ReadResult:
     defaults: str = describe_preprocessing(None)  # what is done without options
     from_stages: bool = False  # whether the classes are sleep stages, perhaps merged
     has_odd_scale: bool = False  # whether a note says that signals must be standardised
+    label: str | None = None  # column of the metadata that names the classes
+
+    def describe_values(self) -> str | None:
+        """Return why the classes are rather the values of a measurement, or None."""
+        n_windows, n_classes = len(self.windows), len(self.windows.class_names)
+        if self.label is None or n_classes <= MAX_RARE or n_windows >= MIN_PER_CLASS * n_classes:
+            return None
+        return (
+            f"the column {self.label!r} has {n_classes} different values in {n_windows} windows, "
+            "so they are hardly classes; name another column with `label`, or a column of a few "
+            "groups of these values"
+        )
 
     @property
     def task(self) -> Task:
@@ -323,6 +340,7 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
         epochs_notes(opened, options),
         describe_preprocessing(options.preprocessing),
         from_stages=epochs_are_stages(opened, options),
+        label=options.label,
     )
     return _with_highpass_notes(result, highpass)
 
