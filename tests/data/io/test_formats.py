@@ -775,12 +775,3 @@ def test_files_of_the_same_name_are_told_apart_by_folders(tmp_path: Path, export
     )
     with pytest.raises(DataError, match=r"but two/a\.fif has epochs and one/a\.fif does not"):
         read_windows([tmp_path / "one" / "a.fif", tmp_path / "two" / "a.fif"])
-
-
-def test_names_in_messages_are_plain_text() -> None:
-    info = mne.create_info(list(np.array(["E1-C3", "E2-C4"])), 100.0, "misc")
-    raw = mne.io.RawArray(np.ones((2, 1000)), info, verbose="error")
-    raw.set_annotations(mne.Annotations([1.0, 4.0], 1.0, ["a", "b"]))
-    with pytest.raises(DataError, match="'E1-C3'") as error:
-        read_windows(raw, channels=["eeg"])
-    assert "str_" not in str(error.value)

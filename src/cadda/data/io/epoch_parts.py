@@ -210,7 +210,7 @@ def _header(epochs: Any, where: str) -> Header:
     sfreq = float(epochs.info["sfreq"])
     return Header(
         Path(where),
-        tuple(map(str, epochs.ch_names)),
+        tuple(epochs.ch_names),
         tuple(epochs.get_channel_types()),
         (sfreq,) * len(epochs.ch_names),
         len(epochs.times) / sfreq,

@@ -63,13 +63,13 @@ class Header:
 
     def sfreq_of(self, picks: Sequence[str]) -> float:
         """Return the sampling rate of some channels in Hz; raise if they have several."""
-        rates = {str(name): self.sfreqs[self.labels.index(name)] for name in picks}
+        rates = {name: self.sfreqs[self.labels.index(name)] for name in picks}
         if len(set(rates.values())) > 1:
             raise DataError(
                 f"{self.path.name} has channels with different sampling rates, {rates} Hz; choose "
                 "`channels` with the same rate."
             )
-        return rates[str(picks[0])]
+        return rates[picks[0]]
 
     def positions_of(self, picks: Sequence[str]) -> NDArray[np.float64] | None:
         """Return the positions of some channels, or None if none is known."""

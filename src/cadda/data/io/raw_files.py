@@ -151,7 +151,7 @@ def inspect_raw(
     info = raw.info
     header = Header(
         path,
-        tuple(map(str, raw.ch_names)),
+        tuple(raw.ch_names),
         tuple(raw.get_channel_types()),
         (float(info["sfreq"]),) * len(raw.ch_names),
         raw.n_times / float(info["sfreq"]),
