@@ -21,7 +21,6 @@ from cadda.operations.label_maps import (
 )
 
 __all__ = ["OperationPool"]
-"""What follows the name of an operation that is not applicable, before the reason."""
 
 
 class OperationPool:
