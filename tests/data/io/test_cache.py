@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.locks import try_lock
 from cadda.data.io import cache, recordings, window_store
-from cadda.data.io.cache import cache_entries, clear_cache, remove_outdated
+from cadda.data.io.cache import cache_entries, clear_cache, remove_abandoned, remove_outdated
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
@@ -626,3 +626,15 @@ def test_where_it_is(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
     assert cache.cache_folder() == Path(expected).expanduser()
+
+
+def test_a_draft_that_another_process_has_just_made_stays(cache_folder: Path) -> None:
+    """Its file is locked before the first byte, so that an unlocked one with bytes is left over."""
+    cache_folder.mkdir(exist_ok=True)
+    new, left = (cache_folder / f".{digit * 12}-abc" for digit in "01")
+    for folder, content in ((new, b""), (left, b"\x93NUMPY")):
+        folder.mkdir()
+        (folder / "x.npy").write_bytes(content)
+    remove_abandoned()
+    assert new.exists()
+    assert not left.exists()

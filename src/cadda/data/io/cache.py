@@ -299,7 +299,9 @@ def remove_abandoned() -> None:
         try:
             latest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
             is_old = time.time() - latest > _ABANDONED_SECONDS
-            if is_old or is_abandoned(_file(folder, "x")):
+            file = _file(folder, "x")
+            # An empty file is new: its process locks it before the first byte.
+            if is_old or (file.stat().st_size and is_abandoned(file)):
                 _remove(folder)
         except OSError:
             # Another process is removing it.
