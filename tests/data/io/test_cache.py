@@ -629,7 +629,7 @@ def test_where_it_is(
 
 
 def test_a_draft_that_another_process_has_just_made_stays(cache_folder: Path) -> None:
-    """Its file is locked before the first byte, so that an unlocked one with bytes is left over."""
+    """Files are locked before the first byte, so an unlocked one with bytes is left over."""
     cache_folder.mkdir(exist_ok=True)
     new, left = (cache_folder / f".{digit * 12}-abc" for digit in "01")
     for folder, content in ((new, b""), (left, b"\x93NUMPY")):
