@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+import torch
 
 import cadda
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.read import read_with_quality
-from cadda.data.io.tasks import Task, guess_task, highpass_notes
+from cadda.data.io.tasks import Task, guess_task, highpass_notes, slow_power_notes
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,30 @@ def test_notes(task: Task, highpass: float, text: str | None) -> None:
     assert len(notes) == (text is not None)
     for note in notes:
         assert re.search(str(text), note)
+
+
+@pytest.mark.parametrize(
+    ("task", "slow", "sfreq", "share"),
+    [
+        ("movement or imagery", 2.0, 100.0, "80%"),
+        ("movement or imagery", 0.5, 100.0, None),  # 0.2 of the power
+        ("other", 2.0, 100.0, None),  # 2 Hz is above 1 Hz
+        ("sleep stages", 2.0, 100.0, None),
+        ("movement or imagery", 2.0, None, None),
+        ("movement or imagery", 2.0, 1000.0, None),  # windows of 0.4 s
+    ],
+)
+def test_slow_power_of_arrays(
+    task: Task, slow: float, sfreq: float | None, share: str | None
+) -> None:
+    """A sine has half of its squared amplitude as power; here 2 Hz, and 10 Hz of amplitude 1."""
+    time = torch.arange(400) / 100
+    x = slow * torch.sin(4 * torch.pi * time) + torch.sin(20 * torch.pi * time)
+    notes = slow_power_notes(task, x.expand(6, 2, -1), sfreq)
+    assert [note.partition(" ")[0] for note in notes] == [share] * (share is not None)
+
+
+def test_arrays_with_slow_activity_are_noted() -> None:
+    windows = cadda.simulate_motor_imagery(n_subjects=2, n_windows=8, seed=0)
+    (note,) = read_with_quality(windows, ReadOptions()).notes
+    assert "of the power is below 4 Hz" in note

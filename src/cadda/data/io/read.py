@@ -38,7 +38,7 @@ from cadda.data.io.options import (
 from cadda.data.io.preprocess import Preprocessing, describe_preprocessing
 from cadda.data.io.recordings import read_recordings
 from cadda.data.io.sources import expand_paths, open_sources
-from cadda.data.io.tasks import Task, guess_task, highpass_notes
+from cadda.data.io.tasks import Task, guess_task, highpass_notes, slow_power_notes
 from cadda.data.quality import Quality, quality_of_kept, raise_if_bad
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
@@ -377,8 +377,12 @@ def _read_arrays(
         windows, quality = _read_existing(source, options, where)
         odd = describe_odd_scale(windows.signals)
         notes = () if odd is None else (odd,)
-        return ReadResult(windows, quality, notes=notes, has_odd_scale=odd is not None)
-    return ReadResult(*arrays_to_windows(source, options, where))
+        result = ReadResult(windows, quality, notes=notes, has_odd_scale=odd is not None)
+    else:
+        result = ReadResult(*arrays_to_windows(source, options, where))
+    windows = result.windows
+    slow = slow_power_notes(result.task, windows.signals, windows.sfreq)
+    return replace(result, notes=(*result.notes, *slow))
 
 
 def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[Windows, Quality]:

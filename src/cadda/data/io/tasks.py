@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
+import numpy as np
+
+from cadda._internal.rows import Signals
 from cadda.data.io.hypnogram import are_stages
 
-__all__ = ["Task", "guess_task", "highpass_notes"]
+__all__ = ["Task", "guess_task", "highpass_notes", "slow_power_notes"]
 
 Task: TypeAlias = Literal["sleep stages", "movement or imagery", "other"]
 
@@ -17,6 +20,12 @@ SLOW = 1.0
 
 SLOW_OF_MOVEMENT = 4.0
 """Frequency in Hz below which signals tell left from right in imagined fists."""
+
+MAX_SLOW_SHARE = 0.25
+"""Share of the power below these frequencies that signals after such a high-pass hardly have."""
+
+N_SAMPLED = 200
+"""Windows, about, whose spectra are computed."""
 
 _BODY = frozenset(
     word
@@ -54,3 +63,29 @@ def highpass_notes(task: Task, highpass: float) -> tuple[str, ...]:
             "eyes, may tell the classes; compare with `highpass=4`",
         )
     return ()
+
+
+def slow_power_notes(task: Task, signals: Signals, sfreq: float | None) -> tuple[str, ...]:
+    """Return a note on arrays with much slow activity, of which the filters are not known."""
+    limit = SLOW_OF_MOVEMENT if task == "movement or imagery" else SLOW
+    # Shorter windows do not resolve such frequencies.
+    if task == "sleep stages" or sfreq is None or signals.shape[-1] < 2 * sfreq / limit:
+        return ()
+    share = _share_below(limit, signals, sfreq)
+    if share < MAX_SLOW_SHARE:
+        return ()
+    return (
+        f"{share:.0%} of the power is below {limit:g} Hz: slow activity, such as that of the "
+        "eyes, may tell the classes; compare with windows of recordings that were high-passed at "
+        f"{SLOW_OF_MOVEMENT:g} Hz",
+    )
+
+
+def _share_below(limit: float, signals: Signals, sfreq: float) -> float:
+    """Compute the share of the power of some windows that is below a frequency in Hz."""
+    step = max(1, len(signals) // N_SAMPLED)
+    x = np.asarray(signals[: len(signals) : step], dtype=np.float64)
+    taper = np.hanning(x.shape[-1])
+    power = np.abs(np.fft.rfft((x - x.mean(-1, keepdims=True)) * taper)) ** 2
+    is_slow = np.fft.rfftfreq(x.shape[-1], 1 / sfreq) < limit
+    return float(power[..., is_slow].sum() / max(power.sum(), np.finfo(float).tiny))
