@@ -24,7 +24,7 @@ from cadda.cli.simulate import app as simulate_app
 
 if TYPE_CHECKING:
     from cadda.data.io.cache import CacheEntry
-    from cadda.data.io.read import ReadResult
+    from cadda.data.io.read_result import ReadResult
     from cadda.data.windows import Windows
 
 __all__ = ["app"]
@@ -49,7 +49,7 @@ def info(
     Examples: cadda data info sleep-epo.fif.gz · cadda data info ~/mne_data/physionet-sleep-data
     """
     from cadda.data.io.options import ReadOptions
-    from cadda.data.io.read import read_with_quality
+    from cadda.data.io.read_result import read_with_quality
     from cadda.data.io.sources import describe_sources
 
     with progress_bar("Reading") as on_progress:

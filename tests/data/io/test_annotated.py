@@ -12,7 +12,8 @@ import pytest
 
 from cadda.data.io.edf import read_annotations, read_edf_header
 from cadda.data.io.options import ReadOptions
-from cadda.data.io.read import read_windows, read_with_quality
+from cadda.data.io.read import read_windows
+from cadda.data.io.read_result import read_with_quality
 from cadda.exceptions import DataError
 
 WriteEdf = Callable[..., Path]

@@ -15,7 +15,8 @@ import pytest
 from cadda.data.io.epochs import epochs_to_windows
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.preprocess import Preprocessing
-from cadda.data.io.read import read_windows, read_with_quality
+from cadda.data.io.read import read_windows
+from cadda.data.io.read_result import read_with_quality
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 

@@ -9,7 +9,7 @@ import torch
 
 import cadda
 from cadda.data.io.options import ReadOptions
-from cadda.data.io.read import read_with_quality
+from cadda.data.io.read_result import read_with_quality
 from cadda.data.io.tasks import Task, guess_task, highpass_notes, slow_power_notes
 
 
