@@ -463,8 +463,9 @@ def test_killed_in_the_middle(
 def test_drafts_of_others_stay(nights: Path, cache_folder: Path) -> None:
     draft = cache_folder / ".0123456789ab-abcdefgh"
     draft.mkdir(parents=True)
-    with (draft / "x.npy").open("wb") as file:
+    with (draft / "x.npy").open("wb", buffering=0) as file:
         assert try_lock(file)
+        file.write(b"\x93NUMPY")
         read_windows(nights)
         assert drafts(cache_folder) == [draft]
     read_windows(nights, standardise=None)
