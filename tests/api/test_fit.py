@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,19 @@ def make(n_subjects: int = 6, *, n_windows: int = 12, seed: int = 0, first: int 
 SETTINGS = TrainingSettings(max_epochs=3, patience=10, lr=5e-3)
 QUICK = {"model": "shallow", "max_epochs": 15, "patience": 10, "batch_size": 16, "lr": 5e-3}
 POLICY = PolicySpec.from_text("[theta]\nsign_flip p=0.5\n[beta]\nchannel_symmetry p=0.5")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sign_flip p=2", "`p` of `sign_flip p=2` must be at most 1"),
+        ("sgn_flip p=0.5", "did you mean `sign_flip`"),
+        ("left-right", "No such file or directory; did you mean zoo:left-right?"),
+    ],
+)
+def test_mistakes_in_policies(text: str, message: str) -> None:
+    with pytest.raises(PolicyFileError, match=re.escape(message)):
+        fit(make(), make(seed=1, first=6), policy=text, **QUICK)
 
 
 @pytest.mark.parametrize("policy", [None, POLICY, "file"])

@@ -320,6 +320,14 @@ def test_exchanged_axes_are_warned_of() -> None:
         Windows(x, y, subject=subject, ch_names=[f"E{i}" for i in range(500)])
 
 
+def test_arrays_without_names_are_not_warned_of(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((12, 8, 400))
+    np.savez(tmp_path / "a.npz", x=x, y=np.arange(12) % 2, subject=np.arange(12) // 4)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*axes are exchanged")
+        read_windows(tmp_path / "a.npz")
+
+
 def test_first_window_that_is_not_finite() -> None:
     x = np.random.default_rng(0).standard_normal((200, 2, 50))
     x[150, 1, 3], x[170, 0, 0] = np.nan, np.inf

@@ -273,3 +273,16 @@ def test_a_search_without_subjects_is_told(data: Any) -> None:
     searching = callback(None, method="random", search_budget=1)
     with pytest.warns(cadda.DataWarning, match="`subjects` is missing, so that each window"):
         make_net(searching, train_split=None).fit(*data)
+
+
+def test_noise_on_windows_in_volts_is_warned_of(data: tuple[np.ndarray, np.ndarray]) -> None:
+    x, y = data
+    callback = AugmentationCallback(PolicySpec.from_text("gaussian_noise p=1 m=0.5"))
+    with pytest.warns(UserWarning, match="adds noise of a standard deviation of up to 0.2"):
+        make_net(callback).fit((5e-5 * x).astype(np.float32), y)
+
+
+def test_label_maps_need_class_names(data: tuple[np.ndarray, np.ndarray]) -> None:
+    callback = AugmentationCallback("sign_flip p=0.5 -> {0: 1, 1: 0}")
+    with pytest.raises(ValueError, match="`class_names` must be given for a policy with a label"):
+        make_net(callback).fit(*data)

@@ -392,3 +392,8 @@ def test_only_operations_of_the_policy_are_checked() -> None:
         eeg_policy("rotation_x p=1 m=1")(x)
     changed, _ = eeg_policy("sign_flip p=1")(x)
     assert torch.equal(changed, -x)
+
+
+def test_text_is_no_policy(markers: OperationPool) -> None:
+    with pytest.raises(TypeError, match=r"`spec` must be a PolicySpec, got str; .*from_text"):
+        Policy("marker_1 p=1", markers)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +20,7 @@ from cadda.policies.policy import Policy
 from cadda.policies.schedule import PolicySchedule, load_policy, policies_of
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import OWN_OPERATIONS, is_text
-from cadda.policies.zoo import is_zoo_name
+from cadda.policies.zoo import PREFIX, ZOO, is_zoo_name
 from cadda.training.augmenter import AugmentFunction
 
 __all__ = [
@@ -41,6 +42,9 @@ IN_POOL = (
     "; pass operations of your own in the `pool` of `cadda.fit`: "
     'cadda.operation_pool(train, operations=["all", "module:Class"])'
 )
+_PROBABILITY = re.compile(r"\sp\s*=")
+"""What each operation of a policy in short form has."""
+
 AS_OPERATIONS = "; pass operations of your own as `operations`, such as module:Class"
 
 
@@ -61,7 +65,10 @@ def read_policy(
             return PolicySpec.from_text(os.fspath(path), known=known)
         return load_policy(path, known=known, class_names=class_names)
     except PolicyFileError as error:
-        raise PolicyFileError(str(error).replace(OWN_OPERATIONS, way_out)) from error
+        text = str(error).replace(OWN_OPERATIONS, way_out)
+        if os.fspath(path) in ZOO:
+            text = f"{text.removesuffix('.')}; did you mean {PREFIX}{os.fspath(path)}?"
+        raise PolicyFileError(text) from error
 
 
 def _is_text(path: str | os.PathLike[str]) -> bool:
@@ -71,7 +78,9 @@ def _is_text(path: str | os.PathLike[str]) -> bool:
         has_file = Path(text).exists()
     except (OSError, ValueError):  # too long, or with a null character
         has_file = False
-    return not has_file and not is_zoo_name(text) and is_text(PolicySpec, text)
+    # A text with a mistake is no file either: its own message says what is wrong.
+    is_short = _PROBABILITY.search(text) is not None or is_text(PolicySpec, text)
+    return not has_file and not is_zoo_name(text) and is_short
 
 
 def with_operation_settings(

@@ -377,7 +377,7 @@ class Windows:
 
 def _check_axes(n_channels: int, n_times: int) -> None:
     """Warn of more channels without names than samples, which may be exchanged."""
-    if n_channels > n_times:
+    if n_channels > n_times > 1:
         warn_user(
             f"`x` has {n_channels} channels of {n_times} samples: if these are {n_channels} "
             f"samples of {n_times} channels, its axes are exchanged, as they must be (n_windows, "

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from torch import nn
+from torch import Tensor, nn
 
 from cadda._internal.random import Seeds, Streams
 from cadda._internal.user_warnings import warn_without_subjects
@@ -22,7 +22,7 @@ from cadda.data.splits import split_subjects
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.policies.policy import Policy
-from cadda.policies.schedule import PolicySchedule, build_policy
+from cadda.policies.schedule import PolicySchedule, build_policy, policies_of
 from cadda.policies.spec.model import PolicySpec
 from cadda.training import TrainingSettings
 from cadda.training.augmenter import Augmenter
@@ -169,13 +169,16 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
         if not training:
             return
         if not isinstance(batch, list | tuple) or not all(map(torch.is_tensor, batch[:2])):
+            kinds = type(batch).__name__
+            if isinstance(batch, list | tuple):
+                kinds = f"({', '.join(type(part).__name__ for part in batch[:2])})"
             raise TypeError(
-                "the batches of the net must be tensors (x, y), got "
-                f"{type(batch).__name__}; use a loader with torch's `default_collate`."
+                f"the batches of the net must be tensors (x, y), got {kinds}; use labels that are "
+                "integers, not text, and a loader with torch's `default_collate`."
             )
         x, y = batch[:2]
         if self._augment is None:
-            self._augment = self._make_augmenter(x.shape[1])
+            self._augment = self._make_augmenter(x)
             self._augment.start_epoch(self._epoch)
         # Some loaders make tuples. The tensors get other memory, so that no data set is changed.
         for tensor, augmented in zip((x, y), self._augment(x, y, self._draws), strict=True):
@@ -208,14 +211,16 @@ class AugmentationCallback(BaseEstimator):  # type: ignore[misc]
             return read_policy(self.policy, class_names=self.class_names)
         return self.policy
 
-    def _make_augmenter(self, n_channels: int) -> Augmenter:
-        policy = self.policy_
+    def _make_augmenter(self, x: Tensor) -> Augmenter:
+        """Return what augments batches such as this first one."""
+        policy: Any = self.policy_
         if not isinstance(policy, Policy):
             # Unlike the argument `sfreq`, that of an object may be None.
-            montage = SimpleNamespace(sfreq=self.sfreq, ch_names=self._channel_names(n_channels))
+            montage = SimpleNamespace(sfreq=self.sfreq, ch_names=self._channel_names(x.shape[1]))
             class_names = self.class_names or _labels_as_text(policy)
-            pool = operation_pool(montage, class_names=class_names)
-            return Augmenter(build_policy(policy, pool), self.copies)
+            policy = build_policy(policy, operation_pool(montage, class_names=class_names))
+        if isinstance(policy, Policy):
+            policy.warn_of_scale(x)
         return Augmenter(policy, self.copies)
 
     def _channel_names(self, n_channels: int) -> list[str]:
@@ -262,6 +267,11 @@ def _labels_as_text(policy: PolicySpec | PolicySchedule) -> tuple[str, ...]:
                 f"`class_names` must be given for a policy of the classes {list(names)}, as the "
                 "labels of a net are numbers, got None; pass the names in the order of the labels."
             )
+    if not found and any(spec.label_maps for spec in policies_of(policy)):
+        raise ValueError(
+            "`class_names` must be given for a policy with a label map, got None; pass the names "
+            "in the order of the labels, or the labels as text."
+        )
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -89,6 +89,11 @@ class Policy(BatchPolicy[PolicyDraw]):
         self, spec: PolicySpec, pool: OperationPool, *, granularity: Granularity = "window"
     ) -> None:
         super().__init__()
+        if not isinstance(spec, PolicySpec):
+            raise TypeError(
+                f"`spec` must be a PolicySpec, got {type(spec).__name__}; make one of text with "
+                "PolicySpec.from_text, or of a file with PolicySpec.load."
+            )
         self.spec = fitting_spec(spec, pool)
         self.pool = fitting_pool(self.spec, pool)
         self.granularity = check_granularity(granularity)
@@ -162,11 +167,25 @@ class Policy(BatchPolicy[PolicyDraw]):
         self, x: Tensor, y: Tensor | None = None, *, generator: Generator | None = None
     ) -> tuple[Tensor, Tensor | None]:
         result = super().forward(x, y, generator=generator)
-        # Once only: to read a value waits for a GPU.
-        if not self._has_seen and len(x):
-            self._has_seen = True
-            _warn_of_scale(self._used, x)
+        self.warn_of_scale(x)
         return result
+
+    def warn_of_scale(self, x: Tensor) -> None:
+        """Warn of the first windows if an operation has a scale that is far from theirs.
+
+        Parameters
+        ----------
+        x : Tensor
+            Windows of shape (n_windows, n_channels, n_times).
+        """
+        # Once only: to read a value waits for a GPU.
+        if self._has_seen or not len(x):
+            return
+        self._has_seen = True
+        noise = next((each for each in self._used if isinstance(each, GaussianNoise)), None)
+        if noise is not None and (odd_scale := describe_odd_scale(x)) is not None:
+            added = f"{noise.name} adds noise of a standard deviation of up to {noise.max_sigma:g}"
+            warn_user(f"{added}; {odd_scale}.")
 
     def _check(self, x: Tensor) -> None:
         # What the policy never applies may be for other windows.
@@ -207,14 +226,6 @@ class Policy(BatchPolicy[PolicyDraw]):
     def extra_repr(self) -> str:
         """Return the policy in its short form."""
         return repr(self.spec)
-
-
-def _warn_of_scale(operations: Iterable[Operation], x: Tensor) -> None:
-    """Warn if an operation has an absolute scale that is far from that of the windows."""
-    noise = next((each for each in operations if isinstance(each, GaussianNoise)), None)
-    if noise is not None and (odd_scale := describe_odd_scale(x)) is not None:
-        added = f"{noise.name} adds noise of a standard deviation of up to {noise.max_sigma:g}"
-        warn_user(f"{added}; {odd_scale}.")
 
 
 def draw_decisions(
