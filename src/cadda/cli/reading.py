@@ -124,7 +124,9 @@ class SelectionOptions:
     ] = "auto"
     reference: Annotated[
         str,
-        PreprocessingOption(help="average, channels separated by commas such as M1,M2, or none."),
+        PreprocessingOption(
+            help="average, mastoids, channels separated by commas such as M1,M2, or none."
+        ),
     ] = "auto"
     sfreq: Annotated[
         str, PreprocessingOption(help="Sampling rate to resample to in Hz, or none.")

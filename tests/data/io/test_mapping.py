@@ -163,6 +163,9 @@ def test_preprocessing_by_keys_and_by_arguments(folder: Path) -> None:
     by_arguments = read_windows(write(folder, *classes), standardise=None, **arguments)
     np.testing.assert_array_equal(by_keys.x, by_arguments.x)
     assert by_keys.sfreq == 80
+    resampled = (key.replace("sfreq", "resample") for key in keys)
+    by_other_key = read_windows(write(folder, *resampled, *classes), standardise=None)
+    np.testing.assert_array_equal(by_other_key.x, by_keys.x)
     both = read_windows(write(folder, *keys, *classes), standardise=None, reference=None)
     del arguments["reference"]
     alone = read_windows(write(folder, *classes), standardise=None, **arguments)

@@ -159,6 +159,17 @@ def test_average_reference_of_the_good_channels_only(raw: mne.io.RawArray) -> No
         ours(raw, reference="average")
 
 
+def test_reference_at_the_mastoids(raw: mne.io.RawArray) -> None:
+    x = ours(raw, reference="mastoids")
+    expected = raw.copy().set_eeg_reference(["M1", "M2"], verbose="error")
+    np.testing.assert_allclose(x, by_mne(expected), rtol=1e-5, atol=1e-12)
+    ears = raw.copy().rename_channels({"M1": "TP9", "M2": "TP10"})
+    np.testing.assert_array_equal(ours(ears, reference="mastoids"), x)
+    none = raw.copy().rename_channels({"M1": "Oz"})
+    with pytest.raises(DataError, match=r"needs one of the pairs M1 and M2, .* has 'Fz'"):
+        ours(none, reference="mastoids")
+
+
 def test_reference_that_is_not_there(raw: mne.io.RawArray) -> None:
     with pytest.raises(DataError, match=r"`reference` must be .* no 'M3'; did you mean"):
         ours(raw, reference=["M1", "M3"])
@@ -216,7 +227,7 @@ def test_arrays_are_not_preprocessed(raw: mne.io.RawArray) -> None:
         ({"highpass": True}, "`highpass` must be a number, got True"),
         ({"notch": []}, r"`notch` must have at least one frequency, got \[\]"),
         ({"notch": "fifty"}, "`notch.*` must be a valid number, got 'fifty'"),
-        ({"reference": []}, "`reference` must be 'average' or names of channels, got"),
+        ({"reference": []}, "`reference` must be 'average', 'mastoids' or names of channels, got"),
         ({"window_seconds": 0}, "`window_seconds` must be above 0, got 0"),
         ({"baseline_seconds": (0.0, 0.0)}, "`baseline_seconds` must be a start and a later end"),
         ({"baseline_seconds": 1}, "`baseline_seconds` must be two numbers"),

@@ -25,6 +25,9 @@ CHANNEL_TYPES = ("eeg", "eog", "emg", "ecg", "resp", "bio", "misc", "stim", "see
 EGI_REFERENCES = ("VREF", "Vertex Reference")
 """Channels of zeros."""
 
+MASTOIDS = (("M1", "M2"), ("A1", "A2"), ("TP9", "TP10"))
+"""Pairs of channels at, or next to, the bones behind the ears, by preference."""
+
 _NOT_EEG = re.compile(
     r"eog|emg|e[ck]g|resp|gsr|eda|temp|s[pa]o2|ppg|pulse|photo|trig|status|aux|chin|leg|acc"
     r"|snor|flow|thor|abd|airway|microphone|position|light",
@@ -126,6 +129,8 @@ class Header:
         """Return the channels whose mean is the reference."""
         if reference is None:
             return ()
+        if reference == "mastoids":
+            reference = self._mastoids()
         if reference != "average":
             return find_channels(
                 list(reference), self.labels, self.path.name, given_as="`reference`"
@@ -137,6 +142,17 @@ class Header:
                 f"{self.path.name} has {list(channels)}."
             )
         return channels
+
+    def _mastoids(self) -> tuple[str, str]:
+        """Return the names of the channels at both ears."""
+        for pair in MASTOIDS:
+            if all(map(self.has, pair)):
+                return pair
+        pairs = ", ".join(f"{left} and {right}" for left, right in MASTOIDS)
+        raise DataError(
+            f"`reference`='mastoids' needs one of the pairs {pairs}, but {self.path.name} has "
+            f"{list_names(self.labels)}; name the channels of the reference."
+        )
 
 
 def check_rate(sfreq: float, path: Path, channel: str = "") -> float:

@@ -117,6 +117,8 @@ def read_mapping(path: Path) -> tuple[RecordingMapping, Preprocessing]:
         raise DataError(f"cannot read {path}: {short_reason(error)}.") from error
     except ValueError as error:
         raise DataError(f"{path} is not valid TOML: {short_reason(error)}.") from error
+    if "resample" in content and "sfreq" not in content:
+        content["sfreq"] = content.pop("resample")
     own = {name: value for name, value in content.items() if name not in _PREPROCESSING}
     settings = {name: value for name, value in content.items() if name in _PREPROCESSING}
     try:

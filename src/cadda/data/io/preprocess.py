@@ -44,12 +44,12 @@ _FIR_FACTOR = 3.3
 
 
 def _read_reference(value: Any) -> Any:
-    """Read ``average``, or names of channels, also as text with commas."""
-    if isinstance(value, str) and value == "average":
+    """Read ``average``, ``mastoids``, or names of channels, also as text with commas."""
+    if isinstance(value, str) and value in ("average", "mastoids"):
         return value
     names = split_commas(value)
     if not isinstance(names, list | tuple) or not names or not all(names):
-        raise ValueError("must be 'average' or names of channels")
+        raise ValueError("must be 'average', 'mastoids' or names of channels")
     return tuple(names)
 
 
@@ -102,9 +102,10 @@ class Preprocessing:
         Lower edge of the pass band in Hz; None does not filter.
     notch : sequence of float | None
         Frequencies in Hz to remove, such as those of the mains.
-    reference : "average" | sequence of str | None
-        ``"average"`` subtracts the mean of all good EEG channels of the recording, names of
-        channels, such as both mastoids, the mean of these; None keeps the reference.
+    reference : "average" | "mastoids" | sequence of str | None
+        ``"average"`` subtracts the mean of all good EEG channels of the recording,
+        ``"mastoids"`` that of M1 and M2, A1 and A2, or TP9 and TP10, names of channels the mean of
+        these; None keeps the reference.
     offset : float
         Start of a window after its annotation in seconds.
     baseline : tuple of float | None
@@ -179,6 +180,8 @@ def _steps(preprocessing: Preprocessing) -> Iterator[str]:
         yield "reference as recorded"
     elif preprocessing.reference == "average":
         yield "average reference"
+    elif preprocessing.reference == "mastoids":
+        yield "reference at the mastoids"
     else:
         yield f"reference {', '.join(preprocessing.reference)}"
     if preprocessing.sfreq is not None:

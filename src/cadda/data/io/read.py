@@ -118,8 +118,9 @@ def read_windows(
         Width of the transition band above ``lowpass`` in Hz.
     notch : float | sequence of float | "auto" | None
         Frequencies in Hz to remove, such as those of the mains.
-    reference : "average" | sequence of str | "auto" | None
-        Channels whose mean is subtracted; ``"average"``: all good EEG channels.
+    reference : "average" | "mastoids" | sequence of str | "auto" | None
+        Channels whose mean is subtracted; ``"average"``: all good EEG channels, ``"mastoids"``: M1
+        and M2, A1 and A2, or TP9 and TP10.
     sfreq : float | "auto" | None
         Sampling rate to resample to in Hz.
     window_seconds : float | "auto"
