@@ -79,3 +79,8 @@ def test_the_report_draws_how_much_the_policy_moves() -> None:
 
 def test_no_augmentation_is_at_no_limit() -> None:
     assert limit_notes(PolicySpec.none()) == ()
+
+
+def test_a_search_that_ended_in_its_warmup() -> None:
+    (note,) = stability_notes(replace(CURVES, left_warmup=False, n_averaged=0))
+    assert note.startswith("The search ended in its warm-up")

@@ -16,6 +16,11 @@ MIN_SHARED = 0.7
 
 def stability_notes(curves: SearchCurves | None) -> tuple[str, ...]:
     """Return what the policy of a search by gradients is, and how much it depends on chance."""
+    if curves is not None and not curves.left_warmup:
+        return (
+            "The search ended in its warm-up, so the policy is the one that it started from; "
+            "increase `budget`.",
+        )
     if curves is None or not curves.n_averaged:
         return ()
     last = curves.policy_epoch
