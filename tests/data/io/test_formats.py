@@ -775,3 +775,25 @@ def test_files_of_the_same_name_are_told_apart_by_folders(tmp_path: Path, export
     )
     with pytest.raises(DataError, match=r"but two/a\.fif has epochs and one/a\.fif does not"):
         read_windows([tmp_path / "one" / "a.fif", tmp_path / "two" / "a.fif"])
+
+
+def test_formats_in_two_folders_are_warned_of(
+    tmp_path: Path, export: Export, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same name, length and another format; another length is another recording."""
+    raw, folders = make_raw(), [tmp_path / name for name in ("fif", "edf", "short")]
+    for folder in folders:
+        folder.mkdir()
+    paths = [
+        export(folders[0] / "a.fif", raw),
+        export(folders[1] / "a.edf", raw),
+        export(folders[2] / "a.edf", raw.copy().crop(0, 40)),
+    ]
+    options = {"subject": ["s1", "s2"], "highpass": 1.0}
+    for pair, is_warned in (((0, 1), True), ((0, 2), False)):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="cadda"):
+            read_windows([paths[i] for i in pair], **options)
+        assert (
+            any("have the same name and length" in text for text in caplog.messages) == is_warned
+        )

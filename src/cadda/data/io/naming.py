@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Sequence
@@ -17,6 +18,11 @@ from cadda.exceptions import DataError
 __all__ = ["Inspected", "distinct", "distinct_names", "own_subject", "subject_of"]
 
 Inspected: TypeAlias = tuple[Header, list[Annotation]]
+
+_logger = logging.getLogger(__name__)
+
+SAME_LENGTH = 2.0
+"""Seconds by which formats pad a recording, at most."""
 
 _UNKNOWN = "X"
 """What EDF+ has for a subject that is not named."""
@@ -38,7 +44,9 @@ def distinct(inspected: Sequence[Inspected]) -> list[Inspected]:
         return list(inspected)
     parts = {file for header, _ in inspected for file in header.files}
     kept = [(header, notes) for header, notes in inspected if header.path not in parts]
-    _check_once([header for header, _ in kept])
+    headers = [header for header, _ in kept]
+    _check_once(headers)
+    _warn_of_formats(headers)
     names = [header.file_name for header, _ in kept]
     if len(set(names)) == len(names):
         return kept
@@ -72,6 +80,21 @@ def _check_once(headers: Sequence[Header]) -> None:
                 "in two formats would count twice; select one format, as with the pattern "
                 f"'*{path.suffix}'."
             )
+
+
+def _warn_of_formats(headers: Sequence[Header]) -> None:
+    """Warn of recordings in different folders that seem to be one in two formats."""
+    first: dict[str, Header] = {}
+    for header in headers:
+        other = first.setdefault(header.file_name, header)
+        is_as_long = abs(other.seconds - header.seconds) < SAME_LENGTH
+        if is_as_long and other.path.suffix != header.path.suffix:
+            _logger.warning(
+                "%s and %s have the same name and length: if they are a recording in two formats, "
+                "it counts twice; select one format, as with the pattern '*%s'.",
+                *(other.path, header.path, header.path.suffix),
+            )
+            return
 
 
 def _check_same_file(other: Path, path: Path) -> None:
