@@ -390,6 +390,7 @@ def make_slow(sfreq: float) -> mne.io.RawArray:
 def test_default_lowpass_of_slow_recordings(caplog: pytest.LogCaptureFixture) -> None:
     for sfreq, settings in (
         (64.0, {"lowpass": 30.0, "transition": 2.0}),
+        (61.0, {"lowpass": None}),  # a transition band of 0.5 Hz would take a filter of 6.6 s
         (60.0, {"lowpass": None}),
     ):
         raw = make_slow(sfreq)

@@ -39,6 +39,9 @@ _logger = logging.getLogger(__name__)
 _NOTCH_TRANSITION = 0.5
 """Width of the transition bands of MNE's notch filter in Hz."""
 
+MIN_TRANSITION = 1.0
+"""Narrowest transition band of the default low-pass in Hz; a narrower one takes a long filter."""
+
 _FIR_FACTOR = 3.3
 """Length of MNE's filters in seconds times the width of the transition band in Hz."""
 
@@ -235,12 +238,12 @@ def warn_of_long_filter(preprocessing: Preprocessing, seconds: float, where: str
 def fit_lowpass(preprocessing: Preprocessing, sfreq: float, where: str) -> Preprocessing:
     """Return preprocessing whose default low-pass is possible at a sampling rate, or is left out.
 
-    Above half the sampling rate there is nothing to remove.
+    Close to half the sampling rate and above, there is hardly anything to remove.
     """
     lowpass, nyquist = preprocessing.lowpass, sfreq / 2
     if lowpass is None or lowpass + preprocessing.transition <= nyquist:
         return preprocessing
-    if lowpass >= nyquist:
+    if lowpass + MIN_TRANSITION > nyquist:
         _logger.warning(
             "%s has %g Hz: the default low-pass of %g Hz is left out.", where, sfreq, lowpass
         )
