@@ -191,7 +191,7 @@ def test_the_mapping_file_of_a_folder_is_named(
     assert ReadingOptions().read(tmp_path).class_names == ("left", "right")
     named, slow = capsys.readouterr().err.splitlines()
     assert named == "note: classes and preprocessing are those of the mapping file fists.toml"
-    assert slow.endswith("can tell left from right; remove it with `highpass=4`")
+    assert slow.endswith("is removed by a high-pass of 4 Hz; keep it with `highpass=None`")
     ReadingOptions().read(mapping)
     assert capsys.readouterr().err == f"{slow}\n"
     ReadingOptions(highpass="4").read(mapping)
@@ -275,7 +275,7 @@ def test_fetch_imagined_fists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, r
     out, _ = run("fetch", "eegbci", *options)
     assert asked == [1, 2, 5]
     mapping = tmp_path / "imagined-fists.toml"
-    assert f'Next: cadda search "{mapping}" --model shallow --highpass 4 --out run' in out
+    assert f'Next: cadda search "{mapping}" --model shallow --out run' in out
     assert "Slow activity, probably of the eyes, tells left from right" in out
     assert tomllib.loads(mapping.read_text())["files"][:2] == ["S001R04.edf", "S001R08.edf"]
     out, _ = run("fetch", "eegbci", *options, "--json")
@@ -582,7 +582,7 @@ def test_defaults_of_a_mapping_file(tasks: list[Path], run: Run) -> None:
     classes = '[classes]\n"left*" = "left hand"\nright = "right hand"'
     mapping.write_text(f"seconds = 2.0\nhighpass = 2.0\nsubject = '^(s.)'\n{classes}")
     out, _ = run("info", str(mapping), "--highpass", "5")
-    defaults = "high-pass 2 Hz, low-pass 30 Hz, reference as recorded, windows of 2 s"
+    defaults = "high-pass 2 Hz, low-pass 38 Hz, reference as recorded, windows of 2 s"
     assert f"movement or imagery; defaults: {defaults}\n" in out
     assert "preprocessing: high-pass 5 Hz" in out
     assert "note:" not in out

@@ -64,10 +64,11 @@ def eegbci(
         return
     typer.echo(f"{len(set(numbers))} subjects are in {out}")
     typer.echo(
-        "Slow activity, probably of the eyes, tells left from right in these recordings, so a "
-        "model may not use the imagined movement; a high-pass at 4 Hz removes it."
+        "Slow activity, probably of the eyes, tells left from right in these recordings, so that "
+        "a model need not use the imagined movement; the mapping file removes it by a high-pass "
+        "at 4 Hz."
     )
-    typer.echo(f'Next: cadda search "{mapping}" --model shallow --highpass 4 --out run')
+    typer.echo(f'Next: cadda search "{mapping}" --model shallow --out run')
 
 
 def _numbers(argument: str, text: str) -> list[int]:

@@ -66,7 +66,7 @@ def test_windows(folder: Path) -> None:
 
 
 def test_windows_hold_what_was_annotated(folder: Path) -> None:
-    rewrite(folder, "[classes]", "lowpass = false\noffset = 0.5\n[classes]")
+    rewrite(folder, "[classes]", "lowpass = false\nhighpass = false\noffset = 0.5\n[classes]")
     windows = read_windows(folder / "motor.toml", standardise=None)
     import mne
 
@@ -220,7 +220,7 @@ def test_windows_of_overlapping_annotations_are_in_the_order_of_time(
     times = np.arange(2000) / 100
     events = [(2.0, 10.0, "T1"), (5.0, 2.0, "T2")]
     write_edf(tmp_path / "S1R.edf", {"C3": 10 * times, "C4": -10 * times}, annotations=events)
-    extra = "repeat = true\nlowpass = false\n[classes]"
+    extra = "repeat = true\nlowpass = false\nhighpass = false\n[classes]"
     (tmp_path / "a.toml").write_text(MAPPING.replace("[classes]", extra))
     windows = read_windows(tmp_path, standardise=None)
     assert windows.y.tolist() == [0, 0, 1, 0, 0, 0]

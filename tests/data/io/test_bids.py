@@ -81,7 +81,9 @@ def read_by_mne_bids(root: Path, subject: str, session: str, task: str) -> mne.i
 
 
 def test_windows_are_those_of_mne_bids(root: Path) -> None:
-    windows = read_windows(root, channels=["C3", "C4"], lowpass=None, standardise=None)
+    windows = read_windows(
+        root, channels=["C3", "C4"], lowpass=None, highpass=None, standardise=None
+    )
     assert windows.class_names == ("left", "right")
     assert windows.subjects == ["sub-01", "sub-02"]
     assert len(windows) == 24
@@ -154,7 +156,7 @@ def test_without_the_description(tmp_path: Path, write_edf: Callable[..., Path])
 
 
 def test_changes_beside_the_signals_are_noticed(root: Path) -> None:
-    arguments = {"channels": ["C3", "C4"], "standardise": None, "lowpass": None}
+    arguments = {"channels": ["C3", "C4"], "standardise": None, "lowpass": None, "highpass": None}
     source = root / "sub-01"
     before = read_windows(source, **arguments)
     (events,) = (root / "sub-01" / "ses-b").rglob("*_events.tsv")

@@ -77,7 +77,7 @@ FORMATS = ["a.vhdr", "a.set", "a.edf", "a.bdf", "a_raw.fif", "a_raw.fif.gz"]
 @pytest.mark.parametrize("name", FORMATS)
 def test_windows_are_those_of_mne(tmp_path: Path, export: Export, name: str) -> None:
     path = export(tmp_path / name, make_raw())
-    windows = read_windows(path, window_seconds=2.0, lowpass=None, standardise=None)
+    windows = read_windows(path, window_seconds=2.0, lowpass=None, highpass=None, standardise=None)
     raw = mne.io.read_raw(path, verbose="error")
     np.testing.assert_allclose(windows.x, expected(raw, ["C3", "Cz", "C4"]), rtol=1e-5, atol=1e-12)
     # BrainVision has the text as a comment.
@@ -85,7 +85,7 @@ def test_windows_are_those_of_mne(tmp_path: Path, export: Export, name: str) -> 
     assert windows.y.tolist() == [0, 1, 0, 1, 0]
     assert windows.ch_names == ("C3", "Cz", "C4")
     # From the cache, the same.
-    again = read_windows(path, window_seconds=2.0, lowpass=None, standardise=None)
+    again = read_windows(path, window_seconds=2.0, lowpass=None, highpass=None, standardise=None)
     np.testing.assert_array_equal(again.x, windows.x)
 
 
@@ -107,14 +107,16 @@ def test_recording_that_does_not_begin_with_its_first_sample(tmp_path: Path) -> 
     raw.set_meas_date(0)
     raw.crop(tmin=6.0).save(tmp_path / "a_raw.fif", verbose="error")
     windows = read_windows(
-        tmp_path / "a_raw.fif", window_seconds=2.0, lowpass=None, standardise=None
+        tmp_path / "a_raw.fif", window_seconds=2.0, lowpass=None, highpass=None, standardise=None
     )
     assert windows.y.tolist() == [1, 0, 1, 0]
     reread = mne.io.read_raw(tmp_path / "a_raw.fif", verbose="error")
     assert reread.first_time == 6.0
     picks = ["C3", "Cz", "C4"]
     np.testing.assert_allclose(windows.x, expected(reread, picks), rtol=1e-5, atol=1e-12)
-    in_memory = read_windows(reread, window_seconds=2.0, lowpass=None, standardise=None)
+    in_memory = read_windows(
+        reread, window_seconds=2.0, lowpass=None, highpass=None, standardise=None
+    )
     np.testing.assert_array_equal(in_memory.x, windows.x)
 
 
@@ -155,12 +157,12 @@ def test_unknown_classes_are_compared_with_all_annotations() -> None:
 
 def test_raw_in_memory(cache_folder: Path) -> None:
     raw = make_raw()
-    windows = read_windows(raw, lowpass=None, standardise=None)
+    windows = read_windows(raw, lowpass=None, highpass=None, standardise=None)
     assert windows.x.shape == (5, 3, 300)
     np.testing.assert_allclose(windows.x[:, :, :200], expected(raw, ["C3", "Cz", "C4"]), rtol=1e-6)
     # It may change without notice, so it is never cached.
     raw._data *= 2
-    twice = read_windows(raw, lowpass=None, standardise=None)
+    twice = read_windows(raw, lowpass=None, highpass=None, standardise=None)
     np.testing.assert_allclose(twice.x, 2 * windows.x, rtol=1e-6)
     assert not cache_entries()
     assert not cache_folder.exists()
@@ -471,7 +473,7 @@ def test_triggers_of_a_stim_channel(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="`window_seconds` is missing, as '5' has 0 s"):
         read_windows(tmp_path / "a_raw.fif")
     windows = read_windows(
-        tmp_path / "a_raw.fif", window_seconds=1.5, lowpass=None, standardise=None
+        tmp_path / "a_raw.fif", window_seconds=1.5, lowpass=None, highpass=None, standardise=None
     )
     assert windows.class_names == ("5", "9")
     # The last is in the bad part.
@@ -504,7 +506,9 @@ def test_triggers_of_biosemi(tmp_path: Path) -> None:
         edfio.BdfSignal(status, 100, label="Status", physical_range=bits, digital_range=bits)
     )
     edfio.Bdf(signals).write(tmp_path / "a.bdf")
-    windows = read_windows(tmp_path / "a.bdf", window_seconds=2.0, lowpass=None, standardise=None)
+    windows = read_windows(
+        tmp_path / "a.bdf", window_seconds=2.0, lowpass=None, highpass=None, standardise=None
+    )
     assert windows.class_names == ("5", "9")
     assert windows.y.tolist() == [0, 1, 0, 1]
     data = mne.io.read_raw_bdf(tmp_path / "a.bdf", verbose="error").get_data(["C3", "C4"])
@@ -516,7 +520,7 @@ def test_triggers_of_biosemi(tmp_path: Path) -> None:
 def test_bad_parts_are_dropped_as_in_mne(caplog: pytest.LogCaptureFixture) -> None:
     raw = make_raw()
     raw.annotations.append([3.5, 31.9, 45.0], [0.2, 5.0, 1.0], ["bad_blink", "BAD", "bad"])
-    windows = read_windows(raw, window_seconds=2.0, lowpass=None, standardise=None)
+    windows = read_windows(raw, window_seconds=2.0, lowpass=None, highpass=None, standardise=None)
     np.testing.assert_allclose(windows.x, expected(raw, ["C3", "Cz", "C4"]), rtol=1e-6)
     assert len(windows) == 3
     assert "2 windows overlap an annotation that begins with 'bad'" in caplog.text
@@ -728,7 +732,7 @@ def test_change_of_signals_is_a_miss(
 ) -> None:
     """Also where they are in another file than the header."""
     path = export(tmp_path / name, make_raw())
-    arguments = {"lowpass": None, "standardise": None}
+    arguments = {"lowpass": None, "highpass": None, "standardise": None}
     before = read_windows(path, **arguments)
     raw = make_raw()
     raw._data[:, 900:1400] *= 3

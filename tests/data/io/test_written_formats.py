@@ -24,6 +24,7 @@ MAPPING = """
 subject = "(s[0-9])"
 seconds = 2.0
 lowpass = false
+highpass = false
 [classes]
 769 = "left"
 770 = "right"
@@ -55,7 +56,7 @@ def test_windows(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
     path = write(tmp_path / f"a{suffix}")
     for cache in (False, True, True):
         windows = read_windows(
-            path, window_seconds=2.0, lowpass=None, standardise=None, cache=cache
+            path, window_seconds=2.0, lowpass=None, highpass=None, standardise=None, cache=cache
         )
         np.testing.assert_allclose(1e6 * windows.x, EXPECTED, atol=0.011)
     assert windows.class_names == ("769", "770")
@@ -123,7 +124,7 @@ def test_pauses_of_egi_are_bad(tmp_path: Path) -> None:
     )
     head = epochs.read_text().partition("<epoch>")[0]
     epochs.write_text(f"{head}{content}</epochs>")
-    windows = read_windows(path, window_seconds=2.0, lowpass=None, standardise=None)
+    windows = read_windows(path, window_seconds=2.0, lowpass=None, highpass=None, standardise=None)
     # The third event is in the pause.
     assert windows.y.tolist() == [0, 1, 1, 0]
 

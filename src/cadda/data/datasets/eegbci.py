@@ -20,11 +20,12 @@ _ADDRESS = "https://physionet.org/content/eegmmidb/1.0.0/"
 
 _MAPPING = """\
 # Imagined fists: 8 channels, 4 s from the cue on.
-# Slow activity, probably of the eyes, tells left from right; to remove it: highpass = 4.0
+# Slow activity, probably of the eyes, tells left from right; to keep it: highpass = false
 subject = "S(\\\\d+)R"
 seconds = 4.0
 channels = ["FC3", "FC4", "C3", "Cz", "C4", "CP3", "CP4", "Pz"]
 sfreq = 100.0
+highpass = 4.0
 lowpass = 40.0
 files = {files}
 

@@ -16,15 +16,15 @@ from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.hypnogram import Annotation, are_stages, hypnogram_windows, merge_note, stages
 from cadda.data.io.mapping import (
     RecordingMapping,
-    has_lowpass,
     mapped_files,
     match_class,
+    preprocessing_keys,
     read_mapping,
 )
 from cadda.data.io.naming import Inspected, distinct
 from cadda.data.io.options import ReadOptions, check_classes
 from cadda.data.io.participants import ParticipantColumn
-from cadda.data.io.preprocess import Preprocessing, describe_defaults
+from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.raw_files import inspect_recording, names_a_class
 from cadda.data.io.recording_plan import join_some, make_plan
 from cadda.data.io.stage_map import map_stages
@@ -63,7 +63,7 @@ def plan_mapping(path: Path, options: ReadOptions) -> ReadPlan:
     )
     inspected = rules.with_class(inspected)
     plan = make_plan(inspected, rules, options, label_windows(inspected, rules))
-    return replace(plan, defaults=describe_defaults(preprocessing), has_filter=has_lowpass(path))
+    return replace(plan, default=preprocessing, given=preprocessing_keys(path))
 
 
 def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where: str) -> ReadPlan:
@@ -101,7 +101,7 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
         where, RecordingMapping(**given), options.preprocess(Preprocessing(seconds=seconds))
     )
     plan = make_plan(inspected, rules, options, label_windows(inspected, rules))
-    return replace(plan, defaults=describe_defaults(Preprocessing(), BY_ANNOTATION))
+    return replace(plan, default_length=BY_ANNOTATION)
 
 
 def _check_signals(inspected: Sequence[Inspected], texts: Sequence[str]) -> None:
@@ -168,7 +168,7 @@ def _plan_whole(inspected: Sequence[Inspected], options: ReadOptions, where: str
     inspected = rules.with_class(inspected)
     plan = make_plan(inspected, rules, options, label_windows(inspected, rules))
     length = BY_ANNOTATION if options.within else "windows of the given length"
-    return replace(plan, defaults=describe_defaults(Preprocessing(), length))
+    return replace(plan, default_length=length)
 
 
 def _classes_of_participants(
@@ -292,7 +292,5 @@ def _plan_stages(inspected: Sequence[Inspected], options: ReadOptions, where: st
     plan = make_plan(inspected, rules, options, labelled)
     texts = [note.text for _, annotations in inspected for note in annotations]
     notes = merge_note(texts, keep_stage_4=options.keep_stage_4)
-    plan = replace(
-        plan, notes=notes, defaults=describe_defaults(Preprocessing()), from_stages=True
-    )
+    plan = replace(plan, notes=notes, from_stages=True)
     return map_stages(plan, options, where, texts)

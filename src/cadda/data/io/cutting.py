@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -68,9 +68,10 @@ class ReadPlan:
     preprocessing: Preprocessing
     positions: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()  # for `cadda data info`
-    defaults: str = ""  # what is done without options, for `cadda data info`
+    default: Preprocessing = field(default_factory=Preprocessing)  # what is done without options
+    default_length: str | None = None  # of windows without options, if it is not the same for all
     from_stages: bool = False  # whether the classes are sleep stages, perhaps merged
-    has_filter: bool = False  # whether a mapping file gives the low-pass
+    given: frozenset[str] = frozenset()  # settings of the preprocessing in a mapping file
 
 
 def cut_recording(

@@ -23,9 +23,9 @@ __all__ = [
     "RecordingMapping",
     "check_class_source",
     "find_mapping",
-    "has_lowpass",
     "mapped_files",
     "match_class",
+    "preprocessing_keys",
     "read_mapping",
 ]
 
@@ -144,9 +144,9 @@ def read_mapping(path: Path) -> tuple[RecordingMapping, Preprocessing]:
         raise DataError(f"{path}: key {error}") from error
 
 
-def has_lowpass(path: Path) -> bool:
-    """Check whether a mapping file, which can be read, gives the low-pass."""
-    return not {"lowpass", "transition"}.isdisjoint(parse_toml(read_text(path)))
+def preprocessing_keys(path: Path) -> frozenset[str]:
+    """Return the keys of the preprocessing in a mapping file that can be read."""
+    return frozenset(parse_toml(read_text(path))).intersection(_PREPROCESSING)
 
 
 def _check_epochs_keys(path: Path, content: Iterable[str]) -> None:

@@ -113,7 +113,8 @@ def read_windows(
         Whether windows with NaN or a flat channel are an error or are dropped with a warning.
     highpass, lowpass : float | "auto" | None
         Edges of the pass band in Hz; None does not filter. Here and below, ``"auto"`` is what the
-        mapping file says, or else the default of `Preprocessing`; epochs are left as they are.
+        mapping file says, or else the default of `Preprocessing`, but 4 and 38 Hz if the classes
+        have names of movements; epochs are left as they are.
     transition : float | "auto"
         Width of the transition band above ``lowpass`` in Hz.
     notch : float | sequence of float | "auto" | None

@@ -24,7 +24,11 @@ from cadda.data.io.epochs import (
 )
 from cadda.data.io.npz import arrays_to_windows, load_npz
 from cadda.data.io.options import ReadOptions, Selection, argument_of, select
-from cadda.data.io.preprocess import Preprocessing, describe_preprocessing
+from cadda.data.io.preprocess import (
+    Preprocessing,
+    describe_defaults,
+    describe_preprocessing,
+)
 from cadda.data.io.recordings import read_recordings
 from cadda.data.io.sources import expand_paths, open_sources
 from cadda.data.io.tasks import Task, guess_task, highpass_notes, slow_power_notes
@@ -123,7 +127,7 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
             quality,
             opened.preprocessing,
             opened.notes,
-            opened.defaults,
+            describe_defaults(opened.default, opened.default_length),
             opened.from_stages,
         )
         return _with_highpass_notes(result, opened.preprocessing.highpass or 0.0)

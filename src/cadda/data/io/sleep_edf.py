@@ -17,7 +17,7 @@ from cadda.data.io.edf import read_annotations, read_edf_header
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, hypnogram_windows, merge_note, stages
 from cadda.data.io.options import ReadOptions
-from cadda.data.io.preprocess import Preprocessing, describe_defaults
+from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.stage_map import map_stages
 from cadda.exceptions import DataError
 
@@ -103,7 +103,7 @@ def plan_sleep(folder: Path, options: ReadOptions) -> ReadPlan:
         names,
         preprocessing,
         notes=notes,
-        defaults=describe_defaults(scheme.preprocessing),
+        default=scheme.preprocessing,
         from_stages=True,
     )
     return map_stages(plan, options, str(folder), texts)

@@ -12,12 +12,12 @@ from typing import Any
 from cadda._internal.text import describe_paths, path_order, short_reason
 from cadda.data.io.annotated import plan_mapping, plan_recordings
 from cadda.data.io.cutting import ReadPlan
+from cadda.data.io.defaults import with_default_filters
 from cadda.data.io.epochs import open_epochs
 from cadda.data.io.mapped_epochs import open_mapped_epochs
 from cadda.data.io.mapping import find_mapping
 from cadda.data.io.naming import Inspected, distinct_names, own_subject
 from cadda.data.io.options import ReadOptions
-from cadda.data.io.preprocess import fit_lowpass
 from cadda.data.io.raw_files import (
     BY_HAND,
     find_epochs,
@@ -96,18 +96,8 @@ def _with_options(
 ) -> tuple[ReadPlan | Epochs, ReadOptions]:
     """Return what was opened with its options; raise for those that are not for epochs."""
     if isinstance(opened, ReadPlan):
-        return _with_lowpass(opened, options), options
+        return with_default_filters(opened, options), options
     return opened, options.for_epochs()
-
-
-def _with_lowpass(plan: ReadPlan, options: ReadOptions) -> ReadPlan:
-    """Return a plan whose low-pass, unless it is given, fits the lowest sampling rate."""
-    is_given = plan.has_filter or not {"lowpass", "transition"}.isdisjoint(options.settings)
-    if is_given or options.preprocessing is not None:
-        return plan
-    slowest = min(plan.recordings, key=lambda recording: recording.sfreq)
-    fitted = fit_lowpass(plan.preprocessing, slowest.sfreq, slowest.name)
-    return replace(plan, preprocessing=fitted)
 
 
 def _is_folder(path: Path) -> bool:

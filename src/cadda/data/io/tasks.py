@@ -11,7 +11,7 @@ import numpy as np
 from cadda._internal.rows import Signals
 from cadda.data.io.hypnogram import are_stages
 
-__all__ = ["Task", "guess_task", "highpass_notes", "slow_power_notes"]
+__all__ = ["Task", "guess_task", "highpass_notes", "slow_power_notes", "task_filters"]
 
 Task: TypeAlias = Literal["sleep stages", "movement or imagery", "other"]
 
@@ -20,6 +20,11 @@ SLOW = 1.0
 
 SLOW_OF_MOVEMENT = 4.0
 """Frequency in Hz below which signals tell left from right in imagined fists."""
+
+FILTERS: dict[Task, dict[str, float]] = {
+    "movement or imagery": {"highpass": SLOW_OF_MOVEMENT, "lowpass": 38.0},
+}
+"""Edges of the pass band in Hz of tasks in which they are not the paper's, which are for sleep."""
 
 MAX_SLOW_SHARE = 0.25
 """Share of the power below these frequencies that signals after such a high-pass hardly have."""
@@ -47,6 +52,11 @@ def guess_task(class_names: Sequence[str], *, from_stages: bool = False) -> Task
 
 def _words(names: Iterable[str]) -> Iterable[str]:
     return (word for name in names for word in re.findall(r"[a-z]+|\d+", name.casefold()))
+
+
+def task_filters(task: Task) -> dict[str, float]:
+    """Return the default filters of a task, as settings of `Preprocessing` in Hz."""
+    return FILTERS.get(task, {})
 
 
 def highpass_notes(task: Task, highpass: float) -> tuple[str, ...]:
