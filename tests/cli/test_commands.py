@@ -80,6 +80,7 @@ def message_of(error: Exception) -> str:
         ("`classwise=False`", "`--no-classwise`"),
         ("`on_bad='drop'`", "`--drop-bad`"),
         ("`lowpass=None`", "`--lowpass none`"),
+        ("`highpass=None`", "`--highpass none`"),
         ("`source`", "`SOURCE`"),
         # These are no options of the command.
         ("`sign_flip`", "`sign_flip`"),

@@ -44,6 +44,7 @@ ARGUMENT = re.compile("".join(f"(?<!{words})" for words in NO_ARGUMENT) + r"`(\w
 FLAGS = {
     "`on_bad`": "`--drop-bad`",
     "`on_bad='drop'`": "`--drop-bad`",
+    "`highpass=None`": "`--highpass none`",
     "`lowpass=None`": "`--lowpass none`",
     "`standardise='window'`": "`--standardise window`",
 }
