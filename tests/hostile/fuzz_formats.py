@@ -25,6 +25,7 @@ from cadda.experiments.study import make_config, read_toml
 from cadda.models.registry import make_model
 from cadda.models.serialization import ModelDescription, save_model
 from cadda.policies.schedule import PolicySchedule, Segment, load_policy
+from cadda.policies.spec.yaml import to_yaml
 from cadda.probing.probe_result import ProbeResult
 from cadda.runs.report import write_report
 from cadda.searchers.trials.optuna_store import Sampling, StudyMemory
@@ -243,7 +244,8 @@ def _arrays(folder: Path) -> Path:
 
 def _policy(folder: Path, name: str, text: str = MAPPED) -> Path:
     path, spec = folder / name, PolicySpec.from_text(text)
-    path.write_text(text if path.suffix == ".txt" else spec.to_json())
+    texts = {".txt": text, ".yaml": to_yaml(spec)}
+    path.write_text(texts.get(path.suffix, spec.to_json()))
     return path
 
 
@@ -408,6 +410,7 @@ FORMATS = [
     Format("idx.gz", 20, partial(_mnist, packed=True), ("*.gz",), read_mnist),
     Format("policy.json", 60, partial(_policy, name="policy.json"), ("*.json",), _read_policy),
     Format("policy.txt", 60, partial(_policy, name="policy.txt"), ("*.txt",), _read_policy),
+    Format("policy.yaml", 25, partial(_policy, name="policy.yaml"), ("*.yaml",), _read_policy),
     Format("schedule.json", 40, _schedule, ("*.json",), _read_policy),
     Format("probe.json", 30, _probe, ("out/probe.json",), _read_probe),
     Format("cache", 20, _cached, ("cache/*/*",), _read_cached),

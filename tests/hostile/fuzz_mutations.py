@@ -25,6 +25,8 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from cadda.policies.spec.yaml import yaml_to_json
+
 CANARY = "canary-of-hostile-files"
 """Folder that appears in the current one if anything in a file is executed."""
 
@@ -218,6 +220,54 @@ def damage_text(random: Random, content: bytes) -> bytes:
             match = random.choice(numbers)
             text = text[: match.start()] + str(random.choice(NUMBERS)) + text[match.end() :]
     return text.encode("utf-8", "replace")
+
+
+def damage_yaml(random: Random, content: bytes) -> bytes:
+    """Change the tree, or put in what only YAML has: tags, aliases, merges and documents."""
+    what = random.randrange(4)
+    if what == 0:
+        return damage_text(random, content)
+    if what == 1:
+        return json_bytes(_damage_tree(random, json.loads(yaml_to_json(content.decode()))))
+    text = content.decode()
+    if what == 2:
+        return (text + random.choice(YAML_LINES)).encode()
+    value = random.choice(YAML_VALUES)
+    places = list(re.finditer(r"(?<=: )[^,}\n]+", text))
+    match = random.choice(places)
+    return (text[: match.start()] + value + text[match.end() :]).encode()
+
+
+YAML_LINES = [
+    "a: &a [x]\n" + "".join(f"{i}: &l{i} [{f'*l{i - 1}, ' * 9}]\n" for i in range(1, 12)),
+    "a: &a {b: 1}\n<<: *a\n",
+    "a: &a [*a]\n",
+    "--- \n",
+    "...\n%YAML 9.9\n",
+    "? {a: b}\n: c\n",
+    "\ta: b\n",
+    "- " * 5000 + "\n",
+    "[" * 5000,
+]
+YAML_VALUES = [
+    f"!!python/object/apply:os.mkdir [{CANARY}]",
+    f'!!python/object/new:eval ["{CODE}"]',
+    "!!binary aGFsbG8=",
+    "!!set {a, b}",
+    "2020-01-01",
+    "yes",
+    ".nan",
+    ".inf",
+    "0b_",
+    "0x" + "f" * 5000,
+    "1" * 5000,
+    "190:20:30",
+    '"\\ud800"',
+    "|\n x",
+    "*a",
+    "&a 1",
+    "~",
+]
 
 
 class _Payload:
@@ -627,6 +677,7 @@ KINDS: dict[str, Callable[[Random, bytes], bytes]] = {
     ".log": damage_lines,
     ".toml": damage_toml,
     ".txt": damage_text,
+    ".yaml": damage_yaml,
     ".tsv": damage_text,
     ".vhdr": damage_text,
     ".vmrk": damage_text,

@@ -104,10 +104,3 @@ def test_deeply_nested_file(tmp_path: Path) -> None:
 def test_segments_have_epochs() -> None:
     with pytest.raises(ValueError, match="`n_epochs` must be at least 1, got 0"):
         Segment(0, SPECS[0])
-
-
-def test_a_file_for_other_programs(tmp_path: Path) -> None:
-    path = tmp_path / "policy.yaml"
-    path.write_text("policy: {}")
-    with pytest.raises(PolicyFileError, match=r"policy\.yaml is YAML, which is for other"):
-        load_policy(path)

@@ -180,8 +180,8 @@ def compare(
     methods: Annotated[
         str,
         Option(
-            help="What to compare, separated by commas: policies (.json, .txt or zoo:NAME) and "
-            f"methods, {', '.join(METHODS)}; `none` is no augmentation, `duplicates` every "
+            help="What to compare, separated by commas: policies (.json, .yaml, .txt or zoo:NAME) "
+            f"and methods, {', '.join(METHODS)}; `none` is no augmentation, `duplicates` every "
             "window twice; `classwise:` before a method searches one policy per class."
         ),
     ] = "none,guided,auto",

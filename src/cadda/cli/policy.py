@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 File = Annotated[
-    Path, Argument(help="Policy file: JSON or the short text form (.txt); or zoo:NAME.")
+    Path, Argument(help="Policy file: JSON, YAML or the short text form (.txt); or zoo:NAME.")
 ]
 
 

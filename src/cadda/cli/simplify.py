@@ -19,7 +19,7 @@ __all__ = ["simplify"]
 
 def simplify(
     file: Annotated[
-        Path, Argument(help="Policy file: JSON or the short text form (.txt); or zoo:NAME.")
+        Path, Argument(help="Policy file: JSON, YAML or the short text form (.txt); or zoo:NAME.")
     ],
     *,
     max_loss: Annotated[

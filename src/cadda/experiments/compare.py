@@ -60,7 +60,7 @@ def compare(
         Windows of all subjects; each subject is tested in one fold.
     methods : sequence of str, path-like, PolicySpec or PolicySchedule
         What to compare: methods of `cadda.search` by name, policies as objects, which ``out``
-        keeps as ``policy-….json``, by file (``.json``, ``.txt``) or ``"zoo:NAME"``, and
+        keeps as ``policy-….json``, by file (``.json``, ``.yaml``, ``.txt``) or ``"zoo:NAME"``, and
         ``"duplicates"``, every window twice. ``"classwise:"`` before a
         method searches one policy per class. ``"none"``, no augmentation, is added if it is
         missing.

@@ -19,6 +19,7 @@ from cadda.operations.base import Settings
 from cadda.operations.own import OwnOperations
 from cadda.policies.schedule import PolicySchedule, policies_of
 from cadda.policies.spec.model import PolicySpec
+from cadda.policies.spec.text import YAML_FILES
 from cadda.policies.zoo import is_zoo_name
 from cadda.searchers.race.candidates import Level, level_of
 from cadda.searchers.registry import METHODS, find_method, is_method
@@ -38,7 +39,7 @@ DUPLICATES = "duplicates"
 """The condition of jobs that train with every window twice."""
 
 NOT_SEARCHED = (NO_SEARCH, DUPLICATES)
-POLICY_FILES = (".json", ".txt")
+POLICY_FILES = (".json", ".txt", *YAML_FILES)
 
 Content: TypeAlias = dict[str, JsonValue]
 """Content of a policy file: a job has it, so that results of an edited file are not mixed up."""

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, Validatio
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.frames import make_frame
-from cadda._internal.limits import parse_json, read_text
+from cadda._internal.limits import parse_json
 from cadda._internal.text import describe_error, short_reason
 from cadda._internal.validation import Count, validated_dataclass
 from cadda.exceptions import PolicyFileError
@@ -21,7 +21,7 @@ from cadda.policies.policy import Policy
 from cadda.policies.spec.entries import check_not_empty, file_content
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.notebook import COLUMNS, policy_rows
-from cadda.policies.spec.text import check_known, check_not_yaml, readable_json, unique_keys
+from cadda.policies.spec.text import check_known, read_json, readable_json, unique_keys
 from cadda.policies.zoo import find_zoo_policy, is_zoo_name
 
 __all__ = [
@@ -235,17 +235,16 @@ def load_policy(
     known: Collection[str] | None = (),
     class_names: Sequence[str] | None = None,
 ) -> PolicySpec | PolicySchedule:
-    """Read a file that has a policy, in JSON or as short form in ``.txt``, or a schedule.
+    """Read a file that has a policy, in JSON, YAML or as short form in ``.txt``, or a schedule.
 
     ``"zoo:NAME"`` is a policy of the zoo, for the classes ``class_names``.
     """
     if is_zoo_name(path):
         return find_zoo_policy(path).spec(class_names)
-    check_not_yaml(path)
     try:
-        text = read_text(path)
+        text = read_json(path)
         data = parse_json(text)
-    except (OSError, ValueError):
+    except (OSError, ValueError, PolicyFileError):
         data = None
     # What is not a schedule is read as a policy, whose errors name the place.
     if not isinstance(data, dict) or data.get("format") != FORMAT:

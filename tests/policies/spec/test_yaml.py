@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from commands import run
 
 from cadda import PolicySpec
 from cadda.exceptions import PolicyFileError
-from cadda.policies.schedule import load_policy
+from cadda.policies.schedule import PolicySchedule, Segment, load_policy
 from cadda.policies.spec.provenance import Provenance
 from cadda.policies.spec.yaml import to_yaml
-
-yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
 SPECS = {
     "plain": PolicySpec.from_text("sign_flip p=0.5 > time_mask p=1e-05 m=0.3"),
@@ -55,12 +54,68 @@ def test_what_is_given_is_written(form: str, tmp_path: Path) -> None:
     assert "label maps must name classes of the policy, ['a', 'b'], got 'left'" in said
 
 
-@pytest.mark.parametrize("name", ["policy.yaml", "policy.YML"])
-def test_yaml_is_not_read(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(to_yaml(SPECS["plain"]))
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("file", ["policy.yaml", "policy.YML"])
+def test_what_is_exported_is_read(file: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / file
+    path.write_text(to_yaml(SPECS[name]), encoding="utf-8")
+    assert PolicySpec.load(path) == load_policy(path) == SPECS[name]
+    SPECS[name].save(path)
+    assert PolicySpec.load(path) == SPECS[name]
+
+
+def test_a_schedule_is_read(tmp_path: Path) -> None:
+    schedule = PolicySchedule((Segment(3, SPECS["plain"]), Segment(1, PolicySpec.none())))
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(schedule.to_dict()))
+    assert load_policy(tmp_path / "a.yaml") == schedule
+
+
+def test_what_people_write_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "# by hand\npolicy:\n  '*':\n  - stages:\n"
+        "    - - operation: sign_flip\n        probability: 5e-1\n"
+        "ch_names: [2020-01-01, C3]\n"
+    )
+    spec = PolicySpec.load(path)
+    assert spec.policy == PolicySpec.from_text("sign_flip p=0.5").policy
+    assert spec.ch_names == ("2020-01-01", "C3")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("policy: [\n", r"Invalid YAML: line 2: .*expected"),
+        ("policy:\n  a: 1\n  a: 2\n", r"line 3: each key must be given once, got 'a' twice"),
+        ("yes: 1", "line 1: keys must be text: put it in double quotes"),
+        ("? [a]\n: 1", "line 1: keys must be text"),
+        ("a: &b 1\nc: *b\n", "line 1: anchors and aliases are not read"),
+        ("a: !!python/object/apply:os.system [ls]", "line 1: tags are not read"),
+        ("a: !!binary aGk=", "line 1: tags are not read"),
+        ("a: " + "[" * 65 + "]" * 65, "line 1: it is nested deeper than 64 levels"),
+        ("[" * 100_000, "line 1: it is nested deeper than 64 levels"),
+        ("a: 1\n---\nb: 2", "line 2: .*another document"),
+        ("a: \x01", "Invalid YAML: .*not allowed"),
+        ("a: " + "1" * 5000, "Invalid YAML: .*4300"),
+        ("a: 0b_", "Invalid YAML: "),
+        ("a: " + "b" * (1 << 20), r"at most 1\.05 MB are read; save the policy as JSON"),
+        ("<<: {policy: {}}", "`<<` is not a field of a policy file"),
+        ("", "must be"),
+    ],
+)
+def test_other_yaml_is_refused(text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text)
     for read in (PolicySpec.load, load_policy):
-        with pytest.raises(PolicyFileError, match=r"is YAML, .*--format json or text"):
-            read(tmp_path / name)
+        with pytest.raises(PolicyFileError, match=rf"policy\.yaml: .*{problem}"):
+            read(path)
+
+
+def test_commands_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(to_yaml(SPECS["plain"]))
+    assert "time_mask" in run("policy", "show", path).stdout
+    assert PolicySpec.from_text(run("policy", "export", path, "--format", "text").stdout)
 
 
 def test_people_can_read_it(tmp_path: Path) -> None:

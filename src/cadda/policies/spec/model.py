@@ -332,7 +332,8 @@ class PolicySpec(PlainData):
         Parameters
         ----------
         path : path-like
-            A JSON file written by `save`, or a ``.txt`` file as `from_text` takes.
+            A JSON file written by `save`, a ``.txt`` file as `from_text` takes, or a ``.yaml``
+            file as `cadda policy export` writes.
         known : collection of str | None
             Names of operations that are allowed beside cadda's own, such as ``pool.names``; None
             allows any.

@@ -1,4 +1,4 @@
-"""Reading policies: files in JSON or in the short form, validated.
+"""Reading policies: files in JSON, in YAML or in the short form, validated.
 
 Errors name the place, in the words of what was given.
 """
@@ -26,23 +26,26 @@ from cadda._internal.text import (
 from cadda.exceptions import PolicyFileError
 from cadda.operations.catalogue import CATALOGUE
 from cadda.policies.spec.short_form import SHORT_NAMES, ShortForm, parse_short_form
+from cadda.policies.spec.yaml import yaml_to_json
 
 if TYPE_CHECKING:
     from cadda.policies.spec.model import PolicySpec
 
 __all__ = [
     "OWN_OPERATIONS",
+    "YAML_FILES",
     "check_known",
-    "check_not_yaml",
     "load_spec",
     "parse_json",
     "parse_text",
+    "read_json",
     "readable_json",
     "unique_keys",
 ]
 
 LINE_WIDTH = 110
 MAX_QUOTED = 60
+YAML_FILES = (".yaml", ".yml")
 
 Spec = TypeVar("Spec", bound="PolicySpec")
 
@@ -54,28 +57,23 @@ def load_spec(
 ) -> Spec:
     """Read a policy file."""
     file = Path(path)
-    check_not_yaml(file)
+    is_short = file.suffix == ".txt"
     try:
-        text = read_text(file)
+        text = read_text(file) if is_short else read_json(file)
+        return (parse_text if is_short else parse_json)(kind, text, known)
     except OSError as error:
         _check_not_text(kind, os.fspath(path))
         raise PolicyFileError(f"{file} cannot be read: {short_reason(error)}.") from error
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"{file} is not a policy file: it is not text.") from error
-    try:
-        return (parse_text if file.suffix == ".txt" else parse_json)(kind, text, known)
     except PolicyFileError as error:
         raise PolicyFileError(f"{file}: {error}") from error.__cause__
 
 
-def check_not_yaml(path: str | os.PathLike[str]) -> None:
-    """Raise for a file of YAML, which is written for other programs only."""
-    if Path(path).suffix.lower() in (".yaml", ".yml"):
-        raise PolicyFileError(
-            f"{path} is YAML, which is for other programs; use the policy as JSON or in short "
-            "form (.txt), which `cadda policy export` writes with --format json or text, or make "
-            "it with `PolicySpec.from_dict`."
-        )
+def read_json(path: str | os.PathLike[str]) -> str:
+    """Read a file of JSON, or one of YAML as JSON."""
+    text = read_text(path)
+    return yaml_to_json(text) if Path(path).suffix.lower() in YAML_FILES else text
 
 
 def parse_json(kind: type[Spec], text: str, known: Collection[str] | None) -> Spec:
