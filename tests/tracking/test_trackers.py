@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 from collections.abc import Iterator
@@ -112,6 +113,31 @@ def test_on_the_command_line(windows: cadda.Windows, tmp_path: Path) -> None:
     )
     assert "`--log-to` must be tensorboard:FOLDER, mlflow[:URI] or wandb[:PROJECT]" in wrong.stderr
     assert not (tmp_path / "c" / "config.json").exists()
+
+
+def test_tensorboard_of_a_comparison(windows: cadda.Windows, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    windows.save(tmp_path / "data.npz")
+    run(
+        *("compare", tmp_path / "data.npz", "--methods", "none,zoo:sleep", "--folds", 2),
+        *("--model", "shallow", "--max-epochs", 1, "--out", tmp_path / "out"),
+        *("--log-to", f"tensorboard:{tmp_path / 'board'}"),
+    )
+    board = BoardReader(tmp_path / "board")
+    lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    results = [json.loads(line) for line in lines]
+    for offset, method in enumerate(("none", "zoo_sleep")):
+        scores = [r["result"]["balanced_accuracy"] for r in results[offset::2]]
+        assert board.scalar(f"compare/{method}/balanced_accuracy") == [
+            (offset + 2 * fold, pytest.approx(score)) for fold, score in enumerate(scores)
+        ]
+    assert "| n_folds | 2 |" in board.text("settings")
+    assert "Balanced accuracy on held-out subjects" in board.text("result")
+    again = run(
+        *("compare", tmp_path / "data.npz", "--out", tmp_path / "b", "--log-to", "board"), code=2
+    )
+    assert "`--log-to` must be tensorboard:FOLDER" in again.stderr
+    assert not (tmp_path / "b").exists()
 
 
 @ANY_WARNING

@@ -123,6 +123,7 @@ def run(
     out: Out = None,
     engine: options.Engine = "serial",
     formats: Formats = None,
+    log_to: options.LogTo = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run the missing jobs of a study, then draw its figure.
@@ -141,6 +142,7 @@ def run(
         engine=engine,
         formats=formats or ["png"],
         read=read_options.read,
+        log_to=log_to,
         as_json=as_json,
     )
 
@@ -209,6 +211,7 @@ def compare(
     seed: options.Seed = 0,
     device: options.Device = "auto",
     engine: options.Engine = "serial",
+    log_to: options.LogTo = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare methods and policies by cross-validation over subjects, and recommend one.
@@ -258,6 +261,7 @@ def compare(
         formats=["png"],
         read=lambda given: read_options.read(data if isinstance(given, str) else given),
         reading=None if is_simulated(source) else read_options.reading(data),
+        log_to=log_to,
         as_json=as_json,
     )
 

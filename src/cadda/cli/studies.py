@@ -65,6 +65,7 @@ def run_and_print(
     formats: Sequence[str],
     read: Callable[[str | Path | Windows], Windows],
     reading: Reading | None = None,
+    log_to: list[str] | None,
     as_json: bool,
 ) -> None:
     """Run a study, print its table, and exit with 1 if jobs failed."""
@@ -86,6 +87,7 @@ def run_and_print(
             on_progress=simulation_bar(data, reporter.simulating),
             progress=False,
             on_event=reporter,
+            log_to=log_to,
         )
     print_result(result, as_json=as_json)
     if result.progress.missing:

@@ -17,6 +17,7 @@ from cadda.operations.own import OwnOperations
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.records import Reading
+from cadda.tracking import LogTo
 from cadda.training import TrainingSettings
 from cadda.training.optimizers import OPTIMIZERS
 
@@ -46,6 +47,7 @@ def compare(
     out: str | os.PathLike[str] = "compare",
     reading: Reading | None = None,
     progress: bool = True,
+    log_to: LogTo = None,
 ) -> StudyResult:
     """Compare methods and policies by cross-validation over subjects, and recommend one.
 
@@ -98,6 +100,10 @@ def compare(
         The call that made the windows, for the report.
     progress : bool
         Whether to show the progress of a comparison that takes longer than a few seconds.
+    log_to : str | sequence of str | None
+        Experiment trackers that get the scores of every method in every fold, and the table:
+        ``"tensorboard:FOLDER"``, ``"mlflow"`` or ``"mlflow:URI"``, ``"wandb"`` or
+        ``"wandb:PROJECT"``.
 
     Returns
     -------
@@ -128,6 +134,7 @@ def compare(
         engine=engine,
         reading=reading,
         progress=progress,
+        log_to=log_to,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cadda._internal.files import write_text_atomically
@@ -26,16 +27,19 @@ from cadda.experiments.plan import (
 )
 from cadda.experiments.registry import find_study
 from cadda.experiments.result import StudyResult
-from cadda.experiments.runner import StudyEvent, StudyStart, run_missing
+from cadda.experiments.runner import JobEnd, StudyEvent, StudyStart, run_missing
 from cadda.experiments.study import (
     AnyStudy,
     Reader,
+    ResultTable,
     StudyConfig,
     make_config,
 )
 from cadda.reporting.html import render_study
 from cadda.reporting.records import Reading
-from cadda.tracking import shown_progress
+from cadda.tracking import LogTo, open_trackers, shown_progress, tee
+from cadda.tracking.metrics import Metrics
+from cadda.tracking.trackers import Trackers, find_trackers
 
 __all__ = [
     "PlannedStudy",
@@ -133,6 +137,7 @@ def run_study(
     progress: bool = True,
     on_progress: Callable[[int, int, str], None] = _ignore,
     on_event: Callable[[StudyEvent], None] = _ignore,
+    log_to: LogTo = None,
 ) -> StudyResult:
     """Run all jobs of a study that are not finished, then draw its figure.
 
@@ -166,6 +171,10 @@ def run_study(
         Called with the number of simulated subjects, their total and a name.
     on_event : callable
         Called with `StudyStart`, then with `JobEnd` for each job.
+    log_to : str | sequence of str | None
+        Experiment trackers that get the numbers of every job, and the table:
+        ``"tensorboard:FOLDER"``, ``"mlflow"`` or ``"mlflow:URI"``, ``"wandb"`` or
+        ``"wandb:PROJECT"``.
 
     Returns
     -------
@@ -175,6 +184,7 @@ def run_study(
     """
     check_engine(engine)
     check_formats(formats)
+    find_trackers(log_to)
     planned = plan_study(
         name,
         data=data,
@@ -189,6 +199,7 @@ def run_study(
     # The engine comes first: if it cannot be reached, no folder is made.
     with (
         open_engine(engine) as workers,
+        open_trackers(log_to, run.config.model_dump(mode="json")) as trackers,
         locked(folder.folder, "study"),
         shown_progress(StudyDisplay, on_event, progress=progress) as report,
     ):
@@ -198,8 +209,24 @@ def run_study(
         n_done = len(plan.jobs) - len(before.missing)
         seconds = before.seconds_left / workers.n_workers
         report(StudyStart(plan, n_done, n_reused, planned.n_other_results, seconds))
-        finished = run_missing(run, plan, folder, workers, report)
-        return _draw(run.study, plan, finished, folder, formats)
+        log_job = partial(_log_job, trackers, run.study, plan)
+        finished = run_missing(run, plan, folder, workers, tee(log_job, report))
+        result = _draw(run.study, plan, finished, folder, formats)
+        trackers.log_text("result", _format(result.table))
+    return result
+
+
+def _log_job(trackers: Trackers, study: AnyStudy, plan: AnyPlan, event: JobEnd) -> None:
+    """Log the numbers of a job; steps are places in the plan, whichever job ends first."""
+    if event.result is not None:
+        values = study.logged(event.job, event.result)
+        trackers.log(Metrics(plan.study, plan.jobs.index(event.job), values))
+
+
+def _format(table: ResultTable) -> str:
+    """Return a table and its note as lines of text."""
+    rows = (" | ".join(row) for row in (table.columns, *table.to_text()))
+    return "\n".join([table.title, *rows, table.note])
 
 
 def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, AnyProgress]:

@@ -59,6 +59,8 @@ class JobEnd:
         Number of all jobs.
     seconds_left : float
         Estimated time of the others with these workers.
+    result : JobResult | None
+        What it computed; None if it failed.
     """
 
     job: StudyJob
@@ -66,6 +68,7 @@ class JobEnd:
     done: int
     total: int
     seconds_left: float
+    result: JobResult | None = None
 
 
 StudyEvent: TypeAlias = StudyStart | JobEnd
@@ -88,7 +91,7 @@ def run_missing(
     for done, future in enumerate(engine.finished(list(jobs)), start=n_jobs - len(missing) + 1):
         job = jobs[future]
         line = plan.line(job).model_copy(update={"versions": asdict(versions())})
-        error = None
+        error, result = None, None
         try:
             result, seconds = future.result()
             update = {"result": result.to_json(), "seconds": seconds}
@@ -101,7 +104,7 @@ def run_missing(
             folder.append_result(line.model_copy(update={"error": error}))
         left -= line.expected
         pace = measured / expected_of_measured if expected_of_measured else 1.0
-        on_event(JobEnd(job, error, done, n_jobs, pace * left / engine.n_workers))
+        on_event(JobEnd(job, error, done, n_jobs, pace * left / engine.n_workers, result))
     return plan.progress(run.study, folder.read_results())
 
 

@@ -303,6 +303,11 @@ class Study(ABC, Generic[Config, Job, Result]):
         """List what suggests that models have learned nothing, with the name of the job."""
         return ()
 
+    def logged(self, job: Job, result: Result) -> Mapping[str, float]:
+        """Return the numbers of a job that experiment trackers get, by name."""
+        numbers = result.model_dump(exclude_none=True).items()
+        return {name: float(value) for name, value in numbers if isinstance(value, int | float)}
+
     @abstractmethod
     def figure(self, records: Sequence[Record[Job, Result]]) -> Figure:
         """Draw the figure from one or more records; its title is added later."""

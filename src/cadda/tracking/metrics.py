@@ -21,7 +21,7 @@ from cadda.searchers.events import (
 )
 from cadda.training.progress import EpochEnd, TrainingEvent
 
-__all__ = ["EventMetrics", "Metrics", "TrackedEvent"]
+__all__ = ["EventMetrics", "Metrics", "TrackedEvent", "loggable"]
 
 TrackedEvent: TypeAlias = ProbeProgress | SearchEvent | TrainingEvent
 
@@ -54,11 +54,8 @@ class EventMetrics:
 
     def __call__(self, event: TrackedEvent) -> list[Metrics]:
         """Return the numbers of an event; NaN and infinity are left out."""
-        return [
-            Metrics(metrics.group, metrics.step, finite)
-            for metrics in self._metrics(event)
-            if (finite := {_key(k): v for k, v in metrics.values.items() if math.isfinite(v)})
-        ]
+        cleaned = map(loggable, self._metrics(event))
+        return [metrics for metrics in cleaned if metrics.values]
 
     def _metrics(self, event: TrackedEvent) -> Iterator[Metrics]:
         match event:
@@ -93,6 +90,12 @@ class EventMetrics:
             for row, values in zip(rows, table, strict=True)
             for operation, value in zip(self._start.operations, values, strict=True)
         }
+
+
+def loggable(metrics: Metrics) -> Metrics:
+    """Return numbers with names that trackers accept, without NaN and infinity."""
+    finite = {_key(k): v for k, v in metrics.values.items() if math.isfinite(v)}
+    return Metrics(metrics.group, metrics.step, finite)
 
 
 def _fields(event: object, names: Sequence[str]) -> dict[str, float]:

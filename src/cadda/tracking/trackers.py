@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 from cadda._internal.optional import import_optional
 from cadda._internal.text import short_reason
 from cadda.exceptions import CaddaError
-from cadda.tracking.metrics import EventMetrics, Metrics, TrackedEvent
+from cadda.tracking.metrics import EventMetrics, Metrics, TrackedEvent, loggable
 
 __all__ = ["LogTo", "Trackers", "find_trackers", "open_trackers"]
 
@@ -172,6 +172,10 @@ class Trackers:
         """Log an event."""
         for metrics in self._metrics_of(event):
             self._call(methodcaller("log", metrics))
+
+    def log(self, metrics: Metrics) -> None:
+        """Log numbers that are not those of an event."""
+        self._call(methodcaller("log", loggable(metrics)))
 
     def log_text(self, name: str, text: str) -> None:
         """Log a text, such as the policy."""

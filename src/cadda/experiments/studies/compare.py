@@ -220,6 +220,11 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
             for text in record.result.warnings
         )
 
+    def logged(self, job: CompareJob, result: BlockScores) -> Mapping[str, float]:
+        return {
+            f"{job.method}/{name}": value for name, value in super().logged(job, result).items()
+        }
+
     def figure(self, records: Records) -> Figure:
         scores = common_blocks(records)
         compared = compare_conditions(scores)
