@@ -9,9 +9,10 @@ from pathlib import Path
 
 from cadda.api.prepare import Device
 from cadda.data.windows import Windows
-from cadda.experiments.objects import model_name, name_methods, name_operations
+from cadda.experiments.objects import model_name, name_methods, name_operations, optimizer_name
 from cadda.experiments.result import StudyResult
 from cadda.experiments.run import run_study
+from cadda.models.registry import ModelFactory
 from cadda.operations.base import Settings
 from cadda.operations.own import OwnOperations
 from cadda.policies.schedule import PolicySchedule
@@ -19,7 +20,6 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.records import Reading
 from cadda.tracking import LogTo
 from cadda.training import TrainingSettings
-from cadda.training.optimizers import OPTIMIZERS
 
 __all__ = ["compare"]
 
@@ -36,7 +36,7 @@ def compare(
     n_seeds: int = 1,
     valid: float = 0.2,
     max_seconds: float | None = 120.0,
-    model: str = "auto",
+    model: str | ModelFactory = "auto",
     operations: OwnOperations | None = None,
     operation_settings: Mapping[str, Settings] | None = None,
     training: TrainingSettings | None = None,
@@ -74,8 +74,9 @@ def compare(
         Fraction of all subjects for validation, at most half of those outside of the fold.
     max_seconds : float | None
         Most time of each search in seconds; None for the default budget of each method.
-    model : str
-        Name of the model to train; see `cadda.fit`.
+    model : str | callable
+        Name of the model to train, see `cadda.fit`, or a function ``make_model(n_channels,
+        n_times, n_classes)`` of a module, also as ``"module:function"``.
     operations : sequence of str or Operation | None
         Operations that searches choose from and that policies may have, by name, your own as
         ``"module:Class"``, or as objects and classes that can be imported; None takes the default
@@ -84,8 +85,8 @@ def compare(
         Settings of operations that are not the default; see `cadda.search`. Those stored in a
         policy file are used instead.
     training : TrainingSettings | None
-        How models are trained; None for the defaults of `cadda.fit`. Its seed is not used, and its
-        optimizer must be a name.
+        How models are trained; None for the defaults of `cadda.fit`. Its seed is not used. An
+        optimizer that is not a name must be a function of a module.
     trial_epochs : int | None
         Most epochs of the models that searches try policies with; None for as many as others.
     seed : int
@@ -140,14 +141,10 @@ def compare(
 
 def _training_settings(training: TrainingSettings) -> dict[str, object]:
     """Return settings by name; raise for those that a comparison cannot store."""
-    if not isinstance(training.optimizer, str):
-        raise ValueError(
-            f"`optimizer` must be one of {', '.join(OPTIMIZERS)} for a comparison, got a "
-            "function; train with `cadda.fit` or `cadda.search`, which take functions."
-        )
     if training.betas != TrainingSettings().betas:
         raise ValueError(f"`betas` cannot be set for a comparison, got {training.betas}.")
     default = TrainingSettings(optimizer=training.optimizer).weight_decay
     decay = None if training.weight_decay == default else training.weight_decay
-    settings = asdict(training) | {"weight_decay": decay}
+    own = {"weight_decay": decay, "optimizer": optimizer_name(training.optimizer)}
+    settings = asdict(training) | own
     return {name: value for name, value in settings.items() if name not in ("seed", "betas")}

@@ -13,6 +13,7 @@ from cadda._internal.text import did_you_mean
 from cadda.api.policies import AS_OPERATIONS, read_policy
 from cadda.api.prepare import Device, join_windows
 from cadda.api.search import search
+from cadda.experiments.objects import find_model
 from cadda.experiments.racing import CLASSWISE, NO_SEARCH, UNLIMITED, MethodVariant, parse_variant
 from cadda.experiments.training import Fold, TrainingConfig, training_settings
 from cadda.operations.base import Settings
@@ -126,7 +127,7 @@ def apply_condition(
         fold.valid,
         method=variant.method,
         classwise=variant.classwise or None,
-        model=config.model,
+        model=find_model(config.model),
         operations=limits.operations,
         operation_settings=limits.operation_settings,
         budget=UNLIMITED if is_unlimited else None,

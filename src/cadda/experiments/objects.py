@@ -9,25 +9,64 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from cadda._internal.files import make_folder
+from cadda._internal.places import import_place, is_place, place_of
 from cadda._internal.text import quote
+from cadda.models.registry import BRAINDECODE, ModelSource
 from cadda.operations.base import Operation
-from cadda.operations.own import OwnOperations, find_operations
+from cadda.operations.own import OwnOperations
 from cadda.policies.schedule import PolicySchedule
 from cadda.policies.spec.model import PolicySpec
+from cadda.training.optimizers import OPTIMIZERS, OptimizerFactory
 
-__all__ = ["model_name", "name_methods", "name_operations"]
+__all__ = [
+    "find_model",
+    "find_optimizer",
+    "model_name",
+    "name_methods",
+    "name_operations",
+    "optimizer_name",
+]
 
 
 def model_name(model: object) -> str:
-    """Return the name of a model; raise for a module or a function."""
-    if isinstance(model, str):
-        return model
-    kind = getattr(model, "__name__", type(model).__name__)
-    raise TypeError(
-        "`model` must be a name for a comparison, which is resumed and continued by other "
-        f"processes, got {kind}; use a name such as 'shallow' or 'braindecode:NAME', or train "
-        "with `cadda.fit` and `cadda.search`, which take modules and functions."
-    )
+    """Return the name of a model, or the place of a function; raise for what has neither."""
+    return _name(model, "model", "a module", "a name such as 'shallow' or 'braindecode:NAME'")
+
+
+def optimizer_name(optimizer: object) -> str:
+    """Return the name of an optimizer, or the place of a function; raise for what has neither."""
+    return _name(optimizer, "optimizer", "a function", f"one of {', '.join(OPTIMIZERS)}")
+
+
+def find_model(name: str) -> ModelSource:
+    """Import a model that is named as ``module:function``; others stay as they are."""
+    if name.startswith(BRAINDECODE) or not is_place(name):
+        return name
+    found: ModelSource = import_place(name, "`model` must be a name or module:function")
+    return found
+
+
+def find_optimizer(name: str) -> str | OptimizerFactory:
+    """Import an optimizer that is named as ``module:function``; others stay as they are."""
+    if not is_place(name):
+        return name
+    found: OptimizerFactory = import_place(name, "`optimizer` must be a name or module:function")
+    return found
+
+
+def _name(item: object, argument: str, kept_out: str, names: str) -> str:
+    """Return a name, or the place that other processes import a function from."""
+    if isinstance(item, str):
+        return item
+    place = place_of(item) if callable(item) else None
+    if place is None:
+        kind = getattr(item, "__name__", type(item).__name__)
+        raise TypeError(
+            f"`{argument}` of a comparison, which other processes may continue, must be {names}, "
+            f"or a function that they can import, got {kind}; put the function into a module, or "
+            f"use `cadda.fit` and `cadda.search`, which take {kept_out} too."
+        )
+    return place
 
 
 def name_methods(methods: Sequence[object], folder: Path) -> list[str]:
@@ -62,12 +101,8 @@ def name_operations(operations: OwnOperations | None) -> list[str] | None:
 def _place(item: object) -> str:
     """Return where a class of operations, or that of an operation, can be imported from."""
     kind = item if isinstance(item, type) else type(item)
-    place = f"{kind.__module__}:{kind.__qualname__}"
-    try:
-        (found,) = find_operations([place]) or ()
-    except ValueError:
-        found = ""
-    if kind.__module__ == "__main__" or found is not kind or not issubclass(kind, Operation):
+    place = place_of(kind)
+    if place is None or not issubclass(kind, Operation):
         raise TypeError(
             "`operations` of a comparison must be names, or operations whose class other "
             f"processes can import, got {quote(item)}; put its class into a module and pass it as "

@@ -15,6 +15,7 @@ from cadda.api.prepare import make_problem
 from cadda.api.search import probe_source
 from cadda.api.search_problem import find_probe
 from cadda.compute import open_engine
+from cadda.experiments.objects import find_model
 from cadda.experiments.study import Cell, JobResult, Record, ResultTable, StudyJob
 from cadda.experiments.training import (
     Fold,
@@ -162,7 +163,11 @@ def race(
     method = find_method(variant.method)
     settings = method.resolve_settings(variant.settings, seed=fold.seed)
     problem = make_problem(
-        fold.train, fold.valid, model=config.model, operations=operations, device="auto"
+        fold.train,
+        fold.valid,
+        model=find_model(config.model),
+        operations=operations,
+        device="auto",
     )
     training = training_settings(config, fold)
     budget = SearchBudget(_n_epochs(method, checkpoints), training=training)
@@ -170,7 +175,7 @@ def race(
         None,
         *(fold.train, fold.valid),
         method=variant.method,
-        model=config.model,
+        model=find_model(config.model),
         operations=operations,
         operation_settings=None,
         training=training,

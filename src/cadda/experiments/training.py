@@ -13,6 +13,7 @@ from cadda.api.fit import diagnose, evaluate
 from cadda.api.prepare import Device, model_for, prepare_training
 from cadda.data.splits import split_subjects, stratified_subset
 from cadda.data.windows import Windows
+from cadda.experiments.objects import find_model, find_optimizer
 from cadda.experiments.study import Added, JobResult, PlanOnly, StudyConfig, StudyJob
 from cadda.operations.pool import OperationPool
 from cadda.policies.schedule import PolicySchedule
@@ -46,7 +47,7 @@ class TrainingConfig(StudyConfig):
     """Settings of studies that train models."""
 
     model: str = "auto"
-    """Model: auto, chambon2018, shallow, lenet1 or braindecode:NAME."""
+    """Model: auto, chambon2018, shallow, lenet1, braindecode:NAME, or your own module:function."""
     n_folds: PlanOnly[int] = Field(5, ge=1, le=MAX_COUNT)
     """Number of splits by subject, each with its own seed."""
     valid: float = Field(0.16, gt=0, lt=1)
@@ -64,7 +65,7 @@ class TrainingConfig(StudyConfig):
     lr: float = Field(1e-3, gt=0)
     """Learning rate."""
     optimizer: Added[str] = "adam"
-    """Optimizer: adam, adamw, nadam, radam or sgd."""
+    """Optimizer: adam, adamw, nadam, radam, sgd, or your own module:function."""
     weight_decay: Added[float | None] = Field(None, ge=0)
     """Weight decay; none: the default of the optimizer, 0.01 for adamw and 0 for others."""
     class_weights: Added[bool] = False
@@ -131,7 +132,7 @@ def training_settings(config: TrainingConfig, fold: Fold) -> TrainingSettings:
         patience=config.patience,
         batch_size=config.batch_size,
         lr=config.lr,
-        optimizer=config.optimizer,
+        optimizer=find_optimizer(config.optimizer),
         weight_decay=config.weight_decay,
         class_weights=config.class_weights,
         copies=config.copies,
@@ -167,7 +168,7 @@ def fit_fold(
     own = settings if copies is None else replace(settings, copies=copies)
     trainer = prepare_training(
         *(fold.train, fold.valid, own),
-        model=config.model,
+        model=find_model(config.model),
         policy=policy,
         pool=pool,
         device=device,
@@ -194,7 +195,7 @@ def score_fitted(fitted: Fitted, fold: Fold) -> TrainingScores:
 
 def check_training(config: TrainingConfig, windows: Windows) -> None:
     """Raise an error for settings that no model could be trained with."""
-    model_for(config.model, make_fold(config, windows, 0).train, seed=0)
+    model_for(find_model(config.model), make_fold(config, windows, 0).train, seed=0)
 
 
 def training_seconds(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -10,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from cadda._internal.text import short_reason, storable
+from cadda._internal.places import import_place
+from cadda._internal.text import storable
 from cadda.operations.base import Operation
 
-__all__ = ["OwnOperation", "OwnOperations", "find_operations", "is_place", "locate_operations"]
+__all__ = ["OwnOperation", "OwnOperations", "find_operations", "locate_operations"]
 
 OwnOperations: TypeAlias = Sequence[str | Operation | type[Operation]]
 """Names of operations, ``"all"``, ``"paper"``, and a user's own: operations, their classes, or
@@ -27,13 +27,6 @@ class OwnOperation:
     name: str
     place: str  # module:Class
     folder: str | None  # that Python must find modules in; None for an installed module
-
-
-def is_place(name: str) -> bool:
-    """Check whether a name has the form ``module:Class``."""
-    module, colon, item = name.partition(":")
-    parts = (*module.split("."), item)
-    return bool(colon) and all(part.isidentifier() for part in parts)
 
 
 def find_operations(names: OwnOperations | None) -> OwnOperations | None:
@@ -61,18 +54,8 @@ def _has_place(item: object) -> bool:
 
 def _import(place: object) -> Operation | type[Operation]:
     """Import an operation, or its class, from a module that may be in the current folder."""
-    module, _, name = str(place).partition(":")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        return cast("Operation | type[Operation]", getattr(importlib.import_module(module), name))
-    # A module of the user's own can raise anything.
-    except Exception as error:
-        raise ValueError(
-            f"`operations` must be names or module:Class, got {place!r}, which cannot be "
-            f"imported: {short_reason(error)}."
-        ) from error
+    found = import_place(str(place), "`operations` must be names or module:Class")
+    return cast("Operation | type[Operation]", found)
 
 
 def _folder_of(module: str) -> str | None:

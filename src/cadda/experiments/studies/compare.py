@@ -40,6 +40,7 @@ from cadda.experiments.conditions import (
     read_content,
     variant_of,
 )
+from cadda.experiments.objects import find_model
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.racing import NO_SEARCH
 from cadda.experiments.recommendation import comparison_table, recommend, subject_table
@@ -106,7 +107,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
             "max_seconds": 0.2,
             "n_folds": 2,
             "n_subjects": 6,
-            "n_windows": 12,
+            "n_windows": 18,
             "max_epochs": 2,
             "model": "shallow",
         },
@@ -134,7 +135,8 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         self, config: CompareConfig, fold: Fold, contents: Mapping[str, Content | None]
     ) -> None:
         """Raise an error for a model or a policy that does not fit the data."""
-        model_for(config.model, fold.train, seed=0)
+        model = find_model(config.model)
+        model_for(model, fold.train, seed=0)
         pick_device(config.device)
         settings = training_settings(config, fold)
         operations = find_operations(config.operations)
@@ -144,7 +146,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
                 with policy_named(name):
                     prepare_training(
                         *(fold.train, fold.valid, settings),
-                        model=config.model,
+                        model=model,
                         policy=parse_policy(content),
                         pool=pool,
                         device=config.device,

@@ -19,6 +19,7 @@ from cadda.api.prepare import model_for
 from cadda.data.datasets.mnist import read_digits, read_mnist
 from cadda.data.windows import Windows
 from cadda.drawing.figure import Figure
+from cadda.experiments.objects import find_model
 from cadda.experiments.racing import (
     NO_SEARCH,
     Checkpoints,
@@ -139,7 +140,7 @@ class MnistStudy(Study[MnistConfig, RaceJob, RaceResult]):
         return f"{len(windows)} images of {size} pixels; {counts}"
 
     def jobs(self, config: MnistConfig, windows: Windows) -> list[RaceJob]:
-        model_for(config.model, _fold(config, windows, 0).train, seed=0)
+        model_for(find_model(config.model), _fold(config, windows, 0).train, seed=0)
         return [
             RaceJob(fold=fold, method=name)
             for fold in range(config.n_folds)

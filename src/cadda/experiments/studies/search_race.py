@@ -18,6 +18,7 @@ from pydantic import Field, field_validator
 from cadda._internal.text import did_you_mean
 from cadda.api.prepare import model_for
 from cadda.data.windows import Windows
+from cadda.experiments.objects import find_model
 from cadda.experiments.operations import chosen_operations
 from cadda.experiments.racing import (
     METRICS,
@@ -143,7 +144,7 @@ class RaceStudy(Study[Config, Job, RaceResult]):
             if name != NO_SEARCH:
                 self.variant(name)
         chosen_operations(windows, config.operations)
-        model_for(config.model, train, seed=0)
+        model_for(find_model(config.model), train, seed=0)
 
     def expected_seconds(self, config: Config, windows: Windows, job: Job) -> float:
         training = training_seconds(config, windows)

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from cadda._internal.places import is_place
 from cadda._version import __version__
 from cadda.operations.catalogue import CATALOGUE
 from cadda.operations.label_maps import plain_name
-from cadda.operations.own import OwnOperation, is_place
+from cadda.operations.own import OwnOperation
 from cadda.policies.schedule import policies_of
 from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.html.formatting import count, duration
