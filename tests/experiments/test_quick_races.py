@@ -1,5 +1,6 @@
 """Studies that race searches, each at its quick scale, from settings to figure."""
 
+import html
 import json
 
 import numpy as np
@@ -107,3 +108,20 @@ def test_digits_of_scikit_learn_look_like_mnist():
 def test_studies_of_races_are_listed():
     for name in ("search-race", "ablation", "selected-operations", "data-regime", "mnist"):
         assert find_study(name).scales.keys() == {"quick", "cpu", "paper"}
+
+
+def test_compare_has_a_page_with_each_subject(tmp_path):
+    _, result = quick("compare", tmp_path)
+    page = result.report.read_text()
+    assert all(f">{name}</th>" in page for name in ("none", "adda", "sub-01", "sub-06"))
+    assert "Failed jobs" not in page
+    assert "jobs are missing" not in page
+
+
+def test_the_page_says_why_jobs_failed(tmp_path):
+    changes = {"n_windows": 12, "n_subjects": 6}  # too few for all stages in each part
+    result = run_study("compare", scale="quick", settings=changes, out=tmp_path)
+    page = html.unescape(result.report.read_text())
+    assert page.count("2 of 4 jobs are missing.") == 1
+    (_, error), _ = result.progress.failures
+    assert f"<li>adda, fold 0, seed 0: {error}.</li>" in page

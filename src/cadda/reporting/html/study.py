@@ -27,12 +27,12 @@ class StudyPage:
     study: str
     data: str  # what it was computed from, in a line
     conclusion: str  # may be empty
-    progress: str  # what is missing; empty if nothing is
     tables: tuple[TextTable, ...]  # the results first
     figure: bytes  # PNG
     settings: str  # TOML
     reading: str = ""  # the call that read the data, if it is known
     warnings: tuple[str, ...] = ()  # of models that may have learned nothing
+    failures: tuple[str, ...] = ()  # jobs that failed, and why
 
 
 def render_study(page: StudyPage) -> str:
