@@ -115,6 +115,7 @@ def test_train_and_evaluate(data: Path, tmp_path: Path) -> None:
         "checkpoint.pt",
         "config.json",
         "data.json",
+        "digests.json",
         "events.jsonl",
         "examples.npz",
         "model.safetensors",

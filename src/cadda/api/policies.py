@@ -21,6 +21,7 @@ from cadda.policies.schedule import PolicySchedule, load_policy, policies_of
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.text import OWN_OPERATIONS, is_text
 from cadda.policies.zoo import PREFIX, ZOO, is_zoo_name
+from cadda.runs.policy_files import is_edited
 from cadda.training.augmenter import AugmentFunction
 
 __all__ = [
@@ -63,6 +64,11 @@ def read_policy(
     try:
         if _is_text(path):
             return PolicySpec.from_text(os.fspath(path), known=known)
+        if not is_zoo_name(path) and is_edited(path):
+            warn_user(
+                f"{path} was changed after its run wrote it: what it says of its origin, such as "
+                "scores, is of the policy before."
+            )
         return load_policy(path, known=known, class_names=class_names)
     except PolicyFileError as error:
         text = str(error).replace(OWN_OPERATIONS, way_out)

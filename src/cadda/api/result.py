@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from cadda._internal.files import make_folder, write_text_atomically
+from cadda._internal.files import make_folder
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Html, block, folded, paragraph
 from cadda.operations.pool import OperationPool
@@ -21,6 +21,7 @@ from cadda.reporting.records import SearchCurves
 from cadda.reporting.stability import limit_notes, stability_notes
 from cadda.runs.events import search_curves
 from cadda.runs.folder import RunFolder
+from cadda.runs.policy_files import write_policy_file
 from cadda.runs.records import save_fitted
 from cadda.searchers.events import HistoryEvent, Retrained, SearchEpoch, TrialEnd
 from cadda.searchers.race.runner import RaceRunner
@@ -263,10 +264,10 @@ def write_policy(
 
 
 def _save_policy(folder: RunFolder, policy: PolicySpec, schedule: PolicySchedule | None) -> None:
-    policy.save(folder.policy)
-    write_text_atomically(folder.policy_text, _text_of(policy))
+    write_policy_file(folder, folder.policy, policy.to_json())
+    write_policy_file(folder, folder.policy_text, _text_of(policy))
     if schedule is not None:
-        schedule.save(folder.schedule)
+        write_policy_file(folder, folder.schedule, schedule.to_json())
 
 
 def write_result(folder: RunFolder, result: SearchResult) -> None:

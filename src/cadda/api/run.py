@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cadda._internal.text import storable
+from cadda._internal.user_warnings import warn_user
 from cadda.api.agreement import matched
 from cadda.api.fit import diagnose, evaluate, logged_settings
 from cadda.api.prepare import (
@@ -37,6 +38,7 @@ from cadda.policies.spec.model import PolicySpec
 from cadda.reporting.records import Reading, SplitSettings
 from cadda.runs.events import EventLog, RunEvent
 from cadda.runs.folder import DataSource, RunFolder, TrainingConfig
+from cadda.runs.policy_files import describe_edited, write_policy_file
 from cadda.runs.records import RunScores, save_fitted, write_run_records
 from cadda.runs.splits import WindowSplit
 from cadda.tracking import LogTo, open_trackers, tee
@@ -149,7 +151,7 @@ def train_split(
             )
         )
         if policy is not None:
-            _with_windows(policy, problem).save(run.policy)
+            write_policy_file(run, run.policy, _with_windows(policy, problem).to_json())
         fitted = _train(trainer, run, log_to, on_event)
         # The pool of a problem checks the unit of the windows, which only a policy depends on.
         needs_no_unit = last is None or last.is_none
@@ -328,6 +330,8 @@ def evaluate_run(
     split, before = config.split, config.reading
     preprocessing = None if before is None else before.preprocessing
     _warn_of_other_preprocessing(preprocessing, reading, "The model was trained on", "train again")
+    if edited := describe_edited(run):
+        warn_user(f"{folder}: {edited}.")
     model, description = load_model(run.model)
     windows = matched(description, windows)
     used = set() if different_subjects else {*split.train, *split.valid}

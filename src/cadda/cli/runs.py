@@ -88,6 +88,7 @@ def report(
 
 def _write(folder: Path) -> Path:
     """Write the report that fits a folder; return its path."""
+    from cadda.cli.display import print_warnings
     from cadda.experiments.folder import StudyFolder
     from cadda.runs.folder import RunFolder
     from cadda.runs.folds_report import write_folds_report
@@ -95,8 +96,12 @@ def _write(folder: Path) -> Path:
 
     if StudyFolder(folder).plan.exists():
         return _write_study_report(folder)
-    write = write_folds_report if RunFolder(folder).has_folds else write_report
-    return write(folder).path
+    if RunFolder(folder).has_folds:
+        return write_folds_report(folder).path
+    written = write_report(folder)
+    if written.edited:
+        print_warnings([written.edited])
+    return written.path
 
 
 def _write_study_report(folder: Path) -> Path:

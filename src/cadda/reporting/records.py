@@ -287,6 +287,7 @@ class RunRecord:
     policy_text: str | None = None  # the policy that a search found, in few lines
     folder: str = "."  # of the run
     own_operations: tuple[OwnOperation, ...] = ()
+    edited: str = ""  # that policy files are not as the run has written them
 
     @property
     def is_augmented(self) -> bool:

@@ -120,6 +120,7 @@ class RunFolder:
         self.policy = folder / "policy.json"  # of the run, or the last one of its schedule
         self.policy_text = folder / "policy.txt"  # of a search, in few lines
         self.schedule = folder / "schedule.json"  # that a search has found
+        self.digests = folder / "digests.json"  # `PolicyDigests` of these files
         self.model = folder / "model.safetensors"
         self.leaks = folder / "leaks.json"  # `LeakReadings` of the model
         self.events = folder / "events.jsonl"  # an `EventLog`

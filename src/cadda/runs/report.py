@@ -32,6 +32,7 @@ from cadda.reporting.records import (
 from cadda.runs.consistency import find_problems
 from cadda.runs.events import EventLog, RunEvent, check_finished, search_curves
 from cadda.runs.folder import HOW_TO_RESUME, RunConfig, RunFolder, SearchConfig
+from cadda.runs.policy_files import describe_edited
 from cadda.runs.records import check_scores
 from cadda.runs.sessions import load_sessions
 from cadda.searchers.events import Retrained, SearchEnd, SearchEpoch, TrialEnd
@@ -58,6 +59,7 @@ class Report:
 
     path: Path
     sentence: str
+    edited: str = ""  # that policy files are not as the run has written them
 
 
 def write_report(folder: Path) -> Report:
@@ -83,7 +85,7 @@ def write_report(folder: Path) -> Report:
         name = _find_culprit(run, record)
         raise _damaged(folder, name, error) from error
     write_text_atomically(path, page.html)
-    return Report(path, page.sentence)
+    return Report(path, page.sentence, record.edited)
 
 
 def read_record(folder: Path) -> RunRecord:
@@ -197,6 +199,7 @@ def _record(run: RunFolder, config: RunConfig) -> RunRecord:
         race=race,
         own_operations=config.own_operations,
         folder=str(run.folder.resolve()),
+        edited=describe_edited(run),
     )
 
 

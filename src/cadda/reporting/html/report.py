@@ -194,6 +194,7 @@ def _scores(record: RunRecord, scores: TestScores) -> Content:
 
 def _end(record: RunRecord, scores: TestScores) -> Content:
     return {
+        "edited": record.edited,
         "warnings": collect_warnings(record, scores),
         "provenance": list(provenance_rows(record)),
         "config": record.config,

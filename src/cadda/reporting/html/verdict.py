@@ -193,7 +193,13 @@ def collect_warnings(record: RunRecord, scores: TestScores) -> list[str]:
         if record.search is not None and record.search.curves is not None:
             results += limit_notes(policy)
     results += [str(reading) for reading in record.leaks if reading.is_read]
-    session = dict.fromkeys(text for each in record.sessions for text in each.warnings)
+    results += [record.edited] if record.edited else []
+    session = dict.fromkeys(
+        text
+        for each in record.sessions
+        for text in each.warnings
+        if not (record.edited and text.endswith(f"{record.edited}."))
+    )
     known = tuple(map(warning_key, results))
     events = [
         each
