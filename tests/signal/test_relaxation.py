@@ -11,6 +11,7 @@ from cadda.signal.relaxation import (
     conditional_gumbel,
     gumbel,
     relaxed_bernoulli,
+    smooth_boxes,
     straight_through,
 )
 
@@ -127,3 +128,41 @@ def test_conditional_derivative() -> None:
     assert torch.autograd.gradcheck(
         lambda w: conditional_gumbel(w.log_softmax(-1), choice, u), weight.requires_grad_()
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+# Edges of a few points, and edges so flat that all points are near them.
+@pytest.mark.parametrize("steepness", [30.0, 3.0, 0.05])
+def test_the_sum_of_boxes_is_that_of_single_boxes(steepness: float, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    edges = 400 * torch.rand(20, 5, 2, dtype=dtype, generator=generator).sort(-1).values
+    # At the ends of the axis, at a point, between two points, and as narrow as can be.
+    edges[0, :, 0] = torch.tensor([0.0, 7.0, 7.5, 399.0, 400.0])
+    edges[0, :, 1] = torch.tensor([400.0, 8.0, 7.6, 400.0, 400.0])
+    start, end = edges.unbind(-1)
+    time = torch.arange(400, dtype=torch.float64)[:, None, None]
+    upper, lower = (
+        torch.special.expit(steepness * (time - edge.double())) for edge in (start, end)
+    )
+    expected = (upper - lower).sum(-1).T.to(dtype)
+    torch.testing.assert_close(
+        smooth_boxes(start, end, 400, steepness),
+        expected,
+        rtol=0,
+        atol=20 * torch.finfo(dtype).eps,
+    )
+
+
+@pytest.mark.parametrize("steepness", [3.0, 0.05])
+def test_the_sum_of_boxes_has_the_gradient_of_a_finite_difference(steepness: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    edges = 100 * torch.rand(2, 3, 4, dtype=torch.float64, generator=generator)
+    start, end = (edge.requires_grad_() for edge in edges)
+    assert torch.autograd.gradcheck(
+        lambda start, end: smooth_boxes(start, end, 100, steepness), (start, end)
+    )
+
+
+def test_boxes_without_width_add_exactly_nothing() -> None:
+    start = 50 + 10 * torch.rand(100, 9, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(smooth_boxes(start, start.clone(), 100, 3.0), torch.zeros(100, 100))

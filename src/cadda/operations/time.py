@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from cadda._internal.random import normal, uniform
 from cadda.operations.base import Draw, Operation
-from cadda.signal.relaxation import smooth_box
+from cadda.signal.relaxation import smooth_box, smooth_boxes
 from cadda.signal.temporal import read_at, shift_in_time
 
 __all__ = ["GaussianNoise", "MaskEncoding", "TimeMask", "TimeReverse", "TimeShift", "TimeWarp"]
@@ -115,15 +115,12 @@ class MaskEncoding(Operation):
         return {"place": uniform((len(x), self.n_segments), x, generator).sort(dim=1).values}
 
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
-        n_times, n_segments = x.shape[-1], self.n_segments
-        duration = n_times / self.sfreq
+        n_times = x.shape[-1]
         share = (self.max_share / 100 * magnitude)[:, None]
-        width = (share * duration / n_segments).expand(-1, n_segments)
-        order = torch.arange(n_segments, dtype=x.dtype, device=x.device)
-        middle = draw["place"] * (1 - share) * duration + (order + 0.5) * width
-        time = torch.arange(n_times, dtype=x.dtype, device=x.device) / self.sfreq
-        boxes = smooth_box(time, middle.flatten(), width.flatten(), self.steepness)
-        masked = boxes.view(len(x), n_segments, n_times).sum(1)
+        width = share * n_times / self.n_segments
+        order = torch.arange(self.n_segments, dtype=x.dtype, device=x.device)
+        start = draw["place"] * (1 - share) * n_times + order * width
+        masked = smooth_boxes(start, start + width, n_times, self.steepness / self.sfreq)
         return x * (1 - masked)[:, None, :]
 
 

@@ -6,6 +6,8 @@ noise is always an argument. Uniform numbers must lie strictly between 0 and 1.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -14,6 +16,7 @@ __all__ = [
     "gumbel",
     "relaxed_bernoulli",
     "smooth_box",
+    "smooth_boxes",
     "straight_through",
 ]
 
@@ -151,3 +154,54 @@ def smooth_box(axis: Tensor, centre: Tensor, width: Tensor, steepness: float) ->
     return torch.sigmoid(steepness * (distance + half)) - torch.sigmoid(
         steepness * (distance - half)
     )
+
+
+def smooth_boxes(start: Tensor, end: Tensor, n_points: int, steepness: float) -> Tensor:
+    """Sum the boxes with smooth edges of each row, see `smooth_box`, at the points 0, 1, 2, ….
+
+    On a CPU, sigmoids are computed near the edges only, where they are not yet 0 or 1 but for
+    rounding; elsewhere a row is the number of boxes around a point.
+
+    Parameters
+    ----------
+    start, end : Tensor
+        Where boxes begin and end, in points, shape (n_rows, n_boxes).
+    n_points : int
+        Length of a row.
+    steepness : float
+        Steepness λ of the edges, per point.
+
+    Returns
+    -------
+    Tensor
+        Shape (n_rows, n_points); boxes of width 0 add exactly 0.
+    """
+    reach = math.ceil(math.log(2 / torch.finfo(start.dtype).eps) / steepness)
+    if start.device.type == "cpu" and 2 * reach < n_points:
+        return _boxes_by_edges(start, end, n_points, steepness, reach)
+    axis = torch.arange(n_points, dtype=start.dtype, device=start.device)
+    middle, width = (start + end) / 2, end - start
+    boxes = smooth_box(axis, middle.flatten(), width.flatten(), steepness)
+    return boxes.view(*start.shape, n_points).sum(1)
+
+
+def _boxes_by_edges(
+    start: Tensor, end: Tensor, n_points: int, steepness: float, reach: int
+) -> Tensor:
+    """Compute `smooth_boxes` with sigmoids at ``reach`` points to both sides of the edges."""
+    # Both edges of a box follow each other, so that those of an empty box cancel exactly.
+    edge = torch.stack((start, end), dim=-1).flatten(1)
+    sign = torch.tensor([1, -1], dtype=torch.int8).repeat(start.shape[1])
+    first_after = edge.detach().ceil().clamp(0, n_points)
+    n_around = (
+        torch.zeros(len(edge), n_points + 1, dtype=torch.int8)
+        .scatter_add_(1, first_after.long(), sign.expand(edge.shape))
+        .cumsum(1, dtype=torch.int8)
+    )
+    near = torch.arange(-reach, reach, dtype=edge.dtype)
+    point = first_after[..., None] + near
+    soft = torch.sigmoid(steepness * (point - edge[..., None])) - (near >= 0).to(edge.dtype)
+    padded = edge.new_zeros(len(edge), n_points + 2 * reach).scatter_add(
+        1, (point + reach).long().flatten(1), (sign[:, None] * soft).flatten(1)
+    )
+    return padded[:, reach:-reach] + n_around[:, :-1]
