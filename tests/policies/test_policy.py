@@ -72,6 +72,18 @@ def test_random_magnitudes_are_uniform_for_each_window(markers: OperationPool) -
     torch.testing.assert_close(policy.transform(x, draw).flatten(), expected)
 
 
+@pytest.mark.parametrize("probability", [0.5, 1])
+def test_windows_with_and_without_gradients_are_transformed_alike(probability: float) -> None:
+    pool = operation_pool(sfreq=100.0, ch_names=["C3", "C4"], operations=["all"])
+    stage = " | ".join(f"{name} p={probability} m=0.5" for name in pool.names)
+    policy = make(f"{stage} > {stage}", pool)
+    x, y = torch.randn(40, 2, 300), torch.arange(40) % 2
+    draw = policy.draw(x, y, generator=torch.Generator().manual_seed(0))
+    with_graph = policy.transform(x.clone().requires_grad_(), draw)
+    assert with_graph.requires_grad
+    assert torch.equal(policy.transform(x, draw), with_graph.detach())
+
+
 @pytest.mark.parametrize("granularity", ["window", "batch"])
 def test_a_range_only_changes_magnitudes(markers: OperationPool, granularity: str) -> None:
     """Each window has its own magnitude, but operation and subpolicy are those without a range."""

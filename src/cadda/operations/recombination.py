@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from cadda._internal.random import uniform
 from cadda.operations.base import Batch, Draw, Operation
-from cadda.signal.relaxation import relaxed_bernoulli, straight_through
+from cadda.signal.relaxation import relaxed_bernoulli, straight_through_bernoulli
 
 __all__ = ["SegmentRecombination", "draw_partners"]
 
@@ -49,8 +49,11 @@ class SegmentRecombination(Operation):
         }
 
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
-        hard, soft = relaxed_bernoulli(magnitude[:, None], draw["take"], self.temperature)
-        take = soft if self.relaxed else straight_through(hard, soft)
+        probability, uniform = magnitude[:, None], draw["take"]
+        if self.relaxed:
+            _, take = relaxed_bernoulli(probability, uniform, self.temperature)
+        else:
+            take = straight_through_bernoulli(probability, uniform, self.temperature)
         return torch.lerp(x, draw["other"], self._over_time(take, x)[:, None, :])
 
     def _over_time(self, values: Tensor, x: Tensor) -> Tensor:

@@ -14,7 +14,11 @@ from torch import Generator, Tensor
 
 from cadda._internal.random import uniform
 from cadda.operations.base import Constant, Draw, Operation
-from cadda.signal.relaxation import relaxed_bernoulli, straight_through
+from cadda.signal.relaxation import (
+    bernoulli,
+    relaxed_bernoulli,
+    straight_through_bernoulli,
+)
 from cadda.signal.spatial import (
     permute_channels,
     permute_selected,
@@ -109,9 +113,12 @@ class ChannelDropout(Operation):
         return {"keep": uniform(x.shape[:2], x, generator)}
 
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
-        hard, soft = relaxed_bernoulli(1 - magnitude[:, None], draw["keep"], self.temperature)
-        keep = soft if self.relaxed else straight_through(hard, soft)
-        last = draw["keep"].argmax(1, keepdim=True)
+        probability, uniform = 1 - magnitude[:, None], draw["keep"]
+        if self.relaxed:
+            _, keep = relaxed_bernoulli(probability, uniform, self.temperature)
+        else:
+            keep = straight_through_bernoulli(probability, uniform, self.temperature)
+        last = uniform.argmax(1, keepdim=True)
         return x * keep.scatter(1, last, 1.0)[:, :, None]
 
 
@@ -143,11 +150,12 @@ class ChannelShuffle(Operation):
         }
 
     def apply(self, x: Tensor, magnitude: Tensor, draw: Draw) -> Tensor:
-        hard, soft = relaxed_bernoulli(magnitude[:, None], draw["select"], self.temperature)
-        selected = hard.bool()
+        probability = magnitude[:, None]
+        selected = bernoulli(probability, draw["select"])
         permutation = permute_selected(selected, draw["order"])
-        if not (self.relaxed or soft.requires_grad):
+        if not (self.relaxed or probability.requires_grad):
             return permute_channels(x, permutation)
+        _, soft = relaxed_bernoulli(probability, draw["select"], self.temperature)
         # A channel that was not selected is compared with what a shuffle of all would put there.
         everything = draw["order"].argsort(dim=1)
         other = permute_channels(x, torch.where(selected, permutation, everything))

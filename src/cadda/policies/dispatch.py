@@ -13,6 +13,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 import torch
 from torch import Generator, Tensor, nn
 
+from cadda._internal.devices import is_asynchronous
 from cadda._internal.validation import check_labels, check_not_text, check_tensor
 from cadda.operations.base import Batch, Draw, Operation
 from cadda.operations.label_maps import NOT_MAPPED
@@ -147,7 +148,29 @@ def transform_groups(
         return x.clone()
     if groups[0].chosen is not None:
         return _transform_whole_batch(pool, x, groups, magnitude)
-    # Windows are sorted by operation once, and put back once.
+    needs_gradient = torch.is_grad_enabled() and (x.requires_grad or magnitude.requires_grad)
+    if needs_gradient or is_asynchronous(x.device):
+        return _transform_sorted(pool, x, groups, magnitude)
+    n_changed = sum(len(group.windows) for group in groups)
+    result = torch.empty_like(x) if n_changed == len(x) else x.clone()
+    for group in groups:
+        windows, strength = (each.index_select(0, group.windows) for each in (x, magnitude))
+        changed = pool[group.operation].apply_checked(windows, strength, group.draw)
+        result.index_copy_(0, group.windows, changed)
+    return result
+
+
+def _transform_sorted(
+    pool: Sequence[Operation] | OperationPool,
+    x: Tensor,
+    groups: tuple[Group, ...],
+    magnitude: Tensor,
+) -> Tensor:
+    """Sort windows by operation once, and put them back once.
+
+    A backward pass, and a GPU, would take longer for a copy per operation. A CPU takes longer for
+    copies of all windows, which do not stay in its cache.
+    """
     order, sizes = torch.cat([group.windows for group in groups]), [len(g.windows) for g in groups]
     parts = zip(
         groups,

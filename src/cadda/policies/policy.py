@@ -112,7 +112,7 @@ class Policy(BatchPolicy[PolicyDraw]):
 
     @property
     def _mixes_windows(self) -> bool:
-        return any(self.pool.plain(name).needs_labels for name in self.spec.operations_used)
+        return any(operation.needs_labels for operation in self._used)
 
     def draw(
         self,

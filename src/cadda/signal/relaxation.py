@@ -12,12 +12,14 @@ import torch
 from torch import Tensor
 
 __all__ = [
+    "bernoulli",
     "conditional_gumbel",
     "gumbel",
     "relaxed_bernoulli",
     "smooth_box",
     "smooth_boxes",
     "straight_through",
+    "straight_through_bernoulli",
 ]
 
 
@@ -38,6 +40,24 @@ def straight_through(hard: Tensor, soft: Tensor) -> Tensor:
     """
     # The difference is exactly 0, which `hard + soft - soft` is not.
     return hard.detach() + (soft - soft.detach())
+
+
+def bernoulli(probability: Tensor, uniform: Tensor) -> Tensor:
+    """Draw from Bernoulli(p), without gradient: the ``hard`` result of `relaxed_bernoulli`.
+
+    Parameters
+    ----------
+    probability : Tensor
+        Probability p of a 1, in [0, 1]; broadcasts against ``uniform``.
+    uniform : Tensor
+        Numbers u in (0, 1).
+
+    Returns
+    -------
+    Tensor
+        Whether it is a 1, bool. p = 0 never gives one and p = 1 always does.
+    """
+    return uniform > 1 - probability.detach()
 
 
 def relaxed_bernoulli(
@@ -70,8 +90,27 @@ def relaxed_bernoulli(
     """
     margin = torch.finfo(probability.dtype).eps
     soft = torch.sigmoid((torch.logit(probability, margin) + torch.logit(uniform)) / temperature)
-    hard = (uniform > 1 - probability.detach()).to(soft.dtype)
-    return hard, soft
+    return bernoulli(probability, uniform).to(soft.dtype), soft
+
+
+def straight_through_bernoulli(probability: Tensor, uniform: Tensor, temperature: float) -> Tensor:
+    """Draw from Bernoulli(p), with the derivative of its relaxation.
+
+    Parameters
+    ----------
+    probability, uniform : Tensor
+        As for `relaxed_bernoulli`.
+    temperature : float
+        Temperature of the relaxation, which is computed only if ``probability`` has a gradient.
+
+    Returns
+    -------
+    Tensor
+        0 or 1 in the forward pass, the relaxed sample in the backward pass.
+    """
+    if not probability.requires_grad:
+        return bernoulli(probability, uniform).to(probability.dtype)
+    return straight_through(*relaxed_bernoulli(probability, uniform, temperature))
 
 
 def gumbel(uniform: Tensor) -> Tensor:

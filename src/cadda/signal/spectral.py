@@ -81,8 +81,7 @@ def hilbert(x: Tensor) -> Tensor:
     """
     spectrum = rfft(x)
     # A turn by −90°. irfft ignores the imaginary parts that this leaves at DC and at Nyquist.
-    turned = torch.complex(spectrum.imag, -spectrum.real)
-    return irfft(turned, x.shape[-1])
+    return irfft(-1j * spectrum, x.shape[-1])
 
 
 def shift_frequencies(x: Tensor, shift: Tensor, sfreq: float) -> Tensor:

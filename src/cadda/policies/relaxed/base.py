@@ -27,7 +27,7 @@ from cadda.policies.relaxed.values import PolicyValues
 from cadda.policies.spec.entries import ALL_CLASSES, StageEntry, Subpolicy
 from cadda.policies.spec.model import PolicySpec
 from cadda.policies.spec.provenance import Provenance
-from cadda.signal.relaxation import relaxed_bernoulli
+from cadda.signal.relaxation import bernoulli
 
 __all__ = ["Choices", "RelaxedDraw", "RelaxedPolicy"]
 
@@ -243,8 +243,8 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         assert draw.relabels is not None  # noqa: S101
         logit = self.probability_logit[self._place(draw)]
         probability = logit.detach().sigmoid().to(draw.gate.dtype)
-        applied, _ = relaxed_bernoulli(probability, draw.gate, self.gate_temperature)
-        score = logsigmoid(torch.where(applied.bool(), logit, -logit))
+        applied = bernoulli(probability, draw.gate)
+        score = logsigmoid(torch.where(applied, logit, -logit))
         return torch.where(draw.relabels, score, 0.0).sum(1)
 
     def to_spec(
@@ -314,8 +314,8 @@ class RelaxedPolicy(BatchPolicy[RelaxedDraw]):
         labels: Sequence[Tensor | None] = [y] * (self.n_stages + 1)
         if self.pool.label_table is not None:
             probability = probability.detach().to(x.dtype)
-            applied, _ = relaxed_bernoulli(probability, gate, self.gate_temperature)
-            suited, relabels, labels = self._follow_labels(operation, applied.bool(), y)
+            applied = bernoulli(probability, gate)
+            suited, relabels, labels = self._follow_labels(operation, applied, y)
         groups = draw_stages(
             self.pool, x, labels, suited, generator, whole_batch=is_asynchronous(x.device)
         )

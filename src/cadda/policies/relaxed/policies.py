@@ -20,7 +20,7 @@ from cadda.policies.relaxed.base import Choices, RelaxedDraw, RelaxedPolicy
 from cadda.policies.relaxed.gates import attach, gate
 from cadda.policies.relaxed.values import PolicyValues
 from cadda.policies.spec.entries import Subpolicy
-from cadda.signal.relaxation import gumbel, relaxed_bernoulli, straight_through
+from cadda.signal.relaxation import gumbel, straight_through_bernoulli
 
 __all__ = ["EnumeratedPolicy", "MixturePolicy", "StagedPolicy"]
 
@@ -181,7 +181,7 @@ class MixturePolicy(StagedPolicy):
         gate = draw.gate * suits[:, None]
         probability = self.probability[place].to(gate.dtype)
         share = self._share()[place].to(gate.dtype)
-        applied = straight_through(*relaxed_bernoulli(probability, gate, self.gate_temperature))
+        applied = straight_through_bernoulli(probability, gate, self.gate_temperature)
         labels = one_hot(y, n_classes).to(gate.dtype)
         for k in range(self.n_stages):
             taken = share[:, k] * applied[:, k]
