@@ -11,6 +11,7 @@ __all__ = [
     "DataError",
     "DataWarning",
     "LeakError",
+    "LostDataWarning",
     "ModelError",
     "PolicyFileError",
     "RunError",
@@ -48,6 +49,10 @@ class DataError(CaddaError):
 
 class DataWarning(UserWarning):
     """What is to be known of data before results are trusted, such as too few test subjects."""
+
+
+class LostDataWarning(DataWarning):
+    """Windows, recordings or subjects that are not used; reports list them."""
 
 
 class PolicyFileError(CaddaError):

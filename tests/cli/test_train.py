@@ -15,6 +15,7 @@ import pytest
 import torch
 from commands import CADDA, run
 from sklearn.metrics import balanced_accuracy_score
+from tiny_commands import tiny_windows
 
 from cadda import Windows, fit, read_windows, simulate_motor_imagery, simulate_sleep
 from cadda.cli.display import print_subjects
@@ -485,3 +486,18 @@ def test_wrong_settings_of_operations(
     failed = run(*arguments, "--operation-setting", setting, code=2).stderr
     assert message in " ".join(failed.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_lost_windows_are_told_once(tmp_path: Path) -> None:
+    windows = tiny_windows()
+    x = windows.x.clone()
+    x[3, 0] = 0
+    arrays = {"y": windows.y, "subject": windows.subject, "ch_names": ["C3", "C4"]}
+    np.savez(tmp_path / "flat.npz", x=x, sfreq=100.0, **arrays)
+    options = ["--drop-bad", "--out", tmp_path / "run", "--max-epochs", "1", "--model", "shallow"]
+    said = run("train", tmp_path / "flat.npz", *options).stderr
+    lost = "1 of 64 windows have NaN or a flat channel and are not used: "
+    assert said.count("flat channel") == said.count(f"note: {lost}") == 1
+    run("report", tmp_path / "run")
+    assert (tmp_path / "run" / "report.html").read_text().count(lost) == 1
+    assert run("data", "info", tmp_path / "flat.npz", "--drop-bad").stderr.count(lost) == 1

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import edfio
 import numpy as np
 import pytest
+from losses import Losses
+
+from cadda import DataWarning
 
 START = datetime.time(22, 0, 0)
 
@@ -23,6 +27,14 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("CADDA_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture
+def losses() -> Iterator[Losses]:
+    """Warnings of lost data, instead of showing them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        yield Losses(caught)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperCommand
 
 from cadda._internal.text import storable
-from cadda.exceptions import CaddaError, one_line
+from cadda.exceptions import CaddaError, DataWarning, one_line
 
 __all__ = [
     "Command",
@@ -173,8 +173,10 @@ def _options_in_warnings() -> Iterator[None]:
         show = warnings.showwarning
 
         def show_text(message: Warning | str, *place: Any, **options: Any) -> None:
-            if place[0] is UserWarning:
-                typer.echo(f"Warning: {name_options(one_line(str(message)))}", err=True)
+            is_note = issubclass(place[0], DataWarning)
+            if is_note or place[0] is UserWarning:
+                kind = "note" if is_note else "Warning"
+                typer.echo(f"{kind}: {name_options(one_line(str(message)))}", err=True)
             else:
                 show(message, *place, **options)
 

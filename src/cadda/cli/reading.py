@@ -247,7 +247,7 @@ def source_of(paths: Sequence[Path]) -> Path | list[Path]:
 
 @contextmanager
 def _shown_notes() -> Iterator[None]:
-    """Print what Python warns of in data as notes, which are not recorded as warnings."""
+    """Print what Python warns of in data as notes; only lost data are recorded as warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
         show = warnings.showwarning

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 from cadda._internal.files import write_text_atomically
 from cadda._internal.limits import parse_json, read_bytes
 from cadda._internal.text import short_reason, storable
+from cadda.exceptions import DataWarning
 from cadda.reporting.records import Machine, Session
 from cadda.runs.events import RunEvent
 from cadda.runs.folder import RunFolder, versions
@@ -113,7 +114,9 @@ def _capture_warnings(session: SessionRecorder) -> Iterator[None]:
         show = warnings.showwarning
 
         def keep(message: Warning | str, *place: Any, **options: Any) -> None:
-            session.warn(str(message))
+            # What is to be known of data is shown; what is lost of them is kept too.
+            if place[0] is not DataWarning:
+                session.warn(str(message))
             show(message, *place, **options)
 
         warnings.showwarning = keep

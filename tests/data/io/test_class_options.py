@@ -10,6 +10,7 @@ from typing import Any
 import mne
 import numpy as np
 import pytest
+from losses import Losses
 
 import cadda
 from cadda.data.io.read import read_windows
@@ -140,7 +141,7 @@ def test_classes_by_a_table_of_participants(folder: Path, as_list: bool) -> None
 @pytest.mark.parametrize("missing", ["n/a", "N/A", ""])
 @pytest.mark.parametrize("with_file", [False, True])
 def test_participants_without_a_value_are_left_out(
-    folder: Path, missing: str, with_file: bool, caplog: pytest.LogCaptureFixture
+    folder: Path, missing: str, with_file: bool, losses: Losses
 ) -> None:
     for file in sorted((folder / "s2").iterdir()):
         shutil.copy(file, folder / file.name.replace("s2", "s3"))
@@ -153,10 +154,10 @@ def test_participants_without_a_value_are_left_out(
     windows = read(source, **by_group)
     assert windows.class_names == ("control", "patient")
     assert windows.subjects == ["s1", "s3"]
-    assert caplog.text.count("left out") == 1
+    assert losses.text.count("left out") == 1
     assert (
         "column 'group' is n/a or empty for 2 of 6 recordings, which are left out: "
-        "'s2_rest.edf', 's2_task.edf'" in caplog.text
+        "'s2_rest.edf', 's2_task.edf'" in losses.text
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import mne
 import numpy as np
 import pytest
+from losses import Losses
 
 from cadda.data.io.epochs import epochs_to_windows
 from cadda.data.io.options import ReadOptions
@@ -230,15 +231,15 @@ def test_classes_are_chosen_ordered_and_counted() -> None:
 
 
 def test_subjects_whose_epochs_are_all_rejected_are_named(
-    caplog: pytest.LogCaptureFixture,
+    losses: Losses,
 ) -> None:
     parts = [make_epochs([1, 2, 1, 2], {"a": 1, "b": 2}, seed=seed) for seed in range(3)]
     parts[2]._data *= 1000
     limit = 10 * float(np.ptp(parts[0]._data, axis=-1).max())
     windows = read_windows(parts, subject=["x", "y", "z"], reject=limit)
     assert windows.subjects == ["x", "y"]
-    assert "4 of 12 windows exceed `reject` and are dropped: z (4 of 4)." in caplog.messages
-    assert any("1 of 3 subjects have no window left: z;" in text for text in caplog.messages)
+    assert "4 of 12 windows exceed `reject` and are dropped: z (4 of 4)." in losses.messages
+    assert any("1 of 3 subjects have no window left: z;" in text for text in losses.messages)
 
 
 def test_only_good_eeg_channels() -> None:
@@ -253,7 +254,7 @@ def test_only_good_eeg_channels() -> None:
         read_windows(only)
 
 
-def test_bad_windows(caplog: pytest.LogCaptureFixture) -> None:
+def test_bad_windows(losses: Losses) -> None:
     some = make_epochs([1, 2, 1, 2], {"a": 1, "b": 2}, seed=1)
     some._data[1, 2, 5] = np.nan
     some._data[2, 0] = 1e-6
@@ -263,7 +264,7 @@ def test_bad_windows(caplog: pytest.LogCaptureFixture) -> None:
         read_windows(some)
     windows = read_windows(some, on_bad="drop")
     assert windows.y.tolist() == [0, 1]
-    named = [text for text in caplog.messages if "NaN or a flat channel are in" in text]
+    named = [text for text in losses.messages if "NaN or a flat channel" in text]
     assert f"(2 of 4); channels are {first} (1), {third} (1)." in named[-1]
     with pytest.raises(ValueError, match="`on_bad` must be 'raise' or 'drop', got 'keep'"):
         read_windows(some, on_bad="keep")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from losses import Losses
 
 from cadda.data.io.mapping import match_class
 from cadda.data.io.read import read_windows
@@ -94,16 +95,14 @@ def test_classes_by_file_names_within_annotations(folder: Path) -> None:
     assert read_windows(filled).y.tolist() == [0] * 4 + [1] * 4 + [0] * 4 + [1] * 4
 
 
-def test_files_without_a_class_are_left_out(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_files_without_a_class_are_left_out(folder: Path, losses: Losses) -> None:
     classes = ("[classes]", '"s1_rest.edf" = "rest"', '"s1_task.edf" = "task"')
     windows = read_windows(write(folder, 'class_from = "file"', *classes))
     assert windows.subjects == ["s1"]
     message = (
         "2 of 4 recordings have no window of a class and are left out: s2_rest.edf, s2_task.edf."
     )
-    assert message in caplog.text
+    assert message in losses.text
     nothing = write(folder, 'class_from = "file"', "[classes]", 'a = "a"', 'b = "b"')
     with pytest.raises(DataError, match=r"no recording has one of the classes \['a', 'b'\]"):
         read_windows(nothing)

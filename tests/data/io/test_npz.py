@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from losses import Losses
 
 from cadda.data.io.read import read_windows
 from cadda.data.windows import Windows
@@ -83,7 +84,7 @@ def test_arrays_by_hand_are_standardised(tmp_path: Path) -> None:
     np.testing.assert_allclose(read_windows(ARRAYS, standardise=None).x, before, rtol=1e-6)
 
 
-def test_bad_windows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_bad_windows(tmp_path: Path, losses: Losses) -> None:
     x = ARRAYS["x"].copy()
     x[0, 0, 3] = np.nan
     x[3, 1] = 2.0
@@ -94,23 +95,24 @@ def test_bad_windows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     windows = read_windows(tmp_path / "a.npz", on_bad="drop")
     assert windows.subject.tolist() == ["a", "b", "c", "c"]
     assert windows.y.tolist() == [1, 0, 0, 1]
-    bad = "are in a (1 of 2), b (1 of 2); channels are C3 (1), C4 (1)."
-    assert f"Windows with NaN or a flat channel {bad}" in caplog.messages
-    assert not any("no window left" in text for text in caplog.messages)
+    bad = "not used: a (1 of 2), b (1 of 2); channels are C3 (1), C4 (1)."
+    # Once by each call; the first was refused.
+    assert losses.messages == [f"2 of 6 windows have NaN or a flat channel and are {bad}"] * 2
+    assert not any("no window left" in text for text in losses.messages)
     with pytest.raises(DataError, match="arrays: all 6 windows have NaN or a flat channel"):
         read_windows({**ARRAYS, "x": np.zeros((6, 2, 50))}, on_bad="drop")
 
 
-def test_subjects_that_lose_all_windows_are_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_subjects_that_lose_all_windows_are_named(losses: Losses) -> None:
     x = ARRAYS["x"].copy()
     x[2:4, 1] = 0
     x[0, 0, 0] = np.inf
     recording = ["run-1", "run-2"] * 3
     windows = read_windows({**ARRAYS, "x": x, "recording": recording}, on_bad="drop")
     assert windows.subjects == ["a", "c"]
-    bad = "are in a/run-1 (1 of 1), b/run-1 (1 of 1), b/run-2 (1 of 1); channels are C4 (2), C3"
-    assert any(bad in text for text in caplog.messages)
-    assert any("1 of 3 subjects have no window left: b;" in text for text in caplog.messages)
+    bad = "not used: a/run-1 (1 of 1), b/run-1 (1 of 1), b/run-2 (1 of 1); channels are C4 (2), C3"
+    assert any(bad in text for text in losses.messages)
+    assert any("1 of 3 subjects have no window left: b;" in text for text in losses.messages)
 
 
 def test_what_is_not_taken_may_be_bad(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cadda._internal.user_warnings import warn_user
 from cadda.data.quality import Quality, WindowQuality, describe_bad_channels, first_of
+from cadda.exceptions import LostDataWarning
 
-__all__ = ["Part", "parts_of", "warn_of_losses"]
-
-_logger = logging.getLogger(__name__)
+__all__ = ["Part", "parts_of", "warn_of_loss", "warn_of_losses"]
 
 
 class Part(NamedTuple):
@@ -42,30 +41,30 @@ def warn_of_losses(parts: Sequence[Part], ch_names: Sequence[str]) -> None:
     """Name recordings with bad or rejected windows, and subjects without any other."""
     overall = Quality.of_all([part.quality for part in parts])
     if overall.n_bad:
-        _logger.warning(
-            "Windows with NaN or a flat channel are in %s; channels are %s.",
-            _most([(part, part.quality.n_bad) for part in parts], parts),
-            describe_bad_channels(overall, ch_names),
+        warn_of_loss(
+            f"{overall.n_bad} of {overall.n_windows} windows have NaN or a flat channel and are "
+            f"not used: {_most([(part, part.quality.n_bad) for part in parts], parts)}; channels "
+            f"are {describe_bad_channels(overall, ch_names)}."
         )
     if overall.n_rejected:
-        _logger.warning(
-            "%d of %d windows exceed `reject` and are dropped: %s.",
-            overall.n_rejected,
-            overall.n_windows,
-            _most([(part, part.quality.n_rejected) for part in parts], parts),
+        warn_of_loss(
+            f"{overall.n_rejected} of {overall.n_windows} windows exceed `reject` and are "
+            f"dropped: {_most([(part, part.quality.n_rejected) for part in parts], parts)}."
         )
     n_good: Counter[str] = Counter()
     for part in parts:
         n_good[part.subject] += part.quality.n_good
     lost = [subject for subject, count in n_good.items() if not count]
     if lost:
-        _logger.warning(
-            "%d of %d subjects have no window left: %s; choose other channels with `channels`%s.",
-            len(lost),
-            len(n_good),
-            first_of(lost),
-            ", or a higher `reject`" if overall.n_rejected else "",
+        warn_of_loss(
+            f"{len(lost)} of {len(n_good)} subjects have no window left: {first_of(lost)}; choose "
+            f"other channels with `channels`{', or a higher `reject`' * bool(overall.n_rejected)}."
         )
+
+
+def warn_of_loss(text: str) -> None:
+    """Warn of windows, recordings or subjects that are not used."""
+    warn_user(text, LostDataWarning)
 
 
 def _most(counted: Sequence[tuple[Part, int]], parts: Sequence[Part]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import logging
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -12,12 +11,12 @@ from pathlib import Path
 from cadda._internal.limits import read_text
 from cadda._internal.text import did_you_mean, list_names, short_reason
 from cadda.data.io.header import Header
+from cadda.data.io.losses import warn_of_loss
 from cadda.data.io.naming import Inspected, subject_of
 from cadda.exceptions import DataError
 
 __all__ = ["ParticipantColumn", "is_missing", "participant_values"]
 
-_logger = logging.getLogger(__name__)
 
 _ID = "participant_id"
 
@@ -58,13 +57,9 @@ class ParticipantColumn:
         pairs = zip(inspected, has_value, strict=True)
         left_out = [header.path.name for (header, _), has in pairs if not has]
         if left_out:
-            _logger.warning(
-                "%s: column %r is n/a or empty for %d of %d recordings, which are left out: %s.",
-                self.table,
-                self.name,
-                len(left_out),
-                len(inspected),
-                list_names(left_out),
+            warn_of_loss(
+                f"{self.table}: column {self.name!r} is n/a or empty for {len(left_out)} of "
+                f"{len(inspected)} recordings, which are left out: {list_names(left_out)}."
             )
         return [*compress(inspected, has_value)]
 

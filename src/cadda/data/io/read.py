@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -19,8 +18,6 @@ from cadda.data.windows import Windows
 from cadda.exceptions import DataError, DataWarning
 
 __all__ = ["read_windows"]
-
-_logger = logging.getLogger(__name__)
 
 
 def read_windows(
@@ -110,7 +107,8 @@ def read_windows(
         windows, except in `Windows` and files written by `Windows.save`, which stay as they are.
         None keeps the unit of the source, volts for recordings.
     on_bad : "raise" | "drop"
-        Whether windows with NaN or a flat channel are an error or are dropped with a warning.
+        Whether windows with NaN or a flat channel are an error or are dropped with a
+        `DataWarning`.
     highpass, lowpass : float | "auto" | None
         Edges of the pass band in Hz; None does not filter. Here and below, ``"auto"`` is what the
         mapping file says, or else the default of `Preprocessing`, but 4 and 38 Hz if the classes
@@ -194,14 +192,10 @@ def read_windows(
             participants=None if participants is None else os.fspath(participants),
         )
         result = read_with_quality(source, options)
-    quality = result.quality
     if values := result.describe_values():
         raise DataError(f"{source_name(source)}: {values}.")
     if on_bad == "raise":
-        raise_if_bad(quality, source_name(source), result.windows.ch_names)
-    elif quality.n_bad:
-        message = "%s: dropped %d of %d windows, which have NaN or a flat channel."
-        _logger.warning(message, source_name(source), quality.n_bad, quality.n_windows)
+        raise_if_bad(result.quality, source_name(source), result.windows.ch_names)
     for note in dict.fromkeys(result.notes):
         warn_user(note, DataWarning)
     return result.windows

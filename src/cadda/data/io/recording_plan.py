@@ -12,6 +12,7 @@ from cadda._internal.text import list_names
 from cadda.data.channels import find_channels, has_channel
 from cadda.data.io.cutting import ReadPlan, Recording
 from cadda.data.io.header import Header
+from cadda.data.io.losses import warn_of_loss
 from cadda.data.io.naming import Inspected, subject_of
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.windowing import MAX_LISTED, Labelled, Rules
@@ -81,12 +82,9 @@ def _with_windows(
         if not has
     ]
     if left_out:
-        _logger.warning(
-            "%s: %d of %d recordings have no window of a class and are left out: %s.",
-            rules.where,
-            len(left_out),
-            len(inspected),
-            join_some(left_out),
+        warn_of_loss(
+            f"{rules.where}: {len(left_out)} of {len(inspected)} recordings have no window of a "
+            f"class and are left out: {join_some(left_out)}."
         )
     return [*compress(inspected, has_windows)], [*compress(labelled, has_windows)]
 

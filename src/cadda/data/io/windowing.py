@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cadda._internal.text import quote
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, count_windows
+from cadda.data.io.losses import warn_of_loss
 from cadda.data.io.mapping import RecordingMapping, match_class
 from cadda.data.io.naming import Inspected
 from cadda.data.io.participants import ParticipantColumn
@@ -186,10 +187,9 @@ def _without_bad_parts(
         n_dropped += int((~good).sum())
         kept.append((starts[good], labels[good]))
     if n_dropped:
-        _logger.warning(
-            "%s: %d windows overlap an annotation that begins with 'bad' and are dropped.",
-            rules.where,
-            n_dropped,
+        warn_of_loss(
+            f"{rules.where}: {n_dropped} windows overlap an annotation that begins with 'bad' and "
+            "are dropped."
         )
     return kept
 
