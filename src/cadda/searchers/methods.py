@@ -166,12 +166,17 @@ class StudyMethod(SearchMethod[TrialSettings]):
             check_storage(settings.storage, settings.study_name, resume=resume)
 
     def max_parallel_trials(self, settings: TrialSettings) -> int:
-        return settings.trials_at_once
+        return max(1, settings.trials_at_once // settings.stack)
 
     def start_warnings(
         self, problem: Problem, settings: TrialSettings, context: SearchContext
     ) -> tuple[str, ...]:
-        return idle_workers(context.engine.n_workers, "trials_at_once", settings.trials_at_once)
+        return idle_workers(
+            context.engine.n_workers,
+            "trials_at_once",
+            settings.trials_at_once,
+            n_each=settings.stack,
+        )
 
     def log10_policies(
         self, problem: Problem, settings: TrialSettings, *, classwise: bool

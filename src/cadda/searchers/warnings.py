@@ -90,13 +90,19 @@ def only_warmup(n_epochs: int, warmup_epochs: int) -> tuple[str, ...]:
     )
 
 
-def idle_workers(n_workers: int, name: str, n_parallel: int) -> tuple[str, ...]:
-    """Warn if there are more workers than parallel trials, which the setting `name` limits."""
-    if n_workers <= n_parallel:
+def idle_workers(
+    n_workers: int, name: str, n_parallel: int, *, n_each: int = 1
+) -> tuple[str, ...]:
+    """Warn if there are more workers than parallel trials, which the setting `name` limits.
+
+    Each worker trains ``n_each`` of the trials together.
+    """
+    n_busy = max(1, n_parallel // n_each)
+    if n_workers <= n_busy:
         return ()
     return (
-        f"{n_workers} workers, but `{name}`={n_parallel} keeps only {n_parallel} of them busy; "
-        f"set {name}={n_workers}",
+        f"{n_workers} workers, but `{name}`={n_parallel} keeps only {n_busy} of them busy; "
+        f"set {name}={n_workers * n_each}",
     )
 
 

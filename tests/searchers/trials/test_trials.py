@@ -20,8 +20,11 @@ from cadda import SearchResult
 from cadda.exceptions import RunError, TrainingError
 from cadda.policies.schedule import PolicySchedule, load_policy
 from cadda.searchers.events import Retrained, SearchStart, TrialEnd
+from cadda.searchers.methods import RANDOM
 from cadda.searchers.registry import METHODS
 from cadda.searchers.runner import TrialRunner
+from cadda.searchers.trials.optuna_search import TrialSettings
+from cadda.searchers.warnings import idle_workers
 from cadda.testing.planted import planted_windows
 from cadda.training import TrainingSettings
 
@@ -337,6 +340,26 @@ def test_the_start_says_what_is_counted() -> None:
     assert started[0].log10_policies == pytest.approx(10 * 2.5185, abs=1e-3)
     assert started[0].warnings[0].startswith("2 workers, but `trials_at_once`=1")
     assert started[1].log10_policies == pytest.approx(4 * 1.3010, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "trials_at_once", "stack", "advice"),
+    [
+        (4, 4, 1, None),
+        (4, 16, 4, None),
+        (4, 16, 16, "keeps only 1 of them busy; set trials_at_once=64"),
+        (3, 4, 8, "keeps only 1 of them busy; set trials_at_once=24"),
+        (3, 11, 4, "keeps only 2 of them busy; set trials_at_once=12"),
+    ],
+)
+def test_a_worker_trains_a_whole_stack(
+    n_workers: int, trials_at_once: int, stack: int, advice: str | None
+) -> None:
+    warning = idle_workers(n_workers, "trials_at_once", trials_at_once, n_each=stack)
+    assert (warning == ()) if advice is None else warning[0].endswith(advice)
+    settings = TrialSettings(trials_at_once=trials_at_once, stack=stack)
+    n_busy = RANDOM.max_parallel_trials(settings)
+    assert (n_busy >= n_workers) == (advice is None)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ class TrialSettings:
     stack : int
         How many models are trained together as one stack of weights: quicker for small networks
         such as ``lenet1``, which have neither dropout nor batch normalisation. Their policies are
-        proposed together.
+        proposed together, and one worker trains them: several need as many times ``stack`` trials
+        at once.
     storage : str | None
         URL of the database of the Optuna study; None keeps it in the run folder, or in memory.
     study_name : str
