@@ -83,7 +83,7 @@ def test_defaults_are_those_of_python(command: str) -> None:
 def test_a_comparison_has_the_defaults_of_its_study() -> None:
     """All arguments but those of running it are settings, and the command has them all."""
     arguments, settings = defaults(cadda.compare), config_defaults(CompareConfig)
-    own = arguments.keys() - {"training", "engine", "out", "reading", "progress"}
+    own = arguments.keys() - {"training", "engine", "out", "reading", "progress", "log_to"}
     assert own <= settings.keys() & options_of("compare").keys()
     assert {name: arguments[name] for name in own} == {name: settings[name] for name in own}
     training = defaults(TrainingSettings)
