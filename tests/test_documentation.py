@@ -60,3 +60,10 @@ def test_every_study_has_a_page(name: str) -> None:
     index = (DOCS / "studies" / "index.md").read_text()
     assert f"[{name}]({name}.md)" in index
     assert f"\n{name}\n" in index
+
+
+def test_code_hosts_show_no_roles() -> None:
+    """Markup that only Sphinx knows is read as it is written there."""
+    pages = [*DOCS.rglob("*.md"), DOCS / "api.rst"]
+    shown = [page.name for page in pages if re.search(r"(?m)(?:^|\s):\w+:`", page.read_text())]
+    assert not shown
