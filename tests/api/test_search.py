@@ -239,6 +239,7 @@ def test_run_folder_holds_everything(tmp_path: Path) -> None:
     names = {str(file.relative_to(tmp_path / "run")) for file in (tmp_path / "run").rglob("*.*")}
     assert names == {
         "config.json",
+        "digests.json",
         "checkpoint.pt",
         "events.jsonl",
         "figures/evolution.png",
