@@ -72,6 +72,17 @@ def test_a_module_is_copied() -> None:
     assert made[1].weight is not own[1].weight
 
 
+def test_a_function_that_returns_the_same_module_again() -> None:
+    """Training changes a copy, so that nothing is learned from one fold to the next."""
+    shared = nn.Sequential(nn.Flatten(), nn.Linear(2 * 100, 3))
+    sizes = {"n_channels": 2, "n_times": 100, "n_classes": 3, "sfreq": 100.0}
+    first = make_model(lambda *_: shared, **sizes, seed=0)
+    nn.init.zeros_(first[1].weight)
+    again = make_model(lambda *_: shared, **sizes, seed=0)
+    assert torch.equal(again[1].weight, shared[1].weight)
+    assert shared[1].weight.abs().min() > 0
+
+
 def test_a_function_gets_the_sizes() -> None:
     def build(n_channels: int, n_times: int, n_classes: int) -> nn.Module:
         assert (n_channels, n_times, n_classes) == (2, 3000, 5)

@@ -16,6 +16,7 @@ from cadda._internal.user_warnings import warn_user
 from cadda.api.agreement import matched
 from cadda.api.policies import PolicyLike
 from cadda.api.prepare import Device, prepare_training
+from cadda.data.io.preprocess import describe_filters
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
 from cadda.operations.pool import OperationPool
@@ -198,6 +199,7 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     if isinstance(model, Fitted):
         windows = matched(model.description, windows)
         _warn_of_seen(model, windows)
+        _warn_of_filters(model, windows)
         if (odd_scale := describe_odd_scale(windows.signals)) is not None:
             warn_user(f"{odd_scale}.")
         return evaluate(model.model, windows)
@@ -209,6 +211,17 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     logits = predict_logits(model, windows.signals, windows.n_classes)
     predicted = logits.argmax(1)
     return score_subjects(windows.y, predicted, windows.subject, windows.class_names)
+
+
+def _warn_of_filters(fitted: Fitted, windows: Windows) -> None:
+    """Warn if windows to test on were filtered in another way than those of the training."""
+    trained, tested = fitted.filters, windows.filters
+    if trained is None or tested is None or trained == tested:
+        return
+    warn_user(
+        f"The model was trained on windows with the filters {describe_filters(trained)}, but "
+        f"these have {describe_filters(tested)}; read them with the same `highpass` and `lowpass`."
+    )
 
 
 def _warn_of_seen(fitted: Fitted, windows: Windows) -> None:

@@ -208,6 +208,7 @@ def make_problem(
     return Problem(
         train=Samples.of(train.signals, train.y, train.subject),
         valid=Samples.of(valid.signals, valid.y, valid.subject),
+        filters=train.filters,
         description=description,
         make_pool=partial(
             _make_pool,

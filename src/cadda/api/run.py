@@ -126,6 +126,7 @@ def train_split(
     # Wrong arguments raise here, before there is a folder.
     find_trackers(log_to)
     last = policy.last if isinstance(policy, PolicySchedule) else policy
+    reading = reading and reading.with_filters(split.train.filters)
     before = None if last is None else last.provenance.preprocessing
     _warn_of_other_preprocessing(before, reading, "The policy was found on", "search again")
     trainer = prepare_training(
@@ -248,6 +249,7 @@ def run_search(
     probe: ProbeLike = None,
     training: TrainingSettings | None = None,
     device: Device = "auto",
+    reading: Reading | None = None,
     on_event: Callable[[RunEvent], None] | None = None,
     **arguments: Any,  # further arguments of `cadda.search`
 ) -> SearchRun:
@@ -291,6 +293,7 @@ def run_search(
             budget=budget,
             retrain_every=retrain_every,
             baseline=baseline,
+            reading=reading and reading.with_filters(windows.filters),
             on_event=on_event,
             held=held,
             **arguments,
@@ -329,6 +332,7 @@ def evaluate_run(
     config = run.read_config()
     split, before = config.split, config.reading
     preprocessing = None if before is None else before.preprocessing
+    reading = reading and reading.with_filters(windows.filters)
     _warn_of_other_preprocessing(preprocessing, reading, "The model was trained on", "train again")
     if edited := describe_edited(run):
         warn_user(f"{folder}: {edited}.")

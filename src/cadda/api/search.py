@@ -190,7 +190,7 @@ def search(
             run_dir=run_dir,
             resume=resume,
             data=data,
-            reading=reading,
+            reading=reading and reading.with_filters(train.filters),
             own_operations=locate_operations(operations),
             on_event=report,
             log_to=log_to,

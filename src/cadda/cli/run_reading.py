@@ -69,6 +69,9 @@ def _as_typed(name: str, value: JsonValue) -> str:
     option = f"--{FLAGS.get(name, name).replace('_', '-')}"
     if name in ("on_bad", "keep_stage_4"):
         return option
+    if isinstance(value, dict):
+        pairs = (shlex.quote(f"{pattern}={new}") for pattern, new in value.items())
+        return " ".join(f"{option} {pair}" for pair in pairs)
     text = ",".join(map(_text, value)) if isinstance(value, list) else _text(value)
     return f"{option} {shlex.quote(text)}"
 

@@ -58,6 +58,12 @@ def find_channels(
     and what was `given_as`: the argument, or the key of a file.
     """
     wanted = check_names("channels", wanted)
+    for name in wanted:
+        if name[0] in "!^~-" and name not in available:
+            raise ValueError(
+                f"{given_as} lists the channels to use, got {name!r}; channels are left out by "
+                "listing the others, or by marking them as bad in MNE."
+            )
     matches = [_find_channel(name, available, where, given_as) for name in wanted]
     for name, channel in zip(wanted, matches, strict=True):
         if matches.count(channel) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -65,6 +65,11 @@ class Windows:
         The recording of each window; None means one per subject. Windows of one recording are in
         the order of time.
 
+    Attributes
+    ----------
+    filters : mapping of str to float | None
+        Arguments of `read_windows` for the filters that it applied; None if it is not known.
+
     Examples
     --------
     >>> windows = Windows(np.random.randn(4, 2, 100), [0, 1, 0, 1], subject=["a", "a", "b", "b"],
@@ -105,6 +110,7 @@ class Windows:
         )
         self.sfreq = None if sfreq is None else float(check_rate(sfreq))
         self.positions = None if positions is None else check_positions(positions, n_channels)
+        self.filters: Mapping[str, float | None] | None = None
         check_finite(self.signals)
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cadda._internal.files import write_text_atomically
 from cadda._internal.folder_lock import locked
@@ -31,6 +32,7 @@ from cadda.experiments.runner import JobEnd, StudyEvent, StudyStart, run_missing
 from cadda.experiments.study import (
     AnyStudy,
     Reader,
+    Record,
     ResultTable,
     StudyConfig,
     make_config,
@@ -113,6 +115,7 @@ def plan_study(
     else:
         windows = study.windows(config, str(data), read, on_progress)
         data_name = study.data_name(str(data))
+    reading = reading and reading.with_filters(windows.filters)
     info = describe_data(windows, data_name, study.data_summary(windows), reading)
     plan = make_plan(name, study, scale, config, windows, info)
     folder = _folder(name, out)
@@ -210,17 +213,21 @@ def run_study(
         seconds = before.seconds_left / workers.n_workers
         report(StudyStart(plan, n_done, n_reused, planned.n_other_results, seconds))
         log_job = partial(_log_job, trackers, run.study, plan)
+        for record in before.records:
+            log_job(record)
         finished = run_missing(run, plan, folder, workers, tee(log_job, report))
         result = _draw(run.study, plan, finished, folder, formats)
         trackers.log_text("result", _format(result.table))
     return result
 
 
-def _log_job(trackers: Trackers, study: AnyStudy, plan: AnyPlan, event: JobEnd) -> None:
+def _log_job(
+    trackers: Trackers, study: AnyStudy, plan: AnyPlan, done: JobEnd | Record[Any, Any]
+) -> None:
     """Log the numbers of a job; steps are places in the plan, whichever job ends first."""
-    if event.result is not None:
-        values = study.logged(event.job, event.result)
-        trackers.log(Metrics(plan.study, plan.jobs.index(event.job), values))
+    if done.result is not None:
+        values = study.logged(done.job, done.result)
+        trackers.log(Metrics(plan.study, plan.jobs.index(done.job), values))
 
 
 def _format(table: ResultTable) -> str:

@@ -96,6 +96,9 @@ def make_model(
             model = _copy(source)
         elif callable(source):
             model = _call(source, n_channels, n_times, n_classes)
+            if isinstance(model, nn.Module):
+                # A function may return the same module again, which was trained in between.
+                model = _copy(model)
         elif source.startswith(BRAINDECODE):
             model = _braindecode_model(
                 source.removeprefix(BRAINDECODE), n_channels, n_times, n_classes, sfreq

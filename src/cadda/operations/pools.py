@@ -42,7 +42,10 @@ def eeg_pool(sensors: Sensors) -> OperationPool:
 def choose_operations(
     pool: OperationPool, wanted: Sequence[str | Operation | type[Operation]]
 ) -> OperationPool:
-    """Make a pool of operations by name, or of a user's own, in the order wanted.
+    """Make a pool of operations by name, or of a user's own.
+
+    They are in the order of the catalogue, and a user's own after them, so that the order in which
+    they are given does not change what is drawn.
 
     ``"default"`` stands for the operations of the pool, ``"all"`` for its extra ones as well,
     ``"paper"`` for those of the paper, ``"module:Class"`` for what Python imports from there. A
@@ -68,7 +71,9 @@ def choose_operations(
         for item in wanted
         for name in (groups.get(item, [item]) if isinstance(item, str) else [next(added).name])
     ]
-    return larger.select(list(dict.fromkeys(names)))
+    order = {name: number for number, name in enumerate(CATALOGUE)}
+    different = dict.fromkeys(names)
+    return larger.select(sorted(different, key=lambda name: order.get(name, len(order))))
 
 
 def _instance(item: Operation | type[Operation], pool: OperationPool) -> Operation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -62,6 +62,10 @@ class Reading:
 
     function: str
     arguments: Mapping[str, JsonValue]
+
+    def with_filters(self, filters: Mapping[str, float | None] | None) -> Reading:
+        """Return the call with the filters of its windows in place of defaults, if known."""
+        return self if filters is None else replace(self, arguments={**self.arguments, **filters})
 
     @property
     def preprocessing(self) -> dict[str, JsonValue] | None:

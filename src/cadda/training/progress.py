@@ -154,6 +154,8 @@ class Fitted:
         validation loss is not, or hardly, below chance; and classes that validation lacks.
     subjects : tuple of str
         Subjects whose windows it was trained and validated with, as far as they are known.
+    filters : mapping of str to float | None
+        Filters of these windows, as arguments of `read_windows`; None if they are not known.
     """
 
     model: nn.Module
@@ -164,6 +166,7 @@ class Fitted:
     leaks: tuple[LeakReading, ...] = ()
     warnings: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
+    filters: Mapping[str, float | None] | None = None
 
     @property
     def best(self) -> EpochEnd:

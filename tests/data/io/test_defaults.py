@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import mne
 import numpy as np
 import pytest
 
+import cadda
 from cadda.data.io.options import ReadOptions
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.read import read_windows
@@ -103,3 +105,52 @@ def test_keys_of_a_mapping_file_come_before_the_task(tmp_path: Path) -> None:
     result = read_with_quality(mapping, ReadOptions(standardise=None))
     assert close(result.windows.x, filtered(raw, None, 25.0))
     assert result.defaults.startswith("no high-pass, low-pass 25 Hz")
+
+
+@pytest.mark.parametrize(
+    ("sfreq", "resampled", "highpass", "lowpass"),
+    [
+        (64.0, None, 4.0, 30.0),  # as for others: 38 Hz is above half the rate
+        (100.0, 70.0, 4.0, 30.0),
+        (8.0, None, None, None),
+        (100.0, 6.0, None, 30.0),
+    ],
+)
+def test_filters_that_a_sampling_rate_does_not_allow(
+    sfreq: float, resampled: float | None, highpass: float | None, lowpass: float | None
+) -> None:
+    settings = {} if resampled is None else {"sfreq": resampled}
+    raw = make_raw("left", "right", sfreq=sfreq)
+    result = read_with_quality(raw, ReadOptions(standardise=None, settings=settings))
+    assert result.preprocessing is not None
+    assert (result.preprocessing.highpass, result.preprocessing.lowpass) == (highpass, lowpass)
+
+
+def test_windows_have_their_filters() -> None:
+    raw = make_raw("left", "right")
+    filters = {"highpass": 4.0, "lowpass": 38.0, "transition": 7.0}
+    windows = read_windows(raw)
+    assert windows.filters == filters
+    assert (
+        windows[:2].standardised().filters
+        == read_windows(windows, classes=["right", "left"]).filters
+        == filters
+    )
+    epochs = windows.to_epochs()
+    assert read_windows(epochs).filters == {"highpass": None, "lowpass": None}
+    assert read_windows(epochs, highpass=1.0).filters == {"highpass": 1.0, "lowpass": None}
+    assert cadda.simulate_sleep(n_subjects=2, n_windows=10).filters is None
+
+
+def test_evaluate_warns_of_other_filters() -> None:
+    raws = [make_raw("left", "right") for _ in range(3)]
+    windows = read_windows(raws, subject=["a", "b", "c"])
+    parts = [windows.of_subjects([name]) for name in "abc"]
+    fitted = cadda.fit(*parts[:2], model="shallow", max_epochs=1, progress=False)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        cadda.evaluate(fitted, parts[2])
+        assert not any("filters" in str(warning.message) for warning in shown)
+    other = read_windows(raws, subject=["a", "b", "c"], highpass=None).of_subjects(["c"])
+    with pytest.warns(UserWarning, match=r"highpass=4, .* these have highpass=None, lowpass=38"):
+        cadda.evaluate(fitted, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from cadda import PolicySpec
 from cadda.exceptions import PolicyFileError
 from cadda.policies.schedule import PolicySchedule, Segment, load_policy
 from cadda.policies.spec.provenance import Provenance
-from cadda.policies.spec.yaml import to_yaml
+from cadda.policies.spec.yaml import to_yaml, yaml_to_json
 
 SPECS = {
     "plain": PolicySpec.from_text("sign_flip p=0.5 > time_mask p=1e-05 m=0.3"),
@@ -87,7 +88,7 @@ def test_what_people_write_is_read(tmp_path: Path) -> None:
     [
         ("policy: [\n", r"Invalid YAML: line 2: .*expected"),
         ("policy:\n  a: 1\n  a: 2\n", r"line 3: each key must be given once, got 'a' twice"),
-        ("yes: 1", "line 1: keys must be text: put it in double quotes"),
+        ("1: 1", "line 1: keys must be text: put it in double quotes"),
         ("? [a]\n: 1", "line 1: keys must be text"),
         ("a: &b 1\nc: *b\n", "line 1: anchors and aliases are not read"),
         ("a: !!python/object/apply:os.system [ls]", "line 1: tags are not read"),
@@ -97,7 +98,6 @@ def test_what_people_write_is_read(tmp_path: Path) -> None:
         ("a: 1\n---\nb: 2", "line 2: .*another document"),
         ("a: \x01", "Invalid YAML: .*not allowed"),
         ("a: " + "1" * 5000, "Invalid YAML: .*4300"),
-        ("a: 0b_", "Invalid YAML: "),
         ("a: " + "b" * (1 << 20), r"at most 1\.05 MB are read; save the policy as JSON"),
         ("<<: {policy: {}}", "`<<` is not a field of a policy file"),
         ("", "must be"),
@@ -126,3 +126,16 @@ def test_people_can_read_it(tmp_path: Path) -> None:
     entry = '{"operation": "time_mask", "weight": 1.0, "probability": 0.25, "magnitude": 0.3}'
     assert f"- {entry}\n" in text
     assert max(map(len, text.splitlines())) < 140
+
+
+@pytest.mark.parametrize(
+    "number", ["1" + ":59" * 3000 + ".5", "1:40", "0100", "yes", "2026-01-01"]
+)
+def test_words_that_only_old_yaml_takes_for_values(number: str) -> None:
+    """They are text, at once, however long they are."""
+    assert yaml_to_json(f"a: {number}") == f'{{"a": "{number}"}}'
+
+
+def test_numbers_of_json() -> None:
+    numbers = "[0, -3, 1.5, 1e-5, -2.5E+3, true, null]"
+    assert json.loads(yaml_to_json(f"a: {numbers}")) == {"a": json.loads(numbers)}

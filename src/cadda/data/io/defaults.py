@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.options import ReadOptions
-from cadda.data.io.preprocess import Preprocessing, fit_lowpass
+from cadda.data.io.preprocess import MIN_TRANSITION, Preprocessing, fit_lowpass
 from cadda.data.io.tasks import guess_task, task_filters
 
 __all__ = ["with_default_filters"]
@@ -18,7 +18,10 @@ def with_default_filters(plan: ReadPlan, options: ReadOptions) -> ReadPlan:
     if options.preprocessing is not None:
         return plan
     names = options.classes or plan.class_names
-    filters = task_filters(guess_task(names, from_stages=plan.from_stages))
+    task = guess_task(names, from_stages=plan.from_stages)
+    rates = [(r.sfreq, plan.preprocessing.rate(r.sfreq)) for r in plan.recordings]
+    highest = min(map(min, rates)) / 2 - MIN_TRANSITION
+    filters = {name: edge for name, edge in task_filters(task).items() if edge <= highest}
     given = plan.given.union(options.settings)
     filtered = _add_filters(plan.preprocessing, filters, given)
     plan = replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
@@ -23,8 +23,10 @@ from cadda._internal.validation import (
 from cadda.exceptions import DataError
 
 __all__ = [
+    "MIN_TRANSITION",
     "Preprocessing",
     "describe_defaults",
+    "describe_filters",
     "describe_preprocessing",
     "exceeds",
     "filter_reach",
@@ -145,6 +147,12 @@ class Preprocessing:
         """
         return sfreq if self.sfreq is None else float(self.sfreq)
 
+    @property
+    def filters(self) -> dict[str, float | None]:
+        """Edges of the pass band, as arguments of `cadda.read_windows` in Hz."""
+        edges = {"highpass": self.highpass, "lowpass": self.lowpass}
+        return edges if self.lowpass is None else {**edges, "transition": self.transition}
+
     def extent(self) -> tuple[float, float]:
         """Return what is read for a window, from its start on.
 
@@ -157,6 +165,12 @@ class Preprocessing:
             return 0.0, self.seconds
         begin, end = self.baseline
         return min(0.0, begin - self.offset), max(self.seconds, end - self.offset)
+
+
+def describe_filters(filters: Mapping[str, float | None]) -> str:
+    """Return such as ``"highpass=4, lowpass=38, transition=7"``."""
+    given = filters.items()
+    return ", ".join(f"{name}={'None' if edge is None else f'{edge:g}'}" for name, edge in given)
 
 
 def describe_preprocessing(preprocessing: Preprocessing | None) -> str:

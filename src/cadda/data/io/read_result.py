@@ -122,6 +122,7 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
     opened, options = open_sources(sources, options)
     if isinstance(opened, ReadPlan):
         windows, quality = read_recordings(opened, options)
+        windows.filters = opened.preprocessing.filters
         result = ReadResult(
             windows,
             quality,
@@ -135,6 +136,7 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
     if len(opened) > 1:
         warn_of_copies(windows)
     preprocessing = epochs_preprocessing(options)
+    windows.filters = (preprocessing or Preprocessing(lowpass=None)).filters
     highpass = min(float(epochs.info["highpass"]) for _, epochs in opened)
     if preprocessing is not None:
         highpass = max(highpass, preprocessing.highpass or 0.0)
@@ -196,7 +198,9 @@ def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[
     selecting = (options.channels, options.classes, options.class_map, options.min_windows)
     if any(option is not None for option in selecting):
         selection = select(windows, options, where)
+        filters = windows.filters
         windows = selection.take(windows, _select_signals(windows, selection))
+        windows.filters = filters
     quality = quality_of_kept(windows.signals)
     how = options.standardise_windows
     return (windows if how is None else windows.standardised(how)), quality

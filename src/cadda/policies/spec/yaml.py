@@ -96,7 +96,7 @@ def yaml_to_json(text: str) -> str:
         return dumps(yaml.load(text, _PlainLoader))  # noqa: S506 (a safe loader)
     except yaml.MarkedYAMLError as error:
         raise PolicyFileError(f"Invalid YAML: {_describe_mistake(error)}.") from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise PolicyFileError(f"Invalid YAML: {short_reason(error)}.") from error
 
 
@@ -132,16 +132,22 @@ class _PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: igno
         return mapping
 
 
-_TYPES = ("bool", "float", "int", "null")
-"""What a word without quotes can be beside text: no dates."""
-
-_PlainLoader.yaml_implicit_resolvers = {
-    first: [pair for pair in pairs if pair[0].removeprefix(_YAML) in _TYPES]
-    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+_WORDS = {
+    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    "null": (r"null|Null|NULL|~|", "nN~"),
+    "int": (r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    "float": (r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
 }
-_PlainLoader.add_implicit_resolver(
-    f"{_YAML}float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
+"""What a word without quotes can be beside text, as in YAML 1.2, and how it begins.
+
+YAML 1.1 has dates, ``yes`` and ``no``, octal numbers and numbers to base 60 as well.
+"""
+
+_PlainLoader.yaml_implicit_resolvers = {}
+for _kind, (_pattern, _first) in _WORDS.items():
+    _PlainLoader.add_implicit_resolver(
+        f"{_YAML}{_kind}", re.compile(rf"(?:{_pattern})$"), [*_first, ""]
+    )
 
 
 def _mistake(problem: str, place: yaml.Event | yaml.Node) -> yaml.MarkedYAMLError:
