@@ -25,7 +25,7 @@ from cadda.searchers.trials.encoding import PolicySpace
 from cadda.testing.planted import CLASS_NAMES, planted_windows
 from cadda.training import TrainingSettings
 
-OPERATIONS = ("sign_flip", "time_reverse", "time_mask")
+OPERATIONS = ("time_reverse", "sign_flip", "time_mask")
 SEARCHES = [name for name in METHODS if not METHODS[name].decides_classes]
 
 

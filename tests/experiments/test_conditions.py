@@ -84,7 +84,7 @@ def test_a_search_sees_the_subjects_of_training_and_validation_only(windows, mon
     assert seen == set(windows.subjects) - set(fold.test.subjects)
     assert (settings["budget"], settings["max_seconds"]) == (None, None)
     assert settings["training"].seed == fold.seed
-    assert treatment.policy.operations_used == ("sign_flip", "time_reverse")
+    assert treatment.policy.operations_used == ("time_reverse", "sign_flip")
     assert (treatment.level, treatment.n_steps) == (Level.CHAIN, 1)
 
 

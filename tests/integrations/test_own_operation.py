@@ -161,11 +161,12 @@ class Delay(cadda.Operation):
 def test_objects_among_names(windows: cadda.Windows) -> None:
     every = cadda.operation_pool(windows).names
     pool = cadda.operation_pool(windows, operations=["sign_flip", Gain(0.2), "time_mask"])
-    assert pool.names == ("sign_flip", "gain", "time_mask")
+    # The order does not matter, and own operations come last.
+    assert pool.names == ("sign_flip", "time_mask", "gain")
     assert pool["gain"].settings == {"max_change": 0.2}
     # A class is instantiated, with the sampling rate of the windows if it has that.
     pool = cadda.operation_pool(windows, operations=[Delay, "paper", Gain])
-    assert pool.names == ("delay", *paper_operations(every), "gain")
+    assert pool.names == (*paper_operations(every), "delay", "gain")
     assert vars(pool["delay"]) == {"sfreq": 64}
     assert cadda.operation_pool(windows, operations=["default", Gain()]).names == (*every, "gain")
     largest = cadda.operation_pool(windows).with_extra().names
