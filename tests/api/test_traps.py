@@ -160,11 +160,11 @@ def test_a_model_is_evaluated_on_windows_that_were_read_alike(tmp_path: Path) ->
     run("train", file, "--out", out, "--max-epochs", 1, "--highpass", 4)
     given = ("evaluate", out, file, "--skip-seen")
     like_run = run(*given).stderr
-    assert f"note: reading as for {out}: --highpass 4\n" in like_run
+    assert f"note: reading as for {out}: --highpass 4 --lowpass none\n" in like_run
     assert "The model was trained on" not in like_run
     said = run(*given, "--highpass", "auto").stderr
-    assert "reading as for" not in said
-    assert "on windows read with highpass=4, but these were read with highpass=auto." in said
+    assert f"note: reading as for {out}: --lowpass none\n" in said
+    assert "on windows read with highpass=4, but these were read with highpass=None." in said
 
 
 def test_options_of_a_run_hold_for_arrays_only_where_they_apply(tmp_path: Path) -> None:
