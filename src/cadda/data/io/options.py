@@ -230,7 +230,7 @@ class Selection:
     def take(self, windows: Windows, x: ArrayLike | Signals) -> Windows:
         """Make windows of `x`, the selected signals, and what else is selected."""
         positions = windows.positions
-        return Windows(
+        taken = Windows(
             x,
             self.labels,
             subject=windows.subject[self.kept],
@@ -240,6 +240,8 @@ class Selection:
             class_names=self.class_names,
             positions=None if positions is None else positions[self.rows],
         )
+        taken.filters = windows.filters
+        return taken
 
 
 def select(windows: Windows, options: ReadOptions, where: str) -> Selection:

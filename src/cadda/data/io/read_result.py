@@ -198,9 +198,7 @@ def _read_existing(windows: Windows, options: ReadOptions, where: str) -> tuple[
     selecting = (options.channels, options.classes, options.class_map, options.min_windows)
     if any(option is not None for option in selecting):
         selection = select(windows, options, where)
-        filters = windows.filters
         windows = selection.take(windows, _select_signals(windows, selection))
-        windows.filters = filters
     quality = quality_of_kept(windows.signals)
     how = options.standardise_windows
     return (windows if how is None else windows.standardised(how)), quality
