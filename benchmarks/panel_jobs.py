@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 
 import cadda
-from benchmarks.panel_sets import Cell
+from benchmarks.panel_sets import Cell, Parts
 from benchmarks.parallel import Record
+from cadda.exceptions import TrainingError
 from cadda.reporting.race import CandidateRow, RaceFacts
 from cadda.searchers.trials.protocol import one_thread
 
@@ -87,13 +88,31 @@ def run(job: Job, folder: Path, work: Path) -> Record:
 
 def run_search(job: Job, folder: Path, work: Path) -> Record:
     """Search for a policy; what an interrupted search has done is used."""
-    parts, data = job.cell.parts(folder, 0), job.cell.data
+    parts = job.cell.parts(folder, 0)
     # `guided` and what builds on it begin with the same probe.
     guided = replace(job, condition=GUIDED, budget=None)
     probe = guided.folder(work) / "probe.json"
     if job.condition in PROBED and not probe.exists():
         run_search(guided, folder, work)
-    result = cadda.search(
+    try:
+        result = search(job, parts, probe, work)
+    except TrainingError as error:  # whose user is left without a policy
+        return {"is_none": True, "stopped": str(error)}
+    policy = result.policy
+    is_short = len(policy.entries) <= MAX_ENTRIES
+    return {
+        "is_none": policy.is_none,
+        "policy": (policy if is_short else policy.simplified()).to_text(),
+        "is_simplified": not is_short,
+        # Of all sessions, if the search was resumed.
+        "search_seconds": round(result.seconds, 1),
+    } | ({} if result.race is None else {"race": summary(result.race)})
+
+
+def search(job: Job, parts: Parts, probe: Path, work: Path) -> cadda.SearchResult:
+    """Search with the settings of a condition."""
+    data = job.cell.data
+    return cadda.search(
         parts.train,
         parts.valid,
         method=METHODS.get(job.condition, job.condition),
@@ -108,15 +127,6 @@ def run_search(job: Job, folder: Path, work: Path) -> Record:
         retrain=False,
         baseline=False,
     )
-    policy = result.policy
-    is_short = len(policy.entries) <= MAX_ENTRIES
-    return {
-        "is_none": policy.is_none,
-        "policy": (policy if is_short else policy.simplified()).to_text(),
-        "is_simplified": not is_short,
-        # Of all sessions, if the search was resumed.
-        "search_seconds": round(result.seconds, 1),
-    } | ({} if result.race is None else {"race": summary(result.race)})
 
 
 def summary(race: RaceFacts) -> Record:
