@@ -72,7 +72,8 @@ def test_training_with_an_edited_policy(finished: Path, data: Path, tmp_path: Pa
     train = ("train", data, "--policy", policy, *QUICK)
     assert "was changed" not in run(*train, "--out", tmp_path / "a").stderr
     policy.write_text(OTHER)
-    assert f"{policy} was changed after its run wrote it" in run(*train, "--out", tmp_path / "b").stderr
+    again = run(*train, "--out", tmp_path / "b")
+    assert f"{policy} was changed after its run wrote it" in again.stderr
     windows = tiny_windows()
     parts = windows.split(seed=0)
     with pytest.warns(UserWarning, match="was changed after its run wrote it"):
