@@ -142,6 +142,35 @@ def test_every_command_has_an_example_of_itself(path: list[str]) -> None:
     assert re.search(rf"Examples?: cadda {' '.join(path)}\b", shown), shown
 
 
+def test_help_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is cut off, and every option is in the section of its panel."""
+    monkeypatch.setenv("COLUMNS", "80")
+    group = get_command(app)
+    for path in COMMANDS:
+        command = group
+        for name in path:
+            command = command.commands[name]
+        shown = run(*path, "--help").stdout
+        assert "…" not in shown
+        assert max(map(len, shown.splitlines())) <= 80
+        title = ""
+        where = {}
+        for line in shown.splitlines():
+            title = line[:-1] if re.fullmatch(r"\S.*:", line) else title
+            where |= dict.fromkeys(re.findall(r"(?<!\S)--[a-z0-9-]+", line), title)
+        for option in command.params:
+            if option.param_type_name == "option":
+                assert where[option.opts[0]] == (option.rich_help_panel or "Options")
+
+
+def test_help_has_whole_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for path in ([], ["data"], ["policy"], ["experiment"]):
+        shown = run(*path, "--help").stdout
+        assert "Commands:" in shown
+        assert "..." not in shown.partition("Commands:")[2]
+
+
 def test_no_help_needs_torch() -> None:
     """Nor anything else that takes long to import."""
     script = (

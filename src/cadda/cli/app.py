@@ -9,7 +9,7 @@ from typer import Option
 
 from cadda._version import __version__
 from cadda.cli import demo, doctor, experiment, operations, policy, probe, runs, search, train
-from cadda.cli.commands import add_command
+from cadda.cli.commands import Group, add_command
 from cadda.cli.data import app as data_app
 from cadda.compute.allocation import keep_freed_memory
 
@@ -17,10 +17,12 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="cadda",
+    cls=Group,
     help="Find data augmentation for EEG, class by class.",
     epilog="Start with `cadda demo`, or list the operations with `cadda operations`.",
     no_args_is_help=True,
     add_completion=True,
+    rich_markup_mode=None,  # `Command` writes its help
     pretty_exceptions_enable=False,
 )
 add_command(app, demo.demo)

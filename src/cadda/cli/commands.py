@@ -19,13 +19,14 @@ from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from cadda._internal.text import storable
 from cadda.exceptions import CaddaError, DataWarning, one_line
 
 __all__ = [
     "Command",
+    "Group",
     "add_command",
     "command_group",
     "command_line",
@@ -54,6 +55,9 @@ FLAGS = {
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 """What a disk reports that is full, limited or broken."""
 
+LONGEST_SENTENCE = 500
+"""More characters than a command's first sentence has."""
+
 TERMINATED = 128 + signal.SIGTERM
 """Exit code of a command that was asked to end, as a shell reports it."""
 
@@ -72,6 +76,23 @@ class Command(TyperCommand):
     The code is 2 for whatever the user can change in the command, 1 for a disk that fails.
     """
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of arguments and options, in the sections of their help panels.
+
+        Typer's own panels need wide terminals: in others they cut off names of options.
+        """
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                panel = getattr(parameter, "rich_help_panel", None) or kind
+                sections.setdefault(panel, []).append(record)
+        for title, rows in sections.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
     def invoke(self, ctx: Any) -> Any:  # typer's context, from another module in old versions
         """Run the command; errors of the library name options instead of arguments."""
         token, given = _running.set(self), _given.set(_typed(ctx))
@@ -86,6 +107,20 @@ class Command(TyperCommand):
         finally:
             _running.reset(token)
             _given.reset(given)
+
+
+class Group(TyperGroup):
+    """A group whose help says what each command does without cutting sentences off."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the names of the commands with their first sentence."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, self.commands[name].get_short_help_str(limit=LONGEST_SENTENCE))
+                    for name in self.list_commands(ctx)
+                ]
+            )
 
 
 _running: ContextVar[Command | None] = ContextVar("running", default=None)
@@ -109,7 +144,13 @@ def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
 
 def command_group(help_text: str, examples: str, *commands: Callable[..., None]) -> typer.Typer:
     """Return a group of commands."""
-    group = typer.Typer(help=help_text, epilog=f"Examples: {examples}", no_args_is_help=True)
+    group = typer.Typer(
+        cls=Group,
+        help=help_text,
+        epilog=f"Examples: {examples}",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
     for command in commands:
         add_command(group, command)
     return group
