@@ -81,6 +81,57 @@ def test_fit_and_evaluate(policy: PolicySpec | str | None, tmp_path: Path) -> No
     assert torch.equal(again(test.x), fitted.model(test.x))
 
 
+def other_order(windows: Windows, **fields: Any) -> Windows:
+    """Return the same windows with the classes in the other order, and with other fields."""
+    own = {
+        "subject": windows.subject,
+        "sfreq": windows.sfreq,
+        "ch_names": windows.ch_names,
+        "class_names": windows.class_names[::-1],
+    }
+    return Windows(windows.x, 1 - windows.y, **(own | fields))
+
+
+@pytest.mark.parametrize("kind", ["fitted", "module", "loaded"])
+def test_windows_are_matched_with_a_model(kind: str, tmp_path: Path) -> None:
+    train, valid, test = make().split(valid=0.2, test=0.2)
+    fitted = fit(train, valid, seed=0, **QUICK)
+    fitted.save(tmp_path / "model.safetensors")
+    model = {
+        "fitted": fitted,
+        "module": fitted.model,
+        "loaded": load_model(tmp_path / "model.safetensors")[0],
+    }[kind]
+    wanted = (fitted.model(test.x).argmax(1) == test.y).float().mean().item()
+    assert evaluate(model, other_order(test)).accuracy == pytest.approx(wanted)
+    for fields, name in (
+        ({"ch_names": ["C4", "C3"]}, "ch_names"),
+        ({"sfreq": 200.0}, "sfreq"),
+        ({"class_names": ["theta", "gamma"]}, "class_names"),
+    ):
+        with pytest.raises(ModelError, match=f"the model is for the `{name}`"):
+            evaluate(model, other_order(test, **fields))
+    plain = nn.Sequential(nn.Flatten(), nn.LazyLinear(2))
+    assert evaluate(plain, other_order(test, sfreq=200.0)).confusion.sum() == len(test)
+
+
+def filtered(windows: Windows, highpass: float | None) -> Windows:
+    windows.filters = {"highpass": highpass, "lowpass": 38.0, "transition": 7.0}
+    return windows
+
+
+def test_filters_are_those_of_the_training(tmp_path: Path) -> None:
+    train, valid, test = (filtered(part, 4.0) for part in make().split(valid=0.2, test=0.2))
+    with pytest.raises(ValueError, match="the same filters, got highpass=4, "):
+        fit(train, filtered(make(first=6), None), **QUICK)
+    fitted = fit(train, valid, seed=0, **QUICK)
+    fitted.save(tmp_path / "model.safetensors")
+    for model in (fitted, load_model(tmp_path / "model.safetensors")[0]):
+        evaluate(model, test)
+        with pytest.warns(UserWarning, match="but these have highpass=None"):
+            evaluate(model, filtered(make(first=6), None))
+
+
 def test_policy_makes_a_difference() -> None:
     train, valid, _ = make().split()
     plain, augmented = (fit(train, valid, policy=p, **QUICK).history for p in (None, POLICY))

@@ -7,6 +7,7 @@ import logging
 import numpy as np
 
 from cadda.data.channels import same_channels
+from cadda.data.io.preprocess import describe_filters
 from cadda.data.io.read import read_windows
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
@@ -28,6 +29,12 @@ def check_pair(train: Windows, valid: Windows) -> None:
         a, b = getattr(train, name), getattr(valid, name)
         if a != b:
             raise ValueError(f"`train` and `valid` must have the same `{name}`, got {a} and {b}.")
+    if None not in (train.filters, valid.filters) and train.filters != valid.filters:
+        a, b = (describe_filters(part.filters or {}) for part in (train, valid))
+        raise ValueError(
+            f"`train` and `valid` must have the same filters, got {a} and {b}; read both with the "
+            "same `highpass` and `lowpass`."
+        )
     absent = [train.class_names[i] for i in np.flatnonzero(train.class_counts() == 0)]
     if absent:
         _logger.warning(

@@ -19,6 +19,7 @@ from cadda.api.prepare import Device, prepare_training
 from cadda.data.io.preprocess import describe_filters
 from cadda.data.windows import Windows
 from cadda.models.registry import ModelSource
+from cadda.models.serialization import ModelDescription, description_of
 from cadda.operations.pool import OperationPool
 from cadda.policies.policy import Policy
 from cadda.probing.leak_probe import with_leak_probe
@@ -36,7 +37,7 @@ from cadda.training.diagnosis import with_warnings
 from cadda.training.optimizers import OptimizerFactory
 from cadda.training.trainer import Trainer
 
-__all__ = ["diagnose", "evaluate", "fit", "logged_settings"]
+__all__ = ["diagnose", "evaluate", "fit", "logged_settings", "score_model"]
 
 
 def fit(
@@ -186,7 +187,8 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     Parameters
     ----------
     model : nn.Module | Fitted
-        A trained model, or the result of `fit`.
+        The result of `fit`, or a trained model. Of models that cadda has trained or loaded,
+        classes are matched by name, and other channels, rates or lengths are an error.
     windows : Windows
         Test windows.
 
@@ -196,26 +198,33 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
         Balanced accuracy, macro F1, F1 per class, Cohen's kappa, accuracy and confusion matrix,
         with bootstrap intervals over subjects and the scores of each subject.
     """
-    if isinstance(model, Fitted):
-        windows = matched(model.description, windows)
-        _warn_of_seen(model, windows)
-        _warn_of_filters(model, windows)
-        if (odd_scale := describe_odd_scale(windows.signals)) is not None:
-            warn_user(f"{odd_scale}.")
-        return evaluate(model.model, windows)
-    if not isinstance(model, nn.Module):
+    network = model.model if isinstance(model, Fitted) else model
+    if not isinstance(network, nn.Module):
         raise TypeError(
             f"`model` must be a module or the result of `cadda.fit`, got {type(model).__name__}; "
             "read a file with `cadda.load_model`."
         )
+    description = model.description if isinstance(model, Fitted) else description_of(network)
+    if description is not None:
+        windows = matched(description, windows)
+        _warn_of_filters(description, windows)
+        if (odd_scale := describe_odd_scale(windows.signals)) is not None:
+            warn_user(f"{odd_scale}.")
+    if isinstance(model, Fitted):
+        _warn_of_seen(model, windows)
+    return score_model(network, windows)
+
+
+def score_model(model: nn.Module, windows: Windows) -> Scores:
+    """Score a model on windows that are known to be for it."""
     logits = predict_logits(model, windows.signals, windows.n_classes)
     predicted = logits.argmax(1)
     return score_subjects(windows.y, predicted, windows.subject, windows.class_names)
 
 
-def _warn_of_filters(fitted: Fitted, windows: Windows) -> None:
+def _warn_of_filters(description: ModelDescription, windows: Windows) -> None:
     """Warn if windows to test on were filtered in another way than those of the training."""
-    trained, tested = fitted.filters, windows.filters
+    trained, tested = description.filters, windows.filters
     if trained is None or tested is None or trained == tested:
         return
     warn_user(

@@ -203,12 +203,12 @@ def make_problem(
         sfreq=train.sfreq,
         ch_names=train.ch_names,
         class_names=train.class_names,
+        filters=train.filters,
     )
     shape, n_classes = (train.n_channels, train.n_times), train.n_classes
     return Problem(
         train=Samples.of(train.signals, train.y, train.subject),
         valid=Samples.of(valid.signals, valid.y, valid.subject),
-        filters=train.filters,
         description=description,
         make_pool=partial(
             _make_pool,

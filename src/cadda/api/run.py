@@ -15,7 +15,7 @@ from typing import Any
 from cadda._internal.text import storable
 from cadda._internal.user_warnings import warn_user
 from cadda.api.agreement import matched
-from cadda.api.fit import diagnose, evaluate, logged_settings
+from cadda.api.fit import diagnose, logged_settings, score_model
 from cadda.api.prepare import (
     Device,
     Operations,
@@ -349,4 +349,4 @@ def evaluate_run(
     unseen = [subject for subject in windows.subjects if subject not in seen]
     if not unseen:
         raise LeakError("no unseen subjects to test on: all were used to train this model.")
-    return evaluate(model, windows.of_subjects(unseen)), len(unseen)
+    return score_model(model, windows.of_subjects(unseen)), len(unseen)

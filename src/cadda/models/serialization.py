@@ -30,9 +30,12 @@ from cadda._version import __version__
 from cadda.exceptions import ModelError
 from cadda.models.registry import BRAINDECODE, MODELS, ModelFactory, ModelSource, make_model
 
-__all__ = ["ModelDescription", "load_model", "save_model"]
+__all__ = ["ModelDescription", "description_of", "load_model", "save_model", "with_description"]
 
 KEY = "cadda-model"
+
+DESCRIPTION = "_cadda_description"
+"""Attribute of a module that cadda has trained or loaded."""
 
 MAX_TIMES = 10_000_000
 """Samples of a window."""
@@ -56,6 +59,9 @@ class ModelDescription:
         Names of the channels.
     class_names : tuple of str
         Names of the classes, in the order of the logits.
+    filters : mapping of str to float | None
+        Filters of the windows that it was trained with, as arguments of `read_windows`; None if
+        they are not known.
     """
 
     model: str
@@ -64,6 +70,19 @@ class ModelDescription:
     sfreq: float | None
     ch_names: tuple[str, ...]
     class_names: tuple[str, ...]
+    filters: Mapping[str, float | None] | None = None
+
+
+def with_description(model: nn.Module, description: ModelDescription) -> nn.Module:
+    """Return a module that knows what it is for, so that other windows are refused."""
+    setattr(model, DESCRIPTION, description)
+    return model
+
+
+def description_of(model: nn.Module) -> ModelDescription | None:
+    """Return what a module is for; None for one that cadda has neither trained nor loaded."""
+    description = getattr(model, DESCRIPTION, None)
+    return description if isinstance(description, ModelDescription) else None
 
 
 def save_model(
@@ -95,7 +114,7 @@ def load_model(
     Returns
     -------
     model : nn.Module
-        The model in evaluation mode.
+        The model in evaluation mode; `cadda.evaluate` matches windows with its description.
     description : ModelDescription
         What it is.
     """
@@ -137,7 +156,7 @@ def load_model(
     except RuntimeError as error:
         first_line = str(error).partition("\n")[2].strip().partition("\n")[0]
         raise ModelError(f"{path} does not fit the model: {first_line}") from error
-    return filled.eval(), description
+    return with_description(filled.eval(), description), description
 
 
 def _given(model: nn.Module | ModelFactory, description: ModelDescription) -> nn.Module:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -69,7 +69,6 @@ class Problem:
     make_model: Callable[[int], nn.Module]  # untrained, from a seed
     make_critic: Callable[[int], nn.Module]  # the same, for methods that compare distributions
     device: torch.device
-    filters: Mapping[str, float | None] | None = None  # of the training windows, if known
 
     @property
     def class_names(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import block, paragraph
 from cadda._internal.text import plural
-from cadda.models.serialization import ModelDescription, save_model
+from cadda.models.serialization import ModelDescription, save_model, with_description
 from cadda.training.checkpoint import State
 from cadda.training.settings import TrainingSettings
 
@@ -145,7 +145,7 @@ class Fitted:
     stopped_early : bool
         Whether patience ran out before the last epoch.
     description : ModelDescription
-        Channels, sampling rate and classes that the model is for.
+        Channels, sampling rate, classes and filters that the model is for.
     leaks : tuple of LeakReading
         What the model makes of operations that the policy applies to a class more often than to
         others, the largest change first.
@@ -154,8 +154,6 @@ class Fitted:
         validation loss is not, or hardly, below chance; and classes that validation lacks.
     subjects : tuple of str
         Subjects whose windows it was trained and validated with, as far as they are known.
-    filters : mapping of str to float | None
-        Filters of these windows, as arguments of `read_windows`; None if they are not known.
     """
 
     model: nn.Module
@@ -166,7 +164,9 @@ class Fitted:
     leaks: tuple[LeakReading, ...] = ()
     warnings: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
-    filters: Mapping[str, float | None] | None = None
+
+    def __post_init__(self) -> None:
+        with_description(self.model, self.description)
 
     @property
     def best(self) -> EpochEnd:

@@ -98,7 +98,7 @@ class Trainer:
                 save_checkpoint(checkpoint, self.state(), self._fingerprint)
             report(event)
         made = self.progress.finish(self.model, self.problem.description)
-        fitted = replace(made, subjects=self.problem.subjects, filters=self.problem.filters)
+        fitted = replace(made, subjects=self.problem.subjects)
         report(TrainingEnd(len(fitted.history), fitted.best_epoch, fitted.stopped_early))
         return fitted
 
