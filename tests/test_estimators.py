@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import mne
 import numpy as np
@@ -19,7 +20,7 @@ from torch import nn
 from cadda import PolicySpec
 from cadda._internal import delayed
 from cadda.estimators import AugmentedClassifier
-from cadda.exceptions import DataWarning, PolicyFileError
+from cadda.exceptions import DataError, DataWarning, PolicyFileError
 from cadda.policies.zoo import ZOO
 from cadda.testing.planted import planted_network
 
@@ -149,6 +150,56 @@ def test_a_policy_in_short_form(classifier, data, tmp_path, monkeypatch) -> None
     classifier.set_params(policy="my_own p=0.5")
     with pytest.raises(PolicyFileError, match="known operation, got `my_own`"):
         classifier.fit(x, y, groups=subject)
+
+
+def planted_epochs(n: int, seed: int, ch_names=("C3", "C4"), sfreq=100) -> tuple[Any, Any]:
+    """Make epochs with 10 Hz at C3 in one class and at C4 in the other, and their labels."""
+    rng, y, time = np.random.default_rng(seed), np.arange(n) % 2, np.arange(2 * sfreq) / sfreq
+    wave = 3 * np.sin(2 * np.pi * 10 * time)
+    signals = {name: rng.standard_normal((n, 2 * sfreq)) for name in ch_names}
+    for label, name in enumerate(("C3", "C4")):
+        if name in signals:
+            signals[name][y == label] += wave
+    types = ["eog" if name.startswith("EOG") else "eeg" for name in ch_names]
+    info = mne.create_info(list(ch_names), sfreq, types, verbose="error")
+    x = 1e-5 * np.stack([signals[name] for name in ch_names], axis=1)
+    return mne.EpochsArray(x, info, verbose="error"), y
+
+
+def test_channels_of_epochs_are_matched_by_name() -> None:
+    def fitted(*parts: tuple[Any, Any]) -> AugmentedClassifier:
+        epochs, y = [part[0] for part in parts], np.concatenate([part[1] for part in parts])
+        clf = AugmentedClassifier("shallow", method=None, max_epochs=20, lr=0.003, random_state=0)
+        return clf.fit(epochs if len(epochs) > 1 else epochs[0], y, groups=np.arange(len(y)) // 20)
+
+    other = planted_epochs(60, 1, ("EOG1", "C4", "Cz", "C3"))
+    other[0].info["bads"] = ["Cz"]
+    plain = fitted(planted_epochs(120, 0))
+    mixed = fitted(planted_epochs(120, 0), planted_epochs(60, 2, ("C4", "C3")))
+    picky = fitted(other, planted_epochs(60, 3))
+    for clf in (plain, mixed, picky):
+        assert clf.n_features_in_ == 2
+        assert set(clf.epochs_format_.ch_names) == {"C3", "C4"}
+        assert clf.score(*planted_epochs(60, 4)) > 0.9
+        assert clf.score(*planted_epochs(60, 5, ("Pz", "C4", "C3"))) > 0.9
+    with pytest.raises(DataError, match="sampling rate of 100 Hz, got 200 Hz"):
+        plain.predict(planted_epochs(10, 6, sfreq=200)[0])
+    with pytest.raises(DataError, match="one of the parts has no 'C3'"):
+        plain.predict(planted_epochs(10, 6, ("O1", "O2"))[0])
+    with pytest.raises(DataError, match="sampling rate of 100 Hz, got 200 Hz"):
+        fitted(planted_epochs(60, 0), planted_epochs(60, 0, sfreq=200))
+    with pytest.raises(DataError, match="none of the channels"):
+        fitted(planted_epochs(60, 0, ("EOG1", "EOG2")))
+
+
+def test_projectors_of_epochs_are_applied() -> None:
+    epochs, y = planted_epochs(60, 0, ("C3", "C4", "Cz"))
+    applied = epochs.copy().set_eeg_reference("average", projection=False, verbose="error")
+    epochs.set_eeg_reference("average", projection=True, verbose="error")
+    clf = AugmentedClassifier(Linear(), method=None, max_epochs=3, random_state=0)
+    made = [clone(clf).fit(each, y).predict_proba(each) for each in (epochs, applied)]
+    np.testing.assert_allclose(made[0], made[1], atol=1e-5)
+    assert not epochs.proj
 
 
 def test_mne_epochs(classifier, data) -> None:

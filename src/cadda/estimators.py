@@ -21,6 +21,7 @@ from cadda.api.policies import read_policy
 from cadda.api.prepare import Device
 from cadda.api.result import SearchResult
 from cadda.api.search import search
+from cadda.data.io.epochs_signals import EpochsFormat
 from cadda.data.rounding import to_single
 from cadda.data.splits import split_subjects, stratified_split
 from cadda.data.standardise import standardise
@@ -43,6 +44,9 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ``groups=subject``, searched over and put at the end of a pipeline. Windows may be arrays of
     shape (n_windows, n_channels, n_times) or MNE epochs; flat windows of shape (n_windows,
     n_times) have one channel.
+
+    Of epochs, the good EEG channels are used. To predict, channels are matched by name, and epochs
+    with another sampling rate or length are an error.
 
     Parameters
     ----------
@@ -102,6 +106,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Class labels.
     model_ : nn.Module
         The trained network.
+    epochs_format_ : EpochsFormat | None
+        Channels and sampling rate of the MNE epochs that it was fitted to; None for arrays.
     history_ : list of EpochEnd
         Losses and validation accuracy of each epoch.
     policy_ : PolicySpec | PolicySchedule | None
@@ -189,7 +195,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The estimator itself.
         """
         epochs = _epochs_in(X)
-        info = epochs[0].info if epochs else None
+        self.epochs_format_ = EpochsFormat.of(epochs) if epochs else None
         array = self._validated(X, reset=True)
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
@@ -200,8 +206,7 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._scaled(array),
             codes,
             subject=np.arange(len(array)) if groups is None else column_or_1d(groups),
-            sfreq=self.sfreq if info is None else info["sfreq"],
-            ch_names=self.ch_names if info is None else info["ch_names"],
+            **self._recording_fields(),
             class_names=[str(label) for label in self.classes_],
         )
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -233,6 +238,13 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.warnings_ = fitted.warnings
         self.n_iter_ = len(self.history_)
         return self
+
+    def _recording_fields(self) -> dict[str, Any]:
+        """Return what windows have besides signals, labels and subjects."""
+        known = self.epochs_format_
+        if known is None:
+            return {"sfreq": self.sfreq, "ch_names": self.ch_names}
+        return {"sfreq": known.sfreq, "ch_names": known.ch_names, "positions": known.positions}
 
     def _policy(self, class_names: Sequence[str]) -> PolicySpec | PolicySchedule | None:
         """Return `policy`, read from its file or taken from the zoo if it is a name."""
@@ -311,10 +323,17 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, *, reset: bool) -> NDArray[np.floating]:  # noqa: N803
         epochs = _epochs_in(X)
-        data = np.concatenate([part.get_data() for part in epochs]) if epochs else X
+        data = self._signals(epochs) if epochs else X
         kinds = (np.float64, np.float32)
         array = validate_data(self, data, dtype=kinds, allow_nd=True, reset=reset)
         return np.asarray(array[:, None] if array.ndim == 2 else array)
+
+    def _signals(self, epochs: list[Any]) -> NDArray[np.floating]:
+        """Return the signals of epochs, with the channels that the classifier was fitted to."""
+        known = self.epochs_format_
+        if known is None and self.ch_names is not None and self.sfreq is not None:
+            known = EpochsFormat(tuple(self.ch_names), self.sfreq)
+        return (known or EpochsFormat.of(epochs)).read(epochs)
 
     def _scaled(self, array: NDArray[np.floating]) -> torch.Tensor:
         if not self.standardise:
