@@ -87,6 +87,19 @@ def test_no_interval_with_a_single_subject() -> None:
     assert not gain.interval.is_bounded
 
 
+def test_agreement_of_few_windows_is_no_interval() -> None:
+    """Two subjects that gain one window of four each show nothing of the spread."""
+    n_windows = {"a": np.array([2, 2]), "b": np.array([2, 2])}
+    blocks = [Block(i, ("a", "b"), i) for i in range(3)]
+    plain, better = [score(1.0, (1, 1), (1, 1))] * 3, [score(1.0, (2, 1), (2, 1))] * 3
+    gain = accuracy_gain(better, plain, blocks, n_windows)
+    assert (gain.value, gain.error) == (0.25, 0.0)
+    assert math.isnan(gain.interval.low)
+    assert not gain.is_gain
+    same = accuracy_gain(plain, plain, blocks, n_windows)
+    assert (same.interval.low, same.interval.high) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("n_candidates", [5, 20])
 def test_equal_candidates_are_rarely_dropped(n_candidates: int) -> None:
     rng = np.random.default_rng(0)

@@ -107,11 +107,13 @@ class AccuracyGain:
     def interval(self) -> Estimate:
         """The gain with its 90 % interval of Student's t, NaN where there is no error.
 
-        No accuracy changes by more than 1, whatever the error of few blocks is.
+        No accuracy changes by more than 1, whatever the error of few blocks is. An error of 0 is
+        that of a few windows which happen to agree; only where no window changes, it is real.
         """
         from scipy.special import stdtrit
 
-        half = self.error * float(stdtrit(max(self.degrees, 1), (1 + COVERAGE) / 2))
+        error = math.nan if self.error == 0 and self.value != 0 else self.error
+        half = error * float(stdtrit(max(self.degrees, 1), (1 + COVERAGE) / 2))
         low, high = self.value - half, self.value + half
         # NaN stays.
         return Estimate(self.value, -1.0 if low < -1 else low, 1.0 if high > 1 else high)
