@@ -68,9 +68,15 @@ def run(method: str, seed: int, n_epochs: int, changes: dict[str, Any]) -> dict[
         baseline=False,
     )
     return {
-        "applied": result.policy.operation_probabilities().round(4).tolist(),
+        "applied": applied_in_order(result.policy).round(4).tolist(),
         "seconds": round(result.seconds, 1),
     }
+
+
+def applied_in_order(policy: cadda.PolicySpec) -> np.ndarray:
+    """Return how often each class is changed by each operation, in the order of `OPERATIONS`."""
+    column = {name: i for i, name in enumerate(policy.operation_names)}
+    return policy.operation_probabilities()[:, [column[name] for name in OPERATIONS]]
 
 
 def success(

@@ -43,8 +43,9 @@ def run(
     method: str, *, classwise: bool, seed: int, budget: int, operations: tuple[str, ...]
 ) -> dict[str, Any]:
     """Search once, and return the policy after 1, 2, 4, … epochs or trials."""
+    train = planted_windows(N_WINDOWS, varied=False, seed=seed)
     result = cadda.search(
-        planted_windows(N_WINDOWS, varied=False, seed=seed),
+        train,
         planted_windows(N_WINDOWS, varied=True, seed=seed + 1000),
         method=method,
         classwise=classwise,
@@ -57,6 +58,8 @@ def run(
         baseline=False,
         **SETTINGS.get(method, SMALLEST),
     )
+    names = cadda.operation_pool(train, operations=operations).names
+    columns = [names.index(name) for name in operations]
     points = []
     for event in result.history:
         if isinstance(event, Retrained):
@@ -67,7 +70,7 @@ def run(
                 {
                     "budget": number,
                     "seconds": round(event.seconds, 2),
-                    "applied": event.applied,
+                    "applied": np.array(event.applied)[:, columns].tolist(),
                 }
             )
     return {"points": points}
