@@ -93,6 +93,17 @@ def test_several_gradients_of_one_graph() -> None:
         torch.testing.assert_close(second(again), second(expected), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("n_labels", [1, 7, 96, 2**16, 2**16 + 1])
+def test_labels_are_grouped_in_their_order(n_labels: int) -> None:
+    label = torch.randint(0, n_labels, (5000,), generator=torch.Generator().manual_seed(0)).int()
+    order, starts = _fused_convolution._grouped(label, n_labels)
+    expected = [(label == number).nonzero().squeeze(1) for number in range(min(n_labels, 100))]
+    ends = [*starts[1:].tolist(), len(label)]
+    for number, wanted in enumerate(expected):
+        assert torch.equal(order[starts[number] : ends[number]], wanted)
+    assert order.sort().values.tolist() == list(range(5000))
+
+
 def test_single_precision_has_the_same_gradients() -> None:
     """Torch has kernels of its own for it."""
     torch.manual_seed(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -171,9 +172,23 @@ def _bags(blocks: Tensor, filters: Tensor, chosen: Tensor) -> tuple[Tensor, ...]
 
     These are the row of each product, all rows, and where the products of each filter begin.
     """
-    ordered, order = chosen.flatten().sort(stable=True)
-    starts = torch.searchsorted(ordered, torch.arange(filters[..., 0, 0].numel()).int())
+    order, starts = _grouped(chosen.flatten(), filters.shape[0] * filters.shape[1])
     return order, order // filters.shape[1], _rows(blocks, filters), starts
+
+
+def _grouped(label: Tensor, n_labels: int) -> tuple[Tensor, Tensor]:
+    """Return the order that sorts labels, and where each of them begins in it.
+
+    NumPy sorts 16-bit integers by radix, up to 20 times as fast as torch.
+    """
+    is_plain = not (torch._C._are_functorch_transforms_active() or torch.compiler.is_compiling())
+    if is_plain and n_labels <= 2**16:
+        values = label.numpy()
+        order = torch.from_numpy(values.astype(np.uint16).argsort(kind="stable"))
+        counts = torch.from_numpy(np.bincount(values, minlength=n_labels))
+        return order, counts.cumsum(0) - counts
+    ordered, order = label.sort(stable=True)
+    return order, torch.searchsorted(ordered, torch.arange(n_labels, dtype=label.dtype))
 
 
 def _products(blocks: Tensor, filters: Tensor) -> Tensor:
