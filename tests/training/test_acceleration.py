@@ -10,6 +10,7 @@ import torch
 from problems import tensor_problem
 from torch import nn
 
+from cadda._internal.random import seeded
 from cadda.exceptions import TrainingError
 from cadda.models.networks import Chambon2018, Shallow
 from cadda.training import Problem, TrainingSettings, train
@@ -64,7 +65,8 @@ def test_networks_have_close_gradients_in_mixed_precision(
     make: type[Chambon2018 | Shallow], n_channels: int
 ) -> None:
     x = torch.randn(6, n_channels, 600, generator=torch.Generator().manual_seed(1))
-    model = make(n_channels, 600, 2, dropout=0.0)
+    with seeded(0, x.device):  # the initial weights
+        model = make(n_channels, 600, 2, dropout=0.0)
     gradients = []
     for is_mixed in (False, True):
         model.zero_grad()
