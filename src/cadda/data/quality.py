@@ -66,6 +66,10 @@ class WindowQuality:
         for name, array in self.arrays().items():
             array[index] = part.arrays()[name]
 
+    def add_missing(self, x: NDArray[np.floating]) -> None:
+        """Count channels as bad whose windows have NaN after a step, as from another channel."""
+        self.bad_channels[:] |= ~np.isfinite(x).all(axis=-1)
+
     def summary(self) -> Quality:
         """Count the windows of each kind, and average the amplitude of the good windows."""
         good = ~(self.bad | self.rejected)

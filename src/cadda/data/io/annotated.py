@@ -292,5 +292,5 @@ def _plan_stages(inspected: Sequence[Inspected], options: ReadOptions, where: st
     plan = make_plan(inspected, rules, options, labelled)
     texts = [note.text for _, annotations in inspected for note in annotations]
     notes = merge_note(texts, keep_stage_4=options.keep_stage_4)
-    plan = replace(plan, notes=notes, from_stages=True)
+    plan = replace(plan, notes=(*plan.notes, *notes), from_stages=True)
     return map_stages(plan, options, where, texts)

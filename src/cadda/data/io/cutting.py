@@ -21,6 +21,7 @@ from cadda.data.io.preprocess import (
     filter_signal,
     sampling_ratio,
 )
+from cadda.data.io.projectors import Projection, projection_of
 from cadda.data.io.raw_files import open_raw, reading
 from cadda.data.quality import WindowQuality, assess_windows
 from cadda.data.rounding import to_single
@@ -46,6 +47,7 @@ class Recording:
     reference: tuple[str, ...] = ()  # channels whose mean is subtracted, as the file names them
     files: tuple[Path, ...] = ()  # that hold the signals beside `path`
     raw: Any = None  # the recording itself, if it is in memory
+    projectors: tuple[str, ...] = ()  # that are stored and have not been applied
 
     @property
     def all_files(self) -> tuple[Path, ...]:
@@ -91,8 +93,9 @@ def cut_recording(
     _check_fits(recording, shape)
     x = np.empty(shape, dtype=np.float32)
     quality = WindowQuality.empty(n_windows, n_channels)
-    for part, first, last in _pieces(recording, preprocessing, raw.n_times):
-        quality[part] = _cut_piece(raw, recording, preprocessing, (part, first, last), x[part])
+    source = raw, projection_of(raw.info, recording.channels)
+    for part, first, last in _pieces(recording, preprocessing, source):
+        quality[part] = _cut_piece(source, recording, preprocessing, (part, first, last), x[part])
     return x, quality
 
 
@@ -110,23 +113,26 @@ def _check_fits(recording: Recording, shape: tuple[int, int, int]) -> None:
 
 
 def _cut_piece(
-    raw: Any,
+    source: tuple[Any, Projection],
     recording: Recording,
     preprocessing: Preprocessing,
     piece: tuple[slice, int, int],
     out: NDArray[np.float32],
 ) -> WindowQuality:
     """Write the windows of one piece to `out`; its signal is released afterwards."""
-    part, first, last = piece
+    (raw, projection), (part, first, last) = source, piece
     starts, sfreq = recording.starts[part], recording.sfreq
     rate = preprocessing.rate(sfreq)
     with reading(recording.path):
-        picks = list(recording.channels)
+        picks = list(projection.channels)
         signal = raw.get_data(picks=picks, start=first, stop=last, verbose="error")
     n_picks = len(recording.picks)
     n_raw = min(round(preprocessing.seconds * sfreq), last - first)
     starts_raw = np.rint(starts * sfreq).astype(int) - first
     quality = assess_windows(_cut(signal[:n_picks], starts_raw, n_raw))
+    signal = projection.apply(signal)
+    if projection.matrix is not None:
+        quality.add_missing(_cut(signal[:n_picks], starts_raw, n_raw))
     if recording.reference:
         rows = [recording.channels.index(name) for name in recording.reference]
         signal = signal[:n_picks] - signal[rows].mean(axis=0)
@@ -146,21 +152,22 @@ def _cut_piece(
 
 
 def _pieces(
-    recording: Recording, preprocessing: Preprocessing, n_times: int
+    recording: Recording, preprocessing: Preprocessing, source: tuple[Any, Projection]
 ) -> Iterator[tuple[slice, int, int]]:
     """Yield windows that are close to each other, and the samples to read for them."""
+    raw, projection = source
     sfreq, starts = recording.sfreq, recording.starts
     step = sampling_ratio(sfreq, preprocessing.rate(sfreq)).denominator
     # The filters, the reach of the resampler, and a second to spare.
     margin = round((1 + filter_reach(preprocessing)) * sfreq) + 20 * step
     before, after = preprocessing.extent()
-    longest = max(_PIECE_SAMPLES / len(recording.channels) / sfreq, preprocessing.seconds)
+    longest = max(_PIECE_SAMPLES / len(projection.channels) / sfreq, preprocessing.seconds)
     piece = np.floor((starts - starts[0]) / longest).astype(int)
     edges = [0, *(np.flatnonzero(np.diff(piece)) + 1), len(starts)]
     for begin, end in pairwise(edges):
         first = max(int((starts[begin] + before) * sfreq) - margin, 0) // step * step
         last = int((starts[end - 1] + after) * sfreq) + margin
-        yield slice(begin, end), first, min(last, n_times)
+        yield slice(begin, end), first, min(last, raw.n_times)
 
 
 def _cut(

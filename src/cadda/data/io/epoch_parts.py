@@ -26,6 +26,7 @@ from cadda.data.io.preprocess import (
     sampling_ratio,
     warn_of_long_filter,
 )
+from cadda.data.io.projectors import Projection, pending_projectors, projection_of
 from cadda.data.quality import WindowQuality, assess_windows
 from cadda.data.rounding import to_single
 from cadda.data.standardise import Standardise
@@ -147,9 +148,13 @@ def read_epochs(
     done = 0
     for part, own in zip(parts, np.split(labels, ends), strict=True):
         chosen = np.flatnonzero(own >= 0)
+        channels = dict.fromkeys((*part.picks, *_reference(part, preprocessing)))
+        projection = projection_of(part.epochs.info, tuple(channels))
         for here in chunks(len(chosen)):
             there = slice(done + here.start, done + here.stop)
-            signal, quality[there] = _read_chunk(part, chosen[here], preprocessing, n_times)
+            signal, quality[there] = _read_chunk(
+                part, chosen[here], preprocessing, projection, n_times
+            )
             if standardise == "window":
                 signal = signal - signal.mean(axis=-1, keepdims=True)
             x[there] = to_single(signal, part.where) if kind is np.float32 else signal
@@ -161,13 +166,14 @@ def _read_chunk(
     part: EpochsPart,
     chosen: NDArray[np.int64],
     preprocessing: Preprocessing | None,
+    projection: Projection,
     n_times: int,
 ) -> tuple[NDArray[np.float64], WindowQuality]:
     """Read and preprocess some epochs of `n_times` samples."""
-    reference = part.header.reference_channels(preprocessing.reference if preprocessing else None)
-    channels = list(dict.fromkeys((*part.picks, *reference)))
+    reference = _reference(part, preprocessing)
+    picks = list(projection.channels)
     try:
-        signal = part.epochs.get_data(picks=channels, item=chosen, copy=True, verbose="error")
+        signal = part.epochs.get_data(picks=picks, item=chosen, copy=True, verbose="error")
     # MNE raises many kinds of errors for truncated files.
     except Exception as error:
         raise DataError(
@@ -175,10 +181,13 @@ def _read_chunk(
         ) from error
     n_picks = len(part.picks)
     quality = assess_windows(signal[:, :n_picks])
+    signal = projection.apply(signal)
+    if projection.matrix is not None:
+        quality.add_missing(signal[:, :n_picks])
     if preprocessing is None:
         return signal, quality
     if reference:
-        rows = [channels.index(name) for name in reference]
+        rows = [picks.index(name) for name in reference]
         signal = signal[:, :n_picks] - signal[:, rows].mean(axis=1, keepdims=True)
     signal = np.ascontiguousarray(signal[:, :n_picks])
     signal = filter_signal(signal, part.sfreq, preprocessing, part.where, pad="edge")
@@ -187,6 +196,12 @@ def _read_chunk(
     signal = signal[..., :n_times]
     quality.rejected[:] = exceeds(signal, preprocessing.reject)
     return signal, quality
+
+
+def _reference(part: EpochsPart, preprocessing: Preprocessing | None) -> tuple[str, ...]:
+    return part.header.reference_channels(
+        None if preprocessing is None else preprocessing.reference
+    )
 
 
 def _baseline(
@@ -216,6 +231,7 @@ def _header(epochs: Any, where: str) -> Header:
         len(epochs.times) / sfreq,
         bads=tuple(epochs.info["bads"]),
         positions=measured_positions(epochs.info),
+        projectors=pending_projectors(epochs.info),
     )
 
 

@@ -22,6 +22,7 @@ from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
 from cadda.data.io.losses import parts_of, warn_of_losses
 from cadda.data.io.options import ReadOptions, argument_of, map_classes, select_classes
 from cadda.data.io.preprocess import Preprocessing
+from cadda.data.io.projectors import pending_projectors, projector_notes
 from cadda.data.io.raw_files import reading
 from cadda.data.io.stage_map import stage_patterns
 from cadda.data.quality import Quality, raise_if_bad, raise_if_rejected
@@ -51,7 +52,7 @@ def open_epochs(path: Path) -> Any:
             epochs = mne.read_epochs_eeglab(path, verbose="error")
             name_by_time_zero(epochs, path)
         else:
-            epochs = mne.read_epochs(path, preload=False, verbose="error")
+            epochs = mne.read_epochs(path, proj=False, preload=False, verbose="error")
         check_count(path, len(epochs.ch_names))
         check_rate(float(epochs.info["sfreq"]), path)
         return epochs
@@ -202,9 +203,10 @@ def epochs_preprocessing(options: ReadOptions) -> Preprocessing | None:
 
 def epochs_notes(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> tuple[str, ...]:
     """Return notes for `cadda data info`."""
+    notes = projector_notes([pending_projectors(epochs.info) for _, epochs in sources])
     if not epochs_are_stages(sources, options):
-        return ()
-    return merge_note(_event_names(sources), keep_stage_4=options.keep_stage_4)
+        return notes
+    return (*notes, *merge_note(_event_names(sources), keep_stage_4=options.keep_stage_4))
 
 
 def epochs_are_stages(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> bool:

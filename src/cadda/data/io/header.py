@@ -52,6 +52,7 @@ class Header:
     raw: Any = None  # the recording itself, if it is in memory
     folders: tuple[str, ...] = ()  # that tell it from recordings with the same file name
     subject: str | None = None  # if it is known without the name of the file
+    projectors: tuple[str, ...] = ()  # that are stored and have not been applied
 
     @property
     def name(self) -> str:

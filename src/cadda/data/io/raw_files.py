@@ -18,6 +18,7 @@ from cadda.data.io.edf import open_edf, read_annotations, read_edf_header
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import Header, check_rate
 from cadda.data.io.hypnogram import Annotation
+from cadda.data.io.projectors import pending_projectors
 from cadda.exceptions import CaddaError, DataError
 
 __all__ = [
@@ -160,6 +161,7 @@ def inspect_raw(
         # MNE derives those of Neuroscan from the layout on the screen.
         positions=None if path.suffix.casefold() == ".cnt" else measured_positions(info),
         raw=raw if in_memory else None,
+        projectors=pending_projectors(info),
     )
     notes = raw.annotations
     annotations = [

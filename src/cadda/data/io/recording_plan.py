@@ -15,6 +15,7 @@ from cadda.data.io.header import Header
 from cadda.data.io.losses import warn_of_loss
 from cadda.data.io.naming import Inspected, subject_of
 from cadda.data.io.options import ReadOptions
+from cadda.data.io.projectors import projector_notes
 from cadda.data.io.windowing import MAX_LISTED, Labelled, Rules
 from cadda.exceptions import DataError
 
@@ -51,6 +52,7 @@ def make_plan(
             reference,
             header.files,
             header.raw,
+            header.projectors,
         )
         recordings.append(recording)
     _warn_about_bad_channels(headers, recordings)
@@ -60,6 +62,7 @@ def make_plan(
         rules.class_names,
         rules.preprocessing,
         headers[0].positions_of(recordings[0].picks),
+        projector_notes([header.projectors for header in headers]),
     )
 
 

@@ -135,6 +135,8 @@ def _keys(plan: ReadPlan, options: ReadOptions) -> _Keys:
             recording.reference,
             recording.starts.tolist(),
             settings,
+            # Without any, entries have the keys that they had before projectors were applied.
+            *([recording.projectors] if recording.projectors else []),
         )
         for own, recording in zip(files, plan.recordings, strict=True)
     ]
