@@ -14,6 +14,7 @@ from cadda._internal.validation import check_class_name
 from cadda.data.io.bids import missing_description, warn_of_unused_tables
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.hypnogram import Annotation, are_stages, hypnogram_windows, merge_note, stages
+from cadda.data.io.lost_events import warn_of_events_without_onset
 from cadda.data.io.mapping import (
     RecordingMapping,
     mapped_files,
@@ -246,6 +247,9 @@ def _annotations_listed(notes: Sequence[Annotation]) -> str:
 
 def _way_out(inspected: Sequence[Inspected]) -> str:
     """Return what to do about recordings without annotations."""
+    n_outside = sum(header.n_outside for header, _ in inspected)
+    if n_outside:
+        return f"{n_outside} are outside their recordings, so check their onsets, in seconds"
     missing = next(filter(None, (missing_description(h.path) for h, _ in inspected)), None)
     if missing is not None:
         return f"to read the events.tsv files of a BIDS data set, add {missing}"
@@ -289,6 +293,7 @@ def _plan_stages(inspected: Sequence[Inspected], options: ReadOptions, where: st
         else (np.zeros(0), np.zeros(0, dtype=np.int64))
         for header, annotations in inspected
     ]
+    warn_of_events_without_onset(inspected, where)
     plan = make_plan(inspected, rules, options, labelled)
     texts = [note.text for _, annotations in inspected for note in annotations]
     notes = merge_note(texts, keep_stage_4=options.keep_stage_4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from cadda._internal.limits import (
     LimitError,
     check_regular,
     open_regular,
+    read_text,
 )
 from cadda._internal.optional import import_optional
 from cadda._internal.text import path_order
@@ -21,6 +23,7 @@ __all__ = [
     "bids_recordings",
     "bids_root",
     "bids_sidecars",
+    "lost_events",
     "missing_description",
     "open_bids",
     "warn_of_unused_tables",
@@ -31,6 +34,9 @@ _logger = logging.getLogger(__name__)
 _DESCRIPTION = "dataset_description.json"
 
 MAX_COLUMNS = 500
+
+_UNKNOWN = ("", "n/a", "nan", "NaN")
+"""Times that are not known, as mne-bids reads them."""
 
 
 def bids_root(path: Path) -> Path | None:
@@ -107,6 +113,29 @@ def _check_tables(path: Path) -> None:
 def bids_sidecars(path: Path) -> tuple[Path, ...]:
     """Return the files that name the channels of a recording."""
     return _sidecars(path, "channels")
+
+
+def lost_events(path: Path, end: float) -> tuple[int, int] | None:
+    """Return how many events have no onset, and how many are not before `end` in seconds.
+
+    MNE drops both, as it does events whose type is n/a, which name no class. None if a recording
+    has no table of events.
+    """
+    tables = _sidecars(path, "events")
+    if not tables:
+        return None
+    lines = read_text(tables[0], encoding="utf-8-sig").splitlines(keepends=True)
+    rows = list(csv.DictReader(lines, delimiter="\t"))
+    named = [row for row in rows if row.get("trial_type") != "n/a"] or rows
+    onsets = [(row.get("onset") or "").strip() for row in named]
+    durations = [(row.get("duration") or "").strip() for row in named]
+    known = [onset not in _UNKNOWN for onset in onsets]
+    n_outside = sum(
+        float(onset) > end or float(onset) + (0 if length in _UNKNOWN else float(length)) < 0
+        for onset, length, is_known in zip(onsets, durations, known, strict=True)
+        if is_known
+    )
+    return known.count(False), n_outside
 
 
 def _sidecars(path: Path, kind: str) -> tuple[Path, ...]:

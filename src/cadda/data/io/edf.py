@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from cadda._internal.limits import open_regular
 from cadda._internal.text import short_reason
 from cadda.data.io.header import Header, check_rate, guess_type
 from cadda.data.io.hypnogram import Annotation
+from cadda.data.io.lost_events import collected_warnings, count_omitted
 from cadda.exceptions import DataError
 
 __all__ = ["open_edf", "read_annotations", "read_edf_header"]
@@ -69,27 +69,31 @@ def read_edf_header(path: Path) -> Header:
     )
 
 
-def read_annotations(header: Header) -> list[Annotation]:
-    """Read the annotations of an EDF file, with signals or without, in the order of the file."""
+def read_annotations(header: Header) -> tuple[list[Annotation], int]:
+    """Read the annotations of an EDF file, with signals or without, in the order of the file.
+
+    Return how many are left out as well, because they are outside the recording.
+    """
     path, labels = header.path, header.labels
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with collected_warnings() as caught:
         try:
             annotations = _annotations(path, labels, "utf8")
         # MNE has no exception of its own for text that is not UTF-8.
         except Exception:
+            caught.clear()
             try:
                 annotations = _annotations(path, labels, "latin1")
             except Exception as error:
                 raise DataError(
                     f"cannot read the annotations of {path}: {short_reason(error)}."
                 ) from error
-    return [
+    notes = [
         Annotation(float(onset), float(duration), str(text))
         for onset, duration, text in zip(
             annotations.onset, annotations.duration, annotations.description, strict=True
         )
     ]
+    return notes, count_omitted(caught)
 
 
 def open_edf(path: Path, channels: Sequence[str], encoding: str = "latin1") -> Any:
@@ -100,7 +104,7 @@ def open_edf(path: Path, channels: Sequence[str], encoding: str = "latin1") -> A
     import mne
 
     return mne.io.read_raw_edf(
-        path, include=list(channels), preload=False, encoding=encoding, verbose="error"
+        path, include=list(channels), preload=False, encoding=encoding, verbose="warning"
     )
 
 

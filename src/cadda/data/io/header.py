@@ -52,6 +52,8 @@ class Header:
     raw: Any = None  # the recording itself, if it is in memory
     folders: tuple[str, ...] = ()  # that tell it from recordings with the same file name
     subject: str | None = None  # if it is known without the name of the file
+    n_outside: int = 0  # annotations that are dropped, as they are not within the recording
+    n_without_onset: int = 0  # events that are dropped
     projectors: tuple[str, ...] = ()  # that are stored and have not been applied
 
     @property

@@ -13,7 +13,7 @@ from cadda._internal.user_warnings import warn_user
 from cadda.data.quality import Quality, WindowQuality, describe_bad_channels, first_of
 from cadda.exceptions import LostDataWarning
 
-__all__ = ["Part", "parts_of", "warn_of_loss", "warn_of_losses"]
+__all__ = ["Part", "most_lost", "parts_of", "warn_of_loss", "warn_of_losses"]
 
 
 class Part(NamedTuple):
@@ -67,16 +67,23 @@ def warn_of_loss(text: str) -> None:
     warn_user(text, LostDataWarning)
 
 
+def most_lost(counted: Sequence[tuple[str, str, int]]) -> str:
+    """Return names with descriptions of their counts, such as ``"a (2 of 40)"``, by count."""
+    ranked = sorted(counted, key=lambda item: -item[2])
+    return first_of([f"{name} ({description})" for name, description, count in ranked if count])
+
+
 def _most(counted: Sequence[tuple[Part, int]], parts: Sequence[Part]) -> str:
     """Return recordings and how many of their windows count, those with the most first."""
     names = Counter(part.recording for part in parts)
-    ranked = sorted(counted, key=lambda item: -item[1])
-    return first_of(
+    return most_lost(
         [
-            f"{_name(part, is_only=names[part.recording] == 1)} "
-            f"({count} of {part.quality.n_windows})"
-            for part, count in ranked
-            if count
+            (
+                _name(part, is_only=names[part.recording] == 1),
+                f"{count} of {part.quality.n_windows}",
+                count,
+            )
+            for part, count in counted
         ]
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 from cadda._internal.limits import LimitError, check_memory
 from cadda._internal.text import path_order, short_reason
 from cadda.data.channels import measured_positions
-from cadda.data.io.bids import bids_recordings, bids_root, bids_sidecars, open_bids
+from cadda.data.io.bids import bids_recordings, bids_root, bids_sidecars, lost_events, open_bids
 from cadda.data.io.brainvision import check_markers, explained_markers
 from cadda.data.io.edf import open_edf, read_annotations, read_edf_header
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import Header, check_rate
 from cadda.data.io.hypnogram import Annotation
+from cadda.data.io.lost_events import collected_warnings, count_omitted
 from cadda.data.io.projectors import pending_projectors
 from cadda.exceptions import CaddaError, DataError
 
@@ -99,26 +101,32 @@ def inspect_recording(path: Path) -> tuple[Header, list[Annotation]]:
     """Read the header and the annotations of a recording."""
     if path.suffix.lower() == ".edf" and bids_root(path) is None:
         header = read_edf_header(path)
-        return header, read_annotations(header)
-    raw = open_raw(path)
+        annotations, n_outside = read_annotations(header)
+        return replace(header, n_outside=n_outside), annotations
+    raw, n_outside = _open(path)
     with reading(path):
-        sidecars = bids_sidecars(path) if bids_root(path) else ()
+        is_bids = bids_root(path) is not None
+        sidecars = bids_sidecars(path) if is_bids else ()
         # Some formats are folders, in which every file counts.
         parts = [path] if path.is_dir() else [Path(f) for f in raw.filenames if f is not None]
         files = dict.fromkeys((*sidecars, *(file for part in parts for file in _files(part))))
-        return inspect_raw(raw, path, tuple(file for file in files if file != path))
+        header, annotations = inspect_raw(raw, path, tuple(f for f in files if f != path))
+        lost = lost_events(path, header.seconds - 1 / header.sfreqs[0]) if is_bids else None
+        n_without_onset, n_outside = lost or (0, n_outside)
+        header = replace(header, n_outside=n_outside, n_without_onset=n_without_onset)
+        return header, annotations
 
 
 @contextmanager
-def reading(path: Path, what: str = "") -> Iterator[None]:
-    """Report whatever a reader of MNE raises as `DataError`, and show none of its warnings."""
+def reading(path: Path, what: str = "") -> Iterator[list[warnings.WarningMessage]]:
+    """Report whatever a reader of MNE raises as `DataError`; collect its warnings."""
     # The reader of MFF prints what it does not find.
     is_mff = path.suffix.casefold() == ".mff"
-    with warnings.catch_warnings(), redirect_stdout(StringIO()) if is_mff else nullcontext():
-        # About units, filters and positions that the file lacks, and that are not used here.
-        warnings.simplefilter("ignore")
+    hidden = redirect_stdout(StringIO()) if is_mff else nullcontext()
+    # Most warnings are about units, filters and positions that the file lacks and are not used.
+    with collected_warnings() as caught, hidden:
         try:
-            yield
+            yield caught
         except CaddaError:
             raise
         except LimitError as error:
@@ -185,7 +193,12 @@ def names_a_class(annotation: Annotation) -> bool:
 
 def open_raw(path: Path, channels: Sequence[str] = ()) -> Any:
     """Open a recording without reading its signals; of EDF files, only some channels."""
-    with reading(path), explained_markers(path):
+    return _open(path, channels)[0]
+
+
+def _open(path: Path, channels: Sequence[str] = ()) -> tuple[Any, int]:
+    """Open a recording; return how many of its annotations are outside it as well."""
+    with reading(path) as caught, explained_markers(path):
         check_recording(path)
         if bids_root(path):
             raw = open_bids(path)
@@ -196,19 +209,19 @@ def open_raw(path: Path, channels: Sequence[str] = ()) -> Any:
             raw = _read_raw(path)
         check_count(path, len(raw.ch_names))
         check_rate(float(raw.info["sfreq"]), path)
-        return raw
+        return raw, count_omitted(caught)
 
 
 def _read_raw(path: Path) -> Any:
     import mne
 
     try:
-        return mne.io.read_raw(path, preload=False, verbose="error")
+        return mne.io.read_raw(path, preload=False, verbose="warning")
     except Exception:
         # MNE reads files of BCI2000 only as a whole, and does not say so.
         if path.suffix.casefold() != ".dat":
             raise
-        return mne.io.read_raw(path, preload=True, verbose="error")
+        return mne.io.read_raw(path, preload=True, verbose="warning")
 
 
 def _stim_events(raw: Any) -> list[Annotation]:

@@ -173,7 +173,7 @@ def _recording(
 def _annotations(hypnogram: Path, header: Header) -> list[Annotation]:
     """Read a hypnogram, with times relative to the start of its recording."""
     own = read_edf_header(hypnogram)
-    start, annotations = own.start, read_annotations(own)
+    start, (annotations, _) = own.start, read_annotations(own)
     if start is None or header.start is None:
         return annotations
     delay = (start - header.start).total_seconds()

@@ -16,6 +16,7 @@ from cadda._internal.text import quote
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, count_windows
 from cadda.data.io.losses import warn_of_loss
+from cadda.data.io.lost_events import warn_of_events_without_onset, warn_of_outside
 from cadda.data.io.mapping import RecordingMapping, match_class
 from cadda.data.io.naming import Inspected
 from cadda.data.io.participants import ParticipantColumn
@@ -97,13 +98,19 @@ class Rules:
 def label_windows(inspected: Sequence[Inspected], rules: Rules) -> list[Labelled]:
     """Return the windows of all recordings; raise if there are none."""
     segments = [_segments(header, notes, rules) for header, notes in inspected]
-    labelled = [
+    planned = [
         _windows(found, header.seconds, rules)
         for (header, _), found in zip(inspected, segments, strict=True)
     ]
+    labelled = [windows for windows, _ in planned]
     if not sum(len(starts) for starts, _ in labelled):
         raise DataError(f"{rules.where}: {_why_no_windows(inspected, segments, rules)}.")
     _warn_about_absent_annotations(inspected, rules)
+    if rules.mapping.class_from == "annotations" or rules.mapping.within is not None:
+        counts = [(lost, lost + len(starts)) for (starts, _), lost in planned]
+        has_baseline = rules.preprocessing.baseline is not None
+        warn_of_outside(inspected, counts, rules.where, has_baseline=has_baseline)
+        warn_of_events_without_onset(inspected, rules.where)
     labelled = _without_bad_parts(inspected, labelled, rules)
     _warn_about_overlaps([starts for starts, _ in labelled], rules)
     return labelled
@@ -150,10 +157,10 @@ def _class_text(header: Header, rules: Rules) -> str:
 
 def _windows(
     segments: Sequence[tuple[Annotation, int]], recorded: float, rules: Rules
-) -> Labelled:
+) -> tuple[Labelled, int]:
     """Return starts in seconds and labels of the windows, in the order of time.
 
-    The recording has `recorded` seconds.
+    The recording has `recorded` seconds. Return how many windows are not within it as well.
     """
     settings, mapping = rules.preprocessing, rules.mapping
     fills = mapping.repeat or (mapping.class_from != "annotations" and mapping.within is None)
@@ -168,7 +175,8 @@ def _windows(
     inside = sorted(window for window in windows if earliest <= window[0] <= latest)
     starts = np.array([start for start, _ in inside])
     labels = np.array([label for _, label in inside], dtype=np.int64)
-    return np.clip(starts, 0, max(recorded - settings.seconds, 0)), labels
+    n_outside = len(windows) - len(inside)
+    return (np.clip(starts, 0, max(recorded - settings.seconds, 0)), labels), n_outside
 
 
 def _without_bad_parts(
