@@ -225,6 +225,21 @@ def test_index_as_in_numpy(index: Any) -> None:
     assert part.ch_names == made.ch_names
 
 
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        ([1.0, 1.0, 2.0, 2.0, 3.5, 3.5], ["1", "2", "3.5"]),
+        (np.array([1, 1, 2, 2, 0.1, 0.1], dtype=np.float32), ["1", "2", "0.1"]),
+        (np.array([1, 1.0, np.float32(2), "2 ", " b", "b"], dtype=object), ["1", "2", "b"]),
+        (np.array(["a", "a ", " a", "b", "b", "c"]), ["a", "b", "c"]),
+        (np.array([b"a", b"a", b"b", b"b", b"c", b"c"]), ["a", "b", "c"]),
+        ([1e20, 1e20, 0.0, -0.0, -2.0, -2.0], ["100000000000000000000", "0", "-2"]),
+    ],
+)
+def test_names_of_subjects(subject: Any, expected: list[str]) -> None:
+    assert windows(subject=subject).subjects == expected
+
+
 def test_of_subjects() -> None:
     part = windows().of_subjects(["3", "1"])
     assert part.subject.tolist() == ["1", "1", "3", "3"]

@@ -29,6 +29,7 @@ __all__ = [
     "check_signals",
     "chunks",
     "count_missing",
+    "plain_names",
 ]
 
 CHUNK = 64
@@ -228,11 +229,34 @@ def check_per_window(argument: str, value: ArrayLike, n_windows: int) -> NDArray
         raise ValueError(
             f"`{argument}` must be known for every window, but is missing for {missing}."
         )
-    different, index = np.unique(array.astype(str), return_inverse=True)
+    different, index = np.unique(plain_names(array), return_inverse=True)
     names = different.tolist()
     check_plain(argument, names)
     # Numbers as text would take 84 bytes each, whatever their length.
     return np.array(names, dtype=np.str_)[index]
+
+
+def plain_names(values: ArrayLike) -> NDArray[np.str_]:
+    """Return names as text without spaces around it; 1.0 is 1, as tables turn whole numbers.
+
+    Examples
+    --------
+    >>> plain_names([1.0, 2.0, 2.5]).tolist(), plain_names([" a", "a"]).tolist()
+    (['1', '2', '2.5'], ['a', 'a'])
+    """
+    array: NDArray[Any] = np.asarray(values)
+    if array.dtype.kind == "O":
+        array = np.array([_whole(value) for value in array.tolist()], dtype=object).astype(str)
+    elif array.dtype.kind == "f":
+        whole = np.isfinite(array) & (array == np.floor(array))
+        numbers = [str(int(value)) for value in array[whole].tolist()]
+        array = array.astype(str).astype(object)
+        array[whole] = numbers
+    return np.char.strip(array.astype(str))
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float | np.floating) and value.is_integer() else value
 
 
 def check_plain(argument: str, texts: Iterable[str]) -> None:

@@ -79,6 +79,24 @@ def test_subject_is_any_column(epochs: mne.EpochsArray) -> None:
         read_windows(epochs, subject="runs")
 
 
+def test_tables_that_turned_whole_numbers_into_floats(caplog: pytest.LogCaptureFixture) -> None:
+    """As pandas does for a column that had a missing value."""
+    codes, ids = [1, 2, 1, 2], {"a": 1, "b": 2}
+    whole = make_epochs(codes, ids, subjects=[1, 1, 2, 2], group=[0, 1, 0, 1])
+    table = pd.DataFrame({"subject": [1, 1, 2, 2, None], "group": [0, 1, 0, 1, None]}).iloc[:4]
+    assert table["subject"].tolist() == [1.0, 1.0, 2.0, 2.0]
+    turned = make_epochs(codes, ids, seed=1)
+    turned.metadata = table
+    windows = read_windows([whole, turned], label="group")
+    assert windows.subjects == ["1", "2"]
+    assert windows.class_names == ("0", "1")
+    spaces = make_epochs(codes, ids, seed=2, subjects=["1 ", " 1", "2", 2.0])
+    assert read_windows([whole, spaces]).subjects == ["1", "2"]
+    halves = make_epochs(codes, ids, subjects=[1.5, 1.5, 2.0, 2.0])
+    assert read_windows(halves).subjects == ["1.5", "2"]
+    assert "Subjects" not in caplog.text
+
+
 def test_epochs_without_metadata_are_of_one_subject() -> None:
     codes, ids = [1, 2, 1], {"a": 1, "b": 2}
     windows = read_windows(make_epochs(codes, ids))

@@ -177,6 +177,33 @@ def test_classes_that_are_probably_one(caplog: pytest.LogCaptureFixture) -> None
     assert "differ" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("subjects", "named"),
+    [
+        (["s1", "S1", "s2", "t"], "'S1' and 's1'"),
+        (["01", "1", "2", "3"], "'01' and '1'"),
+        (["sub-007", "sub-7", "sub-70", "sub-17"], "'sub-007' and 'sub-7'"),
+        (["anna b", "annab", "c", "d"], "'anna b' and 'annab'"),
+        (["1.0", "1", "a", "b"], "'1' and '1.0'"),
+        (["01", "1", "02", "2"], "'01' and '1', '02' and '2'"),
+        (["1", "10", "100", "11"], None),
+        (["1.5", "1.05", "1-5", "15"], None),
+    ],
+)
+def test_subjects_that_are_probably_one(
+    subjects: list[str], named: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    x = np.random.default_rng(0).normal(size=(8, 2, 50))
+    subject = np.repeat(sorted(subjects), 2)
+    read_windows(
+        {"x": x, "subject": subject, "sfreq": 50.0, "y": [0, 1] * 4, "ch_names": ["u", "v"]}
+    )
+    texts = [text for text in caplog.messages if text.startswith("Subjects")]
+    assert len(texts) == (named is not None)
+    if named is not None:
+        assert texts[0].startswith(f"Subjects {named} differ in capital letters, spaces or lead")
+
+
 def notes_of(*arguments: object, **options: object) -> list[str]:
     """Return what Python warns of in data, each with this file as its place."""
     with pytest.warns() as caught:

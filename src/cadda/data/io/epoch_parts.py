@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cadda._internal.text import did_you_mean, short_reason
 from cadda.data.channels import find_channels, measured_positions
-from cadda.data.checks import chunks, count_missing
+from cadda.data.checks import chunks, count_missing, plain_names
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import are_stages, stage_of, stages
 from cadda.data.io.mapping import match_class
@@ -335,4 +335,4 @@ def _texts(name: str, values: list[Any]) -> NDArray[np.str_]:
     missing = count_missing(values)
     if missing:
         raise DataError(f"the column {name!r} of the metadata is empty for {missing} epochs.")
-    return np.array([str(value) for value in values])
+    return plain_names(np.array(values, dtype=object))

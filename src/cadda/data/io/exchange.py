@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cadda._internal.optional import import_optional
 from cadda.data.channels import measured_positions
+from cadda.data.checks import plain_names
 from cadda.data.io.epochs import windows_to_epochs
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
@@ -60,7 +61,7 @@ def windows_from_braindecode(
     return Windows(
         np.stack([np.asarray(x, dtype=np.float32) for part in samples for x, _ in part]),
         labels,
-        subject=np.repeat([str(part.description[subject]) for part in parts], counts),
+        subject=np.repeat(plain_names([part.description[subject] for part in parts]), counts),
         recording=np.repeat([str(i) for i in range(len(parts))], counts),
         sfreq=float(info["sfreq"]),
         ch_names=info["ch_names"],
@@ -237,7 +238,7 @@ def _recordings(windows: Windows) -> Iterator[Windows]:
 
 def _column(metadata: Mapping[str, Any], name: str) -> NDArray[np.str_]:
     try:
-        return np.asarray(metadata[name]).astype(str)
+        return plain_names(metadata[name])
     except KeyError as error:
         raise DataError(
             f"`metadata` must have the columns subject, session and run, but not {name!r}."

@@ -15,7 +15,7 @@ from cadda._internal.text import did_you_mean
 from cadda._internal.validation import check_class_name
 from cadda.compute import check_engine
 from cadda.data.channels import find_channels
-from cadda.data.checks import check_names
+from cadda.data.checks import check_names, plain_names
 from cadda.data.io.mapping import check_class_source, match_class
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.standardise import Standardise
@@ -136,7 +136,7 @@ class ReadOptions:
                 f"got {len(self.subject)}; for the subject of each window, name a column of the "
                 "metadata of epochs, or make `Windows` of arrays."
             )
-        return [str(name) for name in self.subject]
+        return list(plain_names(np.array(self.subject, dtype=object)).tolist())
 
     @property
     def recording_rules(self) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from cadda.data.io.preprocess import (
 from cadda.data.io.recordings import read_recordings
 from cadda.data.io.sources import expand_paths, open_sources
 from cadda.data.io.tasks import Task, guess_task, highpass_notes, slow_power_notes
-from cadda.data.quality import Quality, quality_of_kept
+from cadda.data.quality import Quality, first_of, quality_of_kept
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError
 
@@ -78,7 +79,8 @@ def read_with_quality(source: Any, options: ReadOptions) -> ReadResult:
     """Read windows as `read_windows` does, without bad windows, with their quality."""
     result = _read(source, options)
     windows, quality = result.windows, result.quality
-    _warn_of_similar(windows.class_names)
+    _warn_of_similar_classes(windows.class_names)
+    _warn_of_similar_subjects(windows.subjects)
     counts = zip(windows.class_names, windows.class_counts(), strict=True)
     empty = [name for name, count in counts if not count]
     if (quality.n_bad or quality.n_rejected) and empty and options.min_windows != 0:
@@ -90,18 +92,38 @@ def read_with_quality(source: Any, options: ReadOptions) -> ReadResult:
     return result
 
 
-def _warn_of_similar(class_names: Sequence[str]) -> None:
+def _warn_of_similar_classes(class_names: Sequence[str]) -> None:
     """Warn of classes that are probably one."""
+    for same, name in _similar(class_names, lambda name: " ".join(name.split()).casefold()):
+        _logger.warning(
+            "Classes %r and %r differ in capital letters or spaces only; if they are one, "
+            "join them with `class_map`.",
+            *(same, name),
+        )
+
+
+def _warn_of_similar_subjects(subjects: Sequence[str]) -> None:
+    """Warn of subjects that are probably the same person."""
+    similar = _similar(subjects, _plain_subject)
+    if similar:
+        _logger.warning(
+            "Subjects %s differ in capital letters, spaces or leading zeros only: if they are the "
+            "same people, these may be both in training and in testing; write each in one way.",
+            first_of([f"{same!r} and {name!r}" for same, name in similar]),
+        )
+
+
+def _similar(names: Sequence[str], plain: Callable[[str], str]) -> list[tuple[str, str]]:
+    """Return names that are the same in a plain form, each with the first of them."""
     first: dict[str, str] = {}
-    for name in class_names:
-        plain = " ".join(name.split()).casefold()
-        same = first.setdefault(plain, name)
-        if same != name:
-            _logger.warning(
-                "Classes %r and %r differ in capital letters or spaces only; if they are one, "
-                "join them with `class_map`.",
-                *(same, name),
-            )
+    pairs = [(first.setdefault(plain(name), name), name) for name in names]
+    return [(same, name) for same, name in pairs if same != name]
+
+
+def _plain_subject(name: str) -> str:
+    """Return a subject without capital letters, spaces, leading zeros and the end of 1.0."""
+    joined = re.sub(r"^(\d+)\.0$", r"\1", "".join(name.split()).casefold())
+    return re.sub(r"(?<![\d.])0+(?=\d)", "", joined)
 
 
 def _read(source: Any, options: ReadOptions) -> ReadResult:
