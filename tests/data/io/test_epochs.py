@@ -97,6 +97,40 @@ def test_tables_that_turned_whole_numbers_into_floats(caplog: pytest.LogCaptureF
     assert "Subjects" not in caplog.text
 
 
+def test_events_with_one_code() -> None:
+    some = make_epochs([1, 2] * 2, {"a": 1, "b": 2})
+    some.event_id = {"a": 1, "b": 2, "c": 2}
+    message = r"epochs: the events 'b' and 'c' have the same code, 2, so that the class .* ambig"
+    with pytest.raises(DataError, match=message):
+        read_windows(some)
+    windows = read_windows(some, class_map={"a": "x", "b": "y", "c": "y"})
+    assert windows.y.tolist() == [0, 1, 0, 1]
+    with pytest.raises(DataError, match=message):
+        read_windows(some, class_map={"a": "x", "b": "y", "c": "z"})
+    # Codes without epochs do not matter, nor do stages that are one.
+    some.event_id = {"a": 1, "b": 2, "c": 3, "d": 3}
+    assert read_windows(some, min_windows=1).class_names == ("a", "b")
+    some.event_id = {"Sleep stage 2": 1, "Sleep stage 3": 2, "Sleep stage 4": 2}
+    windows = read_windows(some, min_windows=1)
+    assert windows.class_names == ("N2", "N3")
+    assert windows.y.tolist() == [0, 1, 0, 1]
+    with pytest.raises(DataError, match="'Sleep stage 3' and 'Sleep stage 4' have the same code"):
+        read_windows(some, keep_stage_4=True)
+
+
+def test_epochs_with_time_zero_elsewhere() -> None:
+    codes, ids = [1, 2], {"a": 1, "b": 2}
+    first, other = make_epochs(codes, ids), make_epochs(codes, ids, seed=1)
+    other.shift_time(-1.0, relative=True)
+    assert len(first.times) == len(other.times)
+    message = r"begin at the same time .*, but epochs 1 begins at 0 s and epochs 2 at -1 s; crop"
+    with pytest.raises(DataError, match=message):
+        read_windows([first, other])
+    # Recorders with other clocks round to half a sample.
+    other.shift_time(0.004, relative=False)
+    assert len(read_windows([first, other])) == 4
+
+
 def test_epochs_without_metadata_are_of_one_subject() -> None:
     codes, ids = [1, 2, 1], {"a": 1, "b": 2}
     windows = read_windows(make_epochs(codes, ids))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.text import did_you_mean, short_reason
+from cadda._internal.text import did_you_mean, quote, short_reason
 from cadda.data.channels import find_channels, measured_positions
 from cadda.data.checks import chunks, count_missing, plain_names
 from cadda.data.io.header import Header
@@ -107,6 +107,13 @@ class EpochsPart:
                     f"all epochs must have the same {name}, but {first.where} has {other} and "
                     f"{self.where} has {own}."
                 )
+        start, other_start = (float(part.epochs.times[0]) for part in (self, first))
+        if abs(start - other_start) * self.sfreq > 0.5:
+            raise DataError(
+                f"all epochs must begin at the same time after their event, but {first.where} "
+                f"begins at {other_start:g} s and {self.where} at {start:g} s; crop them in MNE, "
+                "or if their events differ, shift time 0 (`epochs.shift_time`)."
+            )
 
 
 def merge_classes(
@@ -261,8 +268,27 @@ def _classes(
         named = [match_class(text, options.class_map) or "" for text in texts]
         return list(dict.fromkeys(options.class_map.values())), named
     ids = dict(sorted(epochs.event_id.items(), key=lambda item: item[1]))
+    _check_codes(epochs, options, where)
     name_of = {code: str(name) for name, code in ids.items()}
     return [str(name) for name in ids], [name_of.get(c, "") for c in epochs.events[:, 2]]
+
+
+def _check_codes(epochs: Any, options: ReadOptions, where: str) -> None:
+    """Raise if events have a code that is of several classes."""
+    as_stages = are_stages(epochs.event_id)
+    names_of: dict[int, dict[str | None, str]] = {}
+    for name, code in epochs.event_id.items():
+        group = stage_of(name, keep_stage_4=options.keep_stage_4) if as_stages else str(name)
+        if options.class_map is not None:
+            group = match_class(name, options.class_map)
+        names_of.setdefault(code, {}).setdefault(group, str(name))
+    for code, names in names_of.items():
+        if len(names) > 1 and (epochs.events[:, 2] == code).any():
+            raise DataError(
+                f"{where}: the events {' and '.join(map(quote, names.values()))} have the same "
+                f"code, {code}, so that the class of these epochs is ambiguous; keep one of the "
+                "names in `epochs.event_id`, or join them with `class_map`."
+            )
 
 
 def _file(epochs: Any, header: Header) -> Header | None:
