@@ -160,8 +160,10 @@ def first_of(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMED]) + more
 
 
-def raise_if_bad(quality: Quality, where: str, ch_names: Sequence[str]) -> None:
-    """Raise if a source has bad windows; `where` names it."""
+def raise_if_bad(
+    quality: Quality, where: str, ch_names: Sequence[str], recordings: str = ""
+) -> None:
+    """Raise if a source has bad windows; `where` names it, `recordings` those with the most."""
     total = quality.n_windows
     channels = describe_bad_channels(quality, ch_names)
     if not quality.n_good and quality.n_rejected:
@@ -177,5 +179,6 @@ def raise_if_bad(quality: Quality, where: str, ch_names: Sequence[str]) -> None:
     if quality.n_bad:
         raise DataError(
             f"{where}: {quality.n_bad} of {total} windows have NaN or a flat channel, {channels}; "
-            "drop them with `on_bad='drop'`, or select other channels with `channels`."
+            "drop them with `on_bad='drop'`, or select other channels with `channels`"
+            f"{f'; they are of {recordings}' * bool(recordings)}."
         )

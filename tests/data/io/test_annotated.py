@@ -213,6 +213,25 @@ def test_overlaps_name_the_argument(folder: Path, caplog: pytest.LogCaptureFixtu
     assert "annotations are less than `window_seconds`, 4.5 s, apart" in caplog.text
 
 
+def test_annotations_of_two_classes_at_the_same_time(
+    tmp_path: Path, write_edf: WriteEdf, caplog: pytest.LogCaptureFixture
+) -> None:
+    noise = np.random.default_rng(0).standard_normal(2000)
+    onsets = {"T1": [2.0, 6.0, 10.0, 14.0], "T2": [4.0, 6.0, 12.0, 14.0], "T3": [16.0]}
+    events = sorted((onset, 2.0, text) for text, own in onsets.items() for onset in own)
+    path = write_edf(tmp_path / "S1R.edf", {"C3": noise, "C4": noise}, annotations=events)
+    assert len(read_windows(path)) == 9
+    (text,) = (text for text in caplog.messages if "two labels" in text)
+    assert f"{path}: the same signal has two labels 2 times" in text
+    assert "such as 'T1' and 'T2' at 6 s of S1R; select one of them with `classes`" in text
+    caplog.clear()
+    assert len(read_windows(path, classes=["T1", "T3"])) == 5
+    assert "two labels" not in caplog.text
+    # Of the same class, they only overlap.
+    read_windows(path, class_map={"T1": "hand", "T2": "hand", "T3": "rest"})
+    assert "two labels" not in caplog.text
+
+
 def test_windows_of_overlapping_annotations_are_in_the_order_of_time(
     tmp_path: Path, write_edf: WriteEdf, caplog: pytest.LogCaptureFixture
 ) -> None:

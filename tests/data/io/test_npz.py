@@ -89,18 +89,33 @@ def test_bad_windows(tmp_path: Path, losses: Losses) -> None:
     x[0, 0, 3] = np.nan
     x[3, 1] = 2.0
     np.savez(tmp_path / "a.npz", **{**ARRAYS, "x": x})
-    text = r"a.npz: 2 of 6 windows have NaN or a flat channel, C3 \(1\), C4 \(1\); drop them"
+    text = r"a.npz: 2 of 6 windows have NaN or a flat channel, C3 \(1\), C4 \(1\); drop them .*; "
+    text += r"they are of a \(1 of 2\), b \(1 of 2\)\.$"
     with pytest.raises(DataError, match=text):
         read_windows(tmp_path / "a.npz")
     windows = read_windows(tmp_path / "a.npz", on_bad="drop")
     assert windows.subject.tolist() == ["a", "b", "c", "c"]
     assert windows.y.tolist() == [1, 0, 0, 1]
     bad = "not used: a (1 of 2), b (1 of 2); channels are C3 (1), C4 (1)."
-    # Once by each call; the first was refused.
-    assert losses.messages == [f"2 of 6 windows have NaN or a flat channel and are {bad}"] * 2
+    # Only by the second call; the first was refused.
+    assert losses.messages == [f"2 of 6 windows have NaN or a flat channel and are {bad}"]
     assert not any("no window left" in text for text in losses.messages)
     with pytest.raises(DataError, match="arrays: all 6 windows have NaN or a flat channel"):
         read_windows({**ARRAYS, "x": np.zeros((6, 2, 50))}, on_bad="drop")
+
+
+def test_arrays_of_one_channel(tmp_path: Path) -> None:
+    """`Windows` takes them without an axis of channels, and so do files."""
+    arrays = {**ARRAYS, "x": ARRAYS["x"][:, 0], "ch_names": ["C3"]}
+    np.savez(tmp_path / "a.npz", **arrays)
+    expected = Windows(**arrays).standardised()
+    for source in (tmp_path / "a.npz", arrays):
+        windows = read_windows(source)
+        np.testing.assert_allclose(windows.x, expected.x, atol=1e-5)
+        assert windows.ch_names == ("C3",)
+    flat = {**arrays, "x": np.zeros((6, 50))}
+    with pytest.raises(DataError, match=r"all 6 windows have NaN or a flat channel, C3 \(6\);"):
+        read_windows(flat)
 
 
 def test_subjects_that_lose_all_windows_are_named(losses: Losses) -> None:

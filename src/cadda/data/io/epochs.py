@@ -91,7 +91,7 @@ def epochs_to_windows(
     good = ~(assessed.bad | assessed.rejected)
     if not good.all():
         parts_read = parts_of(assessed, subjects[chosen], recordings[chosen])
-        warn_of_losses(parts_read, first.ch_names)
+        warn_of_losses(parts_read, first.ch_names, options.raise_bad_of)
         x, chosen = x[good], chosen[good]
     raise_if_rejected(quality, labels[chosen], first.where)
     groups = np.stack([subjects, recordings], axis=1)[chosen]

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.user_warnings import warn_user
-from cadda.data.quality import Quality, WindowQuality, describe_bad_channels, first_of
+from cadda.data.quality import (
+    Quality,
+    WindowQuality,
+    describe_bad_channels,
+    first_of,
+    raise_if_bad,
+)
 from cadda.exceptions import LostDataWarning
 
 __all__ = ["Part", "most_lost", "parts_of", "warn_of_loss", "warn_of_losses"]
@@ -37,14 +43,21 @@ def parts_of(
     ]
 
 
-def warn_of_losses(parts: Sequence[Part], ch_names: Sequence[str]) -> None:
-    """Name recordings with bad or rejected windows, and subjects without any other."""
+def warn_of_losses(
+    parts: Sequence[Part], ch_names: Sequence[str], raise_bad_of: str | None = None
+) -> None:
+    """Name recordings with bad or rejected windows, and subjects without any other.
+
+    Raise for bad windows if the name of the source is given.
+    """
     overall = Quality.of_all([part.quality for part in parts])
+    bad = _most([(part, part.quality.n_bad) for part in parts], parts)
+    if raise_bad_of is not None:
+        raise_if_bad(overall, raise_bad_of, ch_names, bad)
     if overall.n_bad:
         warn_of_loss(
             f"{overall.n_bad} of {overall.n_windows} windows have NaN or a flat channel and are "
-            f"not used: {_most([(part, part.quality.n_bad) for part in parts], parts)}; channels "
-            f"are {describe_bad_channels(overall, ch_names)}."
+            f"not used: {bad}; channels are {describe_bad_channels(overall, ch_names)}."
         )
     if overall.n_rejected:
         warn_of_loss(

@@ -85,6 +85,8 @@ def load_npz(path: Path) -> Windows | dict[str, NDArray[Any]]:
 def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple[Windows, Quality]:
     """Make windows from arrays named like the arguments of `Windows`, without bad windows."""
     x = np.asarray(arrays.get("x"))
+    if x.ndim == 2:
+        x = x[:, None]
     if arrays.get("x") is None or x.ndim != 3 or x.dtype.kind not in "fiu" or not x.size:
         # `Windows` raises with the reason.
         return _make_windows(arrays.get("x"), arrays, where), Quality(0, 0, 0, ())
@@ -104,7 +106,7 @@ def arrays_to_windows(arrays: Arrays, options: ReadOptions, where: str) -> tuple
         raise_if_bad(quality, where, selection.ch_names)
     if quality.n_bad:
         groups = outline.subject[selection.kept], outline.recording[selection.kept]
-        warn_of_losses(parts_of(assessed, *groups), selection.ch_names)
+        warn_of_losses(parts_of(assessed, *groups), selection.ch_names, options.raise_bad_of)
         x, good = x[~assessed.bad], ~assessed.bad
         selection = replace(selection, kept=selection.kept[good], labels=selection.labels[good])
     recordings = np.stack([outline.subject, outline.recording], axis=1)[selection.kept]

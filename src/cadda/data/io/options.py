@@ -88,6 +88,7 @@ class ReadOptions:
     within: Sequence[str] | None = None
     repeat: bool | None = None
     participants: str | None = None
+    raise_bad_of: str | None = None  # name of the source, if bad windows are an error
 
     def __post_init__(self) -> None:
         if self.standardise not in ("auto", "window", "recording", None):

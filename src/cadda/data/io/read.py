@@ -12,7 +12,6 @@ from cadda._internal.user_warnings import warn_user
 from cadda.data.io.options import CacheUse, Progress, ReadOptions, given_settings
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.read_result import read_with_quality, source_name
-from cadda.data.quality import raise_if_bad
 from cadda.data.standardise import Standardise
 from cadda.data.windows import Windows
 from cadda.exceptions import DataError, DataWarning
@@ -190,12 +189,11 @@ def read_windows(
             within=within,
             repeat=repeat,
             participants=None if participants is None else os.fspath(participants),
+            raise_bad_of=source_name(source) if on_bad == "raise" else None,
         )
         result = read_with_quality(source, options)
     if values := result.describe_values():
         raise DataError(f"{source_name(source)}: {values}.")
-    if on_bad == "raise":
-        raise_if_bad(result.quality, source_name(source), result.windows.ch_names)
     for note in dict.fromkeys(result.notes):
         warn_user(note, DataWarning)
     return result.windows

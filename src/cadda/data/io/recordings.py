@@ -65,7 +65,7 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         qualities = [recording.quality for recording in entry.recordings]
     else:
         x, y, qualities = _read(plan, options, keys)
-    warn_of_losses(_parts(plan, qualities), plan.ch_names)
+    warn_of_losses(_parts(plan, qualities), plan.ch_names, options.raise_bad_of)
     overall = Quality.of_all(qualities)
     raise_if_rejected(overall, y, str(plan.recordings[0].path.parent))
     counts = [quality.n_good for quality in qualities]

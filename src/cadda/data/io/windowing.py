@@ -112,6 +112,7 @@ def label_windows(inspected: Sequence[Inspected], rules: Rules) -> list[Labelled
         warn_of_outside(inspected, counts, rules.where, has_baseline=has_baseline)
         warn_of_events_without_onset(inspected, rules.where)
     labelled = _without_bad_parts(inspected, labelled, rules)
+    _warn_about_two_labels(inspected, labelled, rules)
     _warn_about_overlaps([starts for starts, _ in labelled], rules)
     return labelled
 
@@ -247,6 +248,27 @@ def _warn_about_absent_annotations(inspected: Sequence[Inspected], rules: Rules)
             ", ".join(map(repr, absent)),
             rules.short_key("classes"),
             ", ".join(map(repr, sorted(present)[:MAX_LISTED])),
+        )
+
+
+def _warn_about_two_labels(
+    inspected: Sequence[Inspected], labelled: Sequence[Labelled], rules: Rules
+) -> None:
+    """Warn about windows of several classes that begin at the same time, and so are the same."""
+    n_windows, first = 0, ""
+    for (header, _), (starts, labels) in zip(inspected, labelled, strict=True):
+        same = (np.diff(starts) < _TOLERANCE) & (np.diff(labels) != 0)
+        n_windows += int(same.sum())
+        if same.any() and not first:
+            i = int(same.argmax())
+            names = (repr(rules.class_names[label]) for label in labels[i : i + 2])
+            first = f"{' and '.join(names)} at {starts[i]:g} s of {header.name}"
+    if n_windows:
+        _logger.warning(
+            "%s: the same signal has two labels %d times, as annotations of different classes "
+            "begin at the same time, such as %s; select one of them with `classes` or "
+            "`class_map`.",
+            *(rules.where, n_windows, first),
         )
 
 
