@@ -411,10 +411,12 @@ def test_back_and_forth(tmp_path: Path) -> None:
     assert epochs.event_id == {"one": 1, "two": 2, "three": 3}
     epochs.save(tmp_path / "x-epo.fif", verbose="error")
     for source in (epochs, tmp_path / "x-epo.fif"):
-        back, _ = (
-            (read_windows(source, standardise=None, min_windows=1), 0)
+        back = (
+            read_windows(source, standardise=None, min_windows=1)
             if isinstance(source, Path)
-            else epochs_to_windows([("a", source)], ReadOptions(standardise=None, min_windows=1))
+            else epochs_to_windows([("a", source)], ReadOptions(standardise=None, min_windows=1))[
+                0
+            ]
         )
         np.testing.assert_allclose(back.x, windows.x, rtol=1e-5, atol=1e-7)
         assert back.y.tolist() == windows.y.tolist()

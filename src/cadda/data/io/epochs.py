@@ -21,6 +21,7 @@ from cadda.data.io.header import check_rate
 from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
 from cadda.data.io.losses import parts_of, warn_of_losses
 from cadda.data.io.options import ReadOptions, argument_of, map_classes, select_classes
+from cadda.data.io.positions import shared_positions
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.projectors import pending_projectors, projector_notes
 from cadda.data.io.raw_files import reading
@@ -60,13 +61,13 @@ def open_epochs(path: Path) -> Any:
 
 def epochs_to_windows(
     sources: Sequence[tuple[str, Any]], options: ReadOptions
-) -> tuple[Windows, Quality]:
-    """Convert `mne.Epochs` to windows without the bad windows; return the quality of all as well.
+) -> tuple[Windows, Quality, tuple[str, ...]]:
+    """Convert `mne.Epochs` to windows without the bad windows.
 
-    Sources are epochs with their names. Event names are the classes, in the order of their ids;
-    sleep stages are renamed to those of the AASM. Columns of the metadata name the subject and,
-    if there is one, the recording. Without `channels`, the EEG channels that are not marked as bad
-    are used.
+    Return the quality of all, and notes on positions, as well. Sources are epochs with names.
+    Event names are the classes, in the order of their ids; sleep stages are renamed to those of
+    the AASM. Columns of the metadata name the subject and, if there is one, the recording. Without
+    `channels`, the EEG channels that are not marked as bad are used.
     """
     parts = _parts(sources, options)
     first = parts[0]
@@ -96,6 +97,7 @@ def epochs_to_windows(
     raise_if_rejected(quality, labels[chosen], first.where)
     groups = np.stack([subjects, recordings], axis=1)[chosen]
     x = standardise_as(options.standardise_signals, x, groups)
+    positions, notes = shared_positions([p.header.positions_of(p.picks) for p in parts])
     windows = Windows(
         x,
         labels[chosen],
@@ -104,9 +106,9 @@ def epochs_to_windows(
         sfreq=first.sfreq if preprocessing is None else preprocessing.rate(first.sfreq),
         ch_names=first.ch_names,
         class_names=class_names,
-        positions=first.header.positions_of(first.picks),
+        positions=positions,
     )
-    return windows, quality
+    return windows, quality, notes
 
 
 def _map_events(

@@ -154,7 +154,7 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
             opened.from_stages,
         )
         return _with_highpass_notes(result, opened.preprocessing.highpass or 0.0)
-    windows, quality = epochs_to_windows(opened, options)
+    windows, quality, notes = epochs_to_windows(opened, options)
     if len(opened) > 1:
         warn_of_copies(windows)
     preprocessing = epochs_preprocessing(options)
@@ -166,7 +166,7 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
         windows,
         quality,
         preprocessing,
-        epochs_notes(opened, options),
+        (*epochs_notes(opened, options), *notes),
         describe_preprocessing(options.preprocessing),
         from_stages=epochs_are_stages(opened, options),
         label=options.label,

@@ -15,6 +15,7 @@ from cadda.data.io.header import Header
 from cadda.data.io.losses import warn_of_loss
 from cadda.data.io.naming import Inspected, subject_of
 from cadda.data.io.options import ReadOptions
+from cadda.data.io.positions import shared_positions
 from cadda.data.io.projectors import projector_notes
 from cadda.data.io.windowing import MAX_LISTED, Labelled, Rules
 from cadda.exceptions import DataError
@@ -56,13 +57,15 @@ def make_plan(
         )
         recordings.append(recording)
     _warn_about_bad_channels(headers, recordings)
+    located = [h.positions_of(r.picks) for h, r in zip(headers, recordings, strict=True)]
+    positions, notes = shared_positions(located)
     return ReadPlan(
         recordings,
         tuple(wanted),
         rules.class_names,
         rules.preprocessing,
-        headers[0].positions_of(recordings[0].picks),
-        projector_notes([header.projectors for header in headers]),
+        positions,
+        (*projector_notes([header.projectors for header in headers]), *notes),
     )
 
 
