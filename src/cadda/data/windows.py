@@ -25,6 +25,7 @@ from cadda.data.checks import (
     check_positions,
     check_signals,
 )
+from cadda.data.copies import warn_of_copies
 from cadda.exceptions import DataWarning
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class Windows:
         self.positions = None if positions is None else check_positions(positions, n_channels)
         self.filters: Mapping[str, float | None] | None = None
         check_finite(self.signals)
+        warn_of_copies(self.signals, self.subject, self.recording)
 
     def __len__(self) -> int:
         return len(self.signals)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadda._internal.validation import check_sfreq
-from cadda.data.checks import chunks
 from cadda.data.io.eeglab_epochs import name_by_time_zero
 from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
 from cadda.data.io.file_checks import check_count, check_recording
@@ -36,7 +34,6 @@ __all__ = [
     "epochs_preprocessing",
     "epochs_to_windows",
     "open_epochs",
-    "warn_of_copies",
     "windows_to_epochs",
 ]
 
@@ -143,23 +140,6 @@ def _parts(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> list[Epo
             unnamed[0],
         )
     return parts
-
-
-def warn_of_copies(windows: Windows) -> None:
-    """Warn if the same window has been read from several files."""
-    digests = {
-        hashlib.sha256(window.numpy().tobytes()).digest()
-        for here in chunks(len(windows))
-        for window in windows.signals[here]
-    }
-    n_copies = len(windows) - len(digests)
-    if n_copies:
-        _logger.warning(
-            "%d of %d windows are copies of others: files have the same epochs, which then count "
-            "several times, in training and testing; pass each only once.",
-            n_copies,
-            len(windows),
-        )
 
 
 def windows_to_epochs(windows: Windows) -> Any:

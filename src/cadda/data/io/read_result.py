@@ -21,7 +21,6 @@ from cadda.data.io.epochs import (
     epochs_notes,
     epochs_preprocessing,
     epochs_to_windows,
-    warn_of_copies,
 )
 from cadda.data.io.npz import arrays_to_windows, load_npz
 from cadda.data.io.options import ReadOptions, Selection, argument_of, select
@@ -155,8 +154,6 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
         )
         return _with_highpass_notes(result, opened.preprocessing.highpass or 0.0)
     windows, quality, notes = epochs_to_windows(opened, options)
-    if len(opened) > 1:
-        warn_of_copies(windows)
     preprocessing = epochs_preprocessing(options)
     windows.filters = (preprocessing or Preprocessing(lowpass=None)).filters
     highpass = min(float(epochs.info["highpass"]) for _, epochs in opened)
