@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from cadda._internal.validation import check_sfreq
 from cadda.data.io.eeglab_epochs import name_by_time_zero
-from cadda.data.io.epoch_parts import EpochsPart, merge_classes, read_epochs
+from cadda.data.io.epoch_parts import EpochsPart, merge_classes
+from cadda.data.io.epoch_signals import read_epochs
 from cadda.data.io.file_checks import check_count, check_recording
 from cadda.data.io.header import check_rate
 from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
