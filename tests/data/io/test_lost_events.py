@@ -120,9 +120,12 @@ def write_bids(root: Path, rows: list[tuple[Any, ...]]) -> None:
 def test_events_of_bids(tmp_path: Path, losses: Losses) -> None:
     """Those without an onset, and those of a longer recording."""
     rows = [(onset, 2.0, "ab"[i % 2]) for i, onset in enumerate([1, 6, 11, 16, 21, 26, 31, 36])]
+    rows.append((float(SECONDS), 2.0, "a"))  # at the very end, which MNE keeps
     write_bids(tmp_path, [*rows, ("n/a", 2.0, "a"), (12.0, 2.0, "n/a"), (99.0, 2.0, "n/a")])
-    assert len(read_windows(tmp_path)) == 6
+    assert len(read_windows(tmp_path, window_seconds=2)) == 6
     assert losses.messages == [
+        f"{tmp_path}: 1 of 7 windows begin before their recording or end after it and are "
+        "dropped: sub-01_task-x (1 of 7).",
         f"{tmp_path}: 2 annotations or events are outside their recordings and are not used: "
         "sub-01_task-x (2); check that they belong to them, with onsets in seconds.",
         f"{tmp_path}: 1 events have no onset (n/a) and are not used: sub-01_task-x (1).",

@@ -116,7 +116,7 @@ def bids_sidecars(path: Path) -> tuple[Path, ...]:
 
 
 def lost_events(path: Path, end: float) -> tuple[int, int] | None:
-    """Return how many events have no onset, and how many are not before `end` in seconds.
+    """Return how many events have no onset, and how many begin after `end` or end before 0.
 
     MNE drops both, as it does events whose type is n/a, which name no class. None if a recording
     has no table of events.
@@ -125,7 +125,7 @@ def lost_events(path: Path, end: float) -> tuple[int, int] | None:
     if not tables:
         return None
     lines = read_text(tables[0], encoding="utf-8-sig").splitlines(keepends=True)
-    rows = list(csv.DictReader(lines, delimiter="\t"))
+    rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
     named = [row for row in rows if row.get("trial_type") != "n/a"] or rows
     onsets = [(row.get("onset") or "").strip() for row in named]
     durations = [(row.get("duration") or "").strip() for row in named]

@@ -111,7 +111,7 @@ def inspect_recording(path: Path) -> tuple[Header, list[Annotation]]:
         parts = [path] if path.is_dir() else [Path(f) for f in raw.filenames if f is not None]
         files = dict.fromkeys((*sidecars, *(file for part in parts for file in _files(part))))
         header, annotations = inspect_raw(raw, path, tuple(f for f in files if f != path))
-        lost = lost_events(path, header.seconds - 1 / header.sfreqs[0]) if is_bids else None
+        lost = lost_events(path, header.seconds) if is_bids else None
         n_without_onset, n_outside = lost or (0, n_outside)
         header = replace(header, n_outside=n_outside, n_without_onset=n_without_onset)
         return header, annotations
