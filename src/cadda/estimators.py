@@ -21,7 +21,7 @@ from cadda.api.policies import read_policy
 from cadda.api.prepare import Device
 from cadda.api.result import SearchResult
 from cadda.api.search import search
-from cadda.data.io.epochs_signals import EpochsFormat
+from cadda.data.io.epochs_format import EpochsFormat
 from cadda.data.rounding import to_single
 from cadda.data.splits import split_subjects, stratified_split
 from cadda.data.standardise import standardise

@@ -1,4 +1,4 @@
-"""Signals of MNE epochs whose labels are apart, as in scikit-learn's `fit(X, y)`."""
+"""Which channels epochs are read with whose labels are apart, as in scikit-learn."""
 
 from __future__ import annotations
 
