@@ -58,12 +58,16 @@ def test_sources_that_disagree(kind: str) -> None:
         windows, notes = read(kind, *order)
         assert windows.positions is None
         assert notes == [
-            "recordings have their sensors at different positions, up to 130 mm apart, so that "
-            "those of a standard montage are used, by the names of the channels"
+            "recordings have their sensors at different positions, up to 65 mm from their mean, "
+            "so that those of a standard montage are used, by the names of the channels"
         ]
-    windows, notes = read(kind, TRUE, TRUE + np.array([0.0015, 0.0, 0.0]))
+    moved = np.array([0.01, 0.0, 0.0])  # a cap that sits differently
+    windows, notes = read(kind, TRUE, TRUE + moved)
+    np.testing.assert_allclose(windows.positions, TRUE + moved / 2, atol=1e-7)
+    assert not notes
+    windows, notes = read(kind, TRUE, TRUE + 5 * moved)
     assert windows.positions is None
-    assert "up to 2 mm apart" in notes[0]
+    assert "up to 25 mm from their mean" in notes[0]
 
 
 def test_channels_that_only_some_sources_know() -> None:
@@ -71,7 +75,7 @@ def test_channels_that_only_some_sources_know() -> None:
     first[0], second[[0, 1]] = np.nan, np.nan
     for order in ([first, second], [second, first]):
         shared, notes = shared_positions(order)
-        np.testing.assert_array_equal(shared, first)
+        np.testing.assert_allclose(shared, first, rtol=1e-15)
         assert not notes
 
 
@@ -80,4 +84,4 @@ def test_the_same_bits_in_any_order() -> None:
     sources = [TRUE + 1e-4 * rng.standard_normal(TRUE.shape) for _ in range(4)]
     orders = itertools.permutations(sources)
     assert len({shared_positions(order)[0].tobytes() for order in orders}) == 1
-    np.testing.assert_array_equal(shared_positions([TRUE] * 3)[0], TRUE)
+    np.testing.assert_allclose(shared_positions([TRUE] * 3)[0], TRUE, rtol=1e-15)
