@@ -141,3 +141,60 @@ def test_parts_of_a_recording_are_no_recordings(tmp_path: Path) -> None:
     windows = read_windows(tmp_path)
     assert list(dict.fromkeys(windows.recording)) == ["anna_raw"]
     assert len(windows) == 4
+
+
+def opened(*paths: Path) -> list[mne.io.BaseRaw]:
+    return [mne.io.read_raw(path, preload=True, verbose="error") for path in paths]
+
+
+def test_raws_are_named_as_their_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Subjects and recordings of objects are those of the same paths, and so are the notes."""
+    one_each = [tmp_path / folder / "rest_raw.fif" for folder in ("S1", "S2", "S3")]
+    runs = [tmp_path / folder / f"run{run}_raw.fif" for folder in ("S1", "S2") for run in (1, 2)]
+    for path in (*one_each, *runs):
+        write(path)
+    for paths in (one_each, runs, runs[:2], one_each[:1]):
+        truth = read_windows(paths)
+        notes = [text.partition(": ")[2] for text in caplog.messages]
+        caplog.clear()
+        windows = read_windows(opened(*paths))
+        assert windows.subject.tolist() == truth.subject.tolist()
+        assert windows.recording.tolist() == truth.recording.tolist()
+        said = [text.partition(": ")[2] for text in caplog.messages]
+        assert [text.partition("; if")[0] for text in said] == [
+            text.partition("; if")[0] for text in notes
+        ]
+        caplog.clear()
+    assert read_windows(opened(*one_each), subject="S(.)/").subjects == ["1", "2", "3"]
+
+
+def test_a_raw_in_two_formats_is_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / "anna.edf", tmp_path / "anna.fif"]
+    for path in paths:
+        write(path)
+    with pytest.raises(DataError, match=r"anna\.edf and anna\.fif .*would count twice"):
+        read_windows(opened(*paths))
+
+
+def test_parts_of_a_file_in_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """They are one subject, unless they say that they are several."""
+    for name in ("anna", "boris"):
+        write(tmp_path / f"{name}_raw.fif")
+    anna, boris = opened(tmp_path / "anna_raw.fif", tmp_path / "boris_raw.fif")
+    parts = [anna.copy().crop(0, 8), anna.copy().crop(8, None), boris]
+    windows = read_windows(parts)
+    assert windows.subject.tolist() == ["anna_raw"] * 4 + ["boris_raw"] * 4
+    assert "each of the 2 files of 3 recordings counts as a subject" in caplog.text
+    for part, name in zip(parts, ("clara", "dora", "emil"), strict=True):
+        part.info["subject_info"] = {"his_id": name}
+    # The file of the third tells its subject.
+    assert read_windows(parts).subjects == ["clara", "dora", "boris_raw"]
+
+
+def test_raws_without_files_beside_those_of_files(tmp_path: Path) -> None:
+    for folder in ("S1", "S2"):
+        write(tmp_path / folder / "rest_raw.fif")
+    raws = opened(*sorted(tmp_path.glob("S*/*.fif")))
+    made = mne.io.RawArray(raws[0].get_data(), raws[0].info, verbose="error")
+    made.set_annotations(raws[0].annotations)
+    assert read_windows([made, *raws]).subjects == ["raw-1", "S1", "S2"]

@@ -40,7 +40,7 @@ _NOT_EEG = re.compile(
 class Header:
     """A recording without its signals."""
 
-    path: Path  # of the file, or the name of a recording in memory
+    path: Path  # of the file, absolute for objects of MNE; or the name of one without a file
     labels: tuple[str, ...]
     types: tuple[str, ...]
     sfreqs: tuple[float, ...]
@@ -60,6 +60,11 @@ class Header:
     def name(self) -> str:
         """Name of the recording, after the folders that it needs to be the only one."""
         return "/".join((*map(storable, self.folders), self.file_name))
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the recording is in a file, or was read from one."""
+        return self.raw is None or self.path.is_absolute()
 
     @property
     def file_name(self) -> str:

@@ -38,23 +38,20 @@ def distinct(inspected: Sequence[Inspected]) -> list[Inspected]:
     """Return recordings with different names; raise if one would count twice.
 
     Files that are parts of other recordings are left out. If files in different folders have the
-    same name, recordings are named by their folders, too.
+    same name, recordings are named by their folders, too. Objects of MNE that are parts of one file
+    have one name.
     """
-    if any(header.raw is not None for header, _ in inspected):
-        return list(inspected)
     parts = {file for header, _ in inspected for file in header.files}
     kept = [(header, notes) for header, notes in inspected if header.path not in parts]
     headers = [header for header, _ in kept]
     _check_once(headers)
     _warn_of_formats(headers)
-    names = [header.file_name for header, _ in kept]
-    if len(set(names)) == len(names):
+    names = {_named_path(header.path): header.file_name for header in headers}
+    if len(set(names.values())) == len(names):
         return kept
-    folders = _folders([header.path for header, _ in kept])
-    return [
-        (replace(header, folders=own), notes)
-        for (header, notes), own in zip(kept, folders, strict=True)
-    ]
+    paths = [header.path for header in headers if header.has_file]
+    folders = dict(zip(paths, _folders(paths), strict=True))
+    return [(replace(header, folders=folders.get(header.path, ())), own) for header, own in kept]
 
 
 def distinct_names(files: Sequence[Path]) -> list[str]:
@@ -72,9 +69,11 @@ def _check_once(headers: Sequence[Header]) -> None:
     by_name: dict[Path, Path] = {}
     for header in headers:
         path = _named_path(header.path)
-        _check_same_file(by_files.setdefault(_signal_files(header), path), path)
+        # Two objects of one file may be different parts of it.
+        if header.raw is None:
+            _check_same_file(by_files.setdefault(_signal_files(header), path), path)
         other = by_name.setdefault(path.parent / header.file_name, path)
-        if other is not path:
+        if other != path:
             raise DataError(
                 f"{other.name} and {path.name} in {path.parent} have the same name: a recording "
                 "in two formats would count twice; select one format, as with the pattern "

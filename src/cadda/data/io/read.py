@@ -66,8 +66,8 @@ def read_windows(
         recordings, and for files of epochs without that column: a regular expression whose first
         group is the subject in a file name. Recordings are by default of the subject ``sub-`` of
         BIDS, or of the folder if files in several have the same name, or else each is one. For a
-        list of files, of epochs or of Raw, also a list with the subject of each. Raw without a
-        file, and epochs without metadata, are by default of the subject
+        list of files, of epochs or of Raw, also a list with the subject of each. Raw counts as its
+        file does. Raw without a file, and epochs without metadata, are by default of the subject
         ``info["subject_info"]["his_id"]``, or else each is a subject.
     label : str | None
         For epochs: the column of the metadata with the classes; None uses the names of events.

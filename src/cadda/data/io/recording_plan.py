@@ -177,19 +177,29 @@ def _subjects(headers: Sequence[Header], rules: Rules) -> list[str]:
             rules.where,
             join_some(list(dict.fromkeys(subjects))),
         )
-    unnamed = [header for header in headers if header.subject is None]
-    if len(headers) > 1 and unnamed and {header.name for header in unnamed} <= set(subjects):
-        _logger.warning(
-            "%s: each of the %d recordings %scounts as a subject; if a subject has several, set "
-            "`subject` to %s.",
-            rules.where,
-            len(unnamed),
-            "" if len(unnamed) == len(headers) else "that do not name one ",
-            "a list with the subject of each recording"
-            if headers[0].raw is not None
-            else "a regular expression whose first group is the subject in a file name",
-        )
+    _warn_of_subjects(headers, subjects, rules.where)
     return subjects
+
+
+def _warn_of_subjects(headers: Sequence[Header], subjects: Sequence[str], where: str) -> None:
+    """Warn of recordings that count as a subject each, and of files that do."""
+    unnamed = [header for header in headers if header.subject is None]
+    names = list(dict.fromkeys(header.name for header in unnamed))
+    if len(headers) < 2 or not unnamed or not set(names) <= set(subjects):
+        return
+    # Only objects of MNE can be parts of a file.
+    has_parts = len(names) < len(unnamed)
+    _logger.warning(
+        "%s: each of the %d %s %scounts as a subject; if %s, set `subject` to %s.",
+        where,
+        len(names),
+        f"files of {len(unnamed)} recordings" if has_parts else "recordings",
+        "" if len(unnamed) == len(headers) else "that do not name one ",
+        "that is wrong" if has_parts else "a subject has several",
+        "a list with the subject of each recording"
+        if headers[0].raw is not None
+        else "a regular expression whose first group is the subject in a file name",
+    )
 
 
 def _warn_about_bad_channels(headers: Sequence[Header], recordings: Sequence[Recording]) -> None:

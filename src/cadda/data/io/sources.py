@@ -130,12 +130,16 @@ def _inspect_raws(raws: Sequence[Any], options: ReadOptions) -> list[Inspected]:
     """Return recordings in memory, named by their files or numbered."""
     inspected = []
     given = options.subject_names(len(raws), "recordings")
-    for number, (raw, subject) in enumerate(zip(raws, given, strict=True), 1):
-        file = next(iter(raw.filenames), None)
-        name = f"raw-{number}" if file is None else Path(file).name
-        header, annotations = inspect_raw(raw, Path(name), in_memory=True)
+    files = [next(iter(raw.filenames), None) for raw in raws]
+    owners: dict[Any, set[str | None]] = {}
+    for file, raw in zip(files, raws, strict=True):
+        owners.setdefault(file, set()).add(own_subject(raw.info))
+    for number, (raw, file, subject) in enumerate(zip(raws, files, given, strict=True), 1):
+        path = Path(f"raw-{number}") if file is None else Path(file).absolute()
+        header, annotations = inspect_raw(raw, path, in_memory=True)
         # What a file says about its subject is often a placeholder; its name is not.
-        own = own_subject(raw.info) if file is None else None
+        tells_nothing = file is None or len(owners[file]) > 1
+        own = own_subject(raw.info) if tells_nothing else None
         inspected.append((replace(header, subject=subject or own), annotations))
     return inspected
 
