@@ -59,7 +59,7 @@ __all__ = [
 
 _logger = logging.getLogger(__name__)
 
-_VERSION = 4
+_VERSION = 5
 _KEY_LENGTH, _DRAFT_LENGTH = 40, 12
 _ENTRY = re.compile(rf"[0-9a-f]{{{_KEY_LENGTH}}}")
 _DRAFT = re.compile(rf"\.[0-9a-f]{{{_DRAFT_LENGTH}}}-\w+")

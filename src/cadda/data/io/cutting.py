@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from cadda._internal.limits import check_memory
 from cadda._internal.text import short_reason
+from cadda.data.io.missing import fill_missing, has_missing, missing_in_reference
 from cadda.data.io.preprocess import (
     Preprocessing,
     exceeds,
     filter_reach,
     filter_signal,
+    reach_in_samples,
     sampling_ratio,
 )
 from cadda.data.io.projectors import Projection, projection_of
@@ -130,11 +132,15 @@ def _cut_piece(
     n_raw = min(round(preprocessing.seconds * sfreq), last - first)
     starts_raw = np.rint(starts * sfreq).astype(int) - first
     quality = assess_windows(_cut(signal[:n_picks], starts_raw, n_raw))
+    missing = fill_missing(signal)
     signal = projection.apply(signal)
-    if projection.matrix is not None:
-        quality.add_missing(_cut(signal[:n_picks], starts_raw, n_raw))
-    if recording.reference:
-        rows = [recording.channels.index(name) for name in recording.reference]
+    rows = [recording.channels.index(name) for name in recording.reference]
+    if missing is not None:
+        missing = missing_in_reference(projection.spread(missing), rows, n_picks)
+        quality.bad_channels[:] |= _lacks_samples(
+            missing, recording, preprocessing, (starts_raw, n_raw)
+        )
+    if rows:
         signal = signal[:n_picks] - signal[rows].mean(axis=0)
     signal = filter_signal(signal, sfreq, preprocessing, recording.path.name)
     origin = int(first * sampling_ratio(sfreq, rate))
@@ -149,6 +155,24 @@ def _cut_piece(
     out[:] = to_single(windows, str(recording.path))
     quality.rejected[:] = exceeds(out, preprocessing.reject)
     return quality
+
+
+def _lacks_samples(
+    missing: NDArray[np.bool_],
+    recording: Recording,
+    preprocessing: Preprocessing,
+    windows: tuple[NDArray[np.int64], int],
+) -> NDArray[np.bool_]:
+    """Return which channels of windows depend on missing samples, as do their baselines."""
+    sfreq = recording.sfreq
+    reach = reach_in_samples(preprocessing, sfreq)
+    starts, n_times = windows
+    lacks = has_missing(missing, starts, n_times, reach)
+    if preprocessing.baseline is not None:
+        begin, end = preprocessing.baseline
+        moved = starts + round((begin - preprocessing.offset) * sfreq)
+        lacks |= has_missing(missing, moved, round((end - begin) * sfreq) + 1, reach)
+    return lacks
 
 
 def _pieces(

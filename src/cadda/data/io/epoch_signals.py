@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cadda._internal.text import short_reason
 from cadda.data.checks import chunks
 from cadda.data.io.epoch_parts import EpochsPart
+from cadda.data.io.missing import missing_in_reference
 from cadda.data.io.preprocess import (
     Preprocessing,
     exceeds,
@@ -92,6 +93,8 @@ def _read_chunk(
         return signal, quality
     if reference:
         rows = [picks.index(name) for name in reference]
+        missing = missing_in_reference(~np.isfinite(signal), rows, n_picks)
+        quality.bad_channels[:] |= missing.any(axis=-1)
         signal = signal[:, :n_picks] - signal[:, rows].mean(axis=1, keepdims=True)
     signal = np.ascontiguousarray(signal[:, :n_picks])
     signal = filter_signal(signal, part.sfreq, preprocessing, part.where, pad="edge")

@@ -38,8 +38,8 @@ def distinct(inspected: Sequence[Inspected]) -> list[Inspected]:
     """Return recordings with different names; raise if one would count twice.
 
     Files that are parts of other recordings are left out. If files in different folders have the
-    same name, recordings are named by their folders, too. Objects of MNE that are parts of one file
-    have one name.
+    same name, recordings are named by their folders, too. Parts of one file that MNE has opened
+    keep one name.
     """
     parts = {file for header, _ in inspected for file in header.files}
     kept = [(header, notes) for header, notes in inspected if header.path not in parts]

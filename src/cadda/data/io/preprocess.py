@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -32,6 +33,7 @@ __all__ = [
     "filter_reach",
     "filter_signal",
     "fit_lowpass",
+    "reach_in_samples",
     "sampling_ratio",
     "warn_of_long_filter",
 ]
@@ -228,6 +230,17 @@ def filter_reach(preprocessing: Preprocessing) -> float:
     return sum(_FIR_FACTOR / 2 / width for width in widths)
 
 
+def reach_in_samples(preprocessing: Preprocessing, sfreq: float) -> int:
+    """Return how many samples on each side of a window it depends on, at most."""
+    reach = math.ceil(filter_reach(preprocessing) * sfreq)
+    rate = preprocessing.rate(sfreq)
+    if not _is_decimated(preprocessing, sfreq):
+        # The resampler has ten samples of the lower rate on each side.
+        reach += math.ceil(10 * max(1.0, sfreq / rate))
+    # A new sample is at most one step of the new rate from the old one.
+    return reach + (0 if rate == sfreq else math.ceil(sfreq / rate))
+
+
 def warn_of_long_filter(preprocessing: Preprocessing, seconds: float, where: str) -> None:
     """Warn if a filter is longer than the epochs, of `seconds`, that it is applied to."""
     lowpass, highpass, notch = preprocessing.lowpass, preprocessing.highpass, preprocessing.notch
@@ -317,11 +330,8 @@ def _resampled(
 ) -> NDArray[np.float64]:
     import mne
 
-    lowpass, rate = preprocessing.lowpass, preprocessing.rate(sfreq)
-    ratio = sampling_ratio(sfreq, rate)
-    highest = (lowpass or sfreq) + preprocessing.transition
-    if ratio.numerator == 1 and (ratio == 1 or highest <= rate / 2):
-        # Nothing above the new Nyquist frequency remains.
+    ratio = sampling_ratio(sfreq, preprocessing.rate(sfreq))
+    if _is_decimated(preprocessing, sfreq):
         return signal[..., :: ratio.denominator]
     # Whole steps, or the resampler would take the odd length for another ratio.
     rest = -signal.shape[-1] % ratio.denominator
@@ -330,6 +340,14 @@ def _resampled(
         signal, up=float(ratio), down=1.0, method="polyphase", verbose="error"
     )
     return np.asarray(resampled)
+
+
+def _is_decimated(preprocessing: Preprocessing, sfreq: float) -> bool:
+    """Check whether every n-th sample is kept: nothing above the new Nyquist frequency remains."""
+    rate = preprocessing.rate(sfreq)
+    ratio = sampling_ratio(sfreq, rate)
+    highest = (preprocessing.lowpass or sfreq) + preprocessing.transition
+    return ratio.numerator == 1 and (ratio == 1 or highest <= rate / 2)
 
 
 def _highpass_transition(highpass: float) -> float:

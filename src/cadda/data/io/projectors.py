@@ -30,6 +30,12 @@ class Projection:
             return signal[..., : self.n_picks, :]
         return self.matrix @ signal
 
+    def spread(self, missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return where the projected picks depend on missing samples, (n_picks, n_times)."""
+        if self.matrix is None:
+            return missing[: self.n_picks]
+        return np.asarray((self.matrix != 0) @ missing)
+
 
 def pending_projectors(info: Any) -> tuple[str, ...]:
     """Return the names of the projectors that have not been applied to the signals."""
