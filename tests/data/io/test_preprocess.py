@@ -175,6 +175,40 @@ def test_reference_that_is_not_there(raw: mne.io.RawArray) -> None:
         ours(raw, reference=["M1", "M3"])
 
 
+def test_the_reference_itself_is_left_out(
+    raw: mne.io.RawArray, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is zero, as MNE has it; the others are MNE's."""
+    expected = raw.copy().set_eeg_reference(["Cz"], verbose="error")
+    assert not expected.get_data("Cz").any()
+    given = {"lowpass": None, "highpass": None, "standardise": None, "reference": "Cz"}
+    events, ids = mne.events_from_annotations(raw, verbose="error")
+    times = {"tmin": 0, "tmax": 3.0 - 1 / 200, "baseline": None, "preload": True}
+    epochs = mne.Epochs(raw, events, ids, **times, verbose="error")
+    truth = mne.Epochs(expected, events, ids, **times, verbose="error")
+    several = {"subject": ["a", "b"]}
+    for source, options in (
+        (raw, {"window_seconds": 3.0}),
+        ([raw, raw.copy()], {"window_seconds": 3.0, **several}),
+        (epochs, {}),
+        ([epochs, epochs], several),
+    ):
+        caplog.clear()
+        windows = read_windows(source, **given, **options)
+        assert windows.ch_names == ("Fz", "C3", "C4", "M1", "M2")
+        values = truth.get_data(list(windows.ch_names))
+        np.testing.assert_allclose(windows.x[: len(values)], values, rtol=1e-5, atol=1e-12)
+        told = [text for text in caplog.messages if "Cz is the only channel of `ref" in text]
+        assert len(told) == 1
+    caplog.clear()
+    assert read_windows(epochs, **given, channels=["C3", "M2"]).ch_names == ("C3", "M2")
+    assert not caplog.messages
+    with pytest.raises(DataError, match="`channels` must not have Cz, as it is the only channel"):
+        read_windows(epochs, **given, channels=["C3", "Cz"])
+    with pytest.raises(DataError, match=r"`reference` must leave a channel, but .* has Cz only"):
+        read_windows(raw.copy().pick(["Cz"]), **given)
+
+
 def test_epochs(raw: mne.io.RawArray) -> None:
     events, ids = mne.events_from_annotations(raw, verbose="error")
     epochs = mne.Epochs(

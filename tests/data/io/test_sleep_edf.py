@@ -37,6 +37,19 @@ def test_sleep_physionet(tmp_path: Path, write_night: WriteNight) -> None:
     np.testing.assert_allclose(windows.x.std(-1, correction=0), 1, rtol=1e-4)
 
 
+def test_the_reference_of_nights_is_left_out(
+    tmp_path: Path, write_night: WriteNight, caplog: pytest.LogCaptureFixture
+) -> None:
+    for seed, name in enumerate(("SC4001", "SC4011")):
+        write_night(tmp_path, name, seed=seed)
+    every = read_windows(tmp_path, standardise=None)
+    windows = read_windows(tmp_path, reference="Pz-Oz", standardise=None)
+    assert windows.ch_names == ("Fpz-Cz",)
+    # Filters are linear.
+    torch.testing.assert_close(windows.x[:, 0], every.x[:, 0] - every.x[:, 1], rtol=0, atol=1e-9)
+    assert caplog.text.count("Pz-Oz is the only channel of `reference`") == 1
+
+
 def test_every_header_is_read_once(
     tmp_path: Path, write_night: WriteNight, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ from cadda.data.io.hypnogram import are_stages, stage_of, stages
 from cadda.data.io.mapping import match_class
 from cadda.data.io.naming import own_subject, subject_of
 from cadda.data.io.options import ReadOptions
+from cadda.data.io.own_reference import without_reference
+from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.projectors import pending_projectors
 from cadda.exceptions import DataError
 
@@ -39,6 +41,7 @@ class EpochsPart:
     subjects: NDArray[np.str_]
     recordings: NDArray[np.str_]
     is_named: bool  # whether more than its own name tells the subjects
+    zero: list[str]  # the channel that is left out as the reference, if any
 
     @classmethod
     def of(
@@ -51,7 +54,10 @@ class EpochsPart:
             # Rejected epochs are known only after reading.
             epochs = epochs.copy().drop_bad(verbose="error")
         header = _header(epochs, where)
-        wanted = _wanted(header, options.channels)
+        reference = options.preprocess(Preprocessing(lowpass=None)).reference
+        wanted, zero = without_reference(
+            _wanted(header, options.channels), header, reference, options.channels
+        )
         picks = find_channels(wanted, header.labels, where)
         columns = _columns(epochs.metadata)
         class_names, classes = _classes(epochs, columns, options, where)
@@ -78,6 +84,7 @@ class EpochsPart:
             subjects,
             recordings,
             is_named,
+            zero,
         )
 
     @property

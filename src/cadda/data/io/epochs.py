@@ -20,6 +20,7 @@ from cadda.data.io.header import check_rate
 from cadda.data.io.hypnogram import are_stages, merge_note, stage_of, stages
 from cadda.data.io.losses import parts_of, warn_of_losses
 from cadda.data.io.options import ReadOptions, argument_of, map_classes, select_classes
+from cadda.data.io.own_reference import warn_of_reference
 from cadda.data.io.positions import shared_positions
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.projectors import pending_projectors, projector_notes
@@ -130,6 +131,7 @@ def _parts(sources: Sequence[tuple[str, Any]], options: ReadOptions) -> list[Epo
         EpochsPart.of(where, epochs, options, subject, is_only=len(sources) == 1)
         for (where, epochs), subject in zip(sources, given, strict=True)
     ]
+    warn_of_reference(parts[0].zero)
     unnamed = [part.where for part in parts if not part.is_named]
     if unnamed and len(parts) > 1:
         _logger.warning(

@@ -15,6 +15,7 @@ from cadda.data.io.header import Header
 from cadda.data.io.losses import warn_of_loss
 from cadda.data.io.naming import Inspected, subject_of
 from cadda.data.io.options import ReadOptions
+from cadda.data.io.own_reference import warn_of_reference, without_reference
 from cadda.data.io.positions import shared_positions
 from cadda.data.io.projectors import projector_notes
 from cadda.data.io.windowing import MAX_LISTED, Labelled, Rules
@@ -36,6 +37,8 @@ def make_plan(
     headers = [header for header, _ in inspected]
     chosen = options.channels or rules.mapping.channels
     wanted = headers[0].expand_types(chosen) if chosen else _common_eeg(headers)
+    wanted, zero = without_reference(wanted, headers[0], rules.preprocessing.reference, chosen)
+    warn_of_reference(zero)
     given_as = "`channels`" if options.channels else rules.key("channels")
     subjects = _subjects(headers, rules)
     recordings = []

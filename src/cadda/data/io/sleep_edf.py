@@ -17,6 +17,7 @@ from cadda.data.io.edf import read_annotations, read_edf_header
 from cadda.data.io.header import Header
 from cadda.data.io.hypnogram import Annotation, hypnogram_windows, merge_note, stages
 from cadda.data.io.options import ReadOptions
+from cadda.data.io.own_reference import warn_of_reference, without_reference
 from cadda.data.io.preprocess import Preprocessing
 from cadda.data.io.stage_map import map_stages
 from cadda.exceptions import DataError
@@ -80,11 +81,14 @@ def plan_sleep(folder: Path, options: ReadOptions) -> ReadPlan:
     preprocessing = options.preprocess(scheme.preprocessing)
     if preprocessing.offset:
         raise ValueError(f"`offset` must be 0 for nights, got {preprocessing.offset:g}.")
-    wanted = tuple(options.channels or scheme.channels)
-    recordings, texts = [], []
+    wanted = list(options.channels or scheme.channels)
+    recordings, texts, zero = [], [], []
     for night in _pairs(folder, files, scheme):
         header = read_edf_header(night.signals)
-        wanted = tuple(header.expand_types(wanted))
+        wanted, own = without_reference(
+            header.expand_types(wanted), header, preprocessing.reference, options.channels
+        )
+        zero += own
         annotations = _annotations(night.hypnogram, header)
         windows = hypnogram_windows(
             annotations,
@@ -95,11 +99,12 @@ def plan_sleep(folder: Path, options: ReadOptions) -> ReadPlan:
         )
         recordings.append(_recording(night, header, wanted, windows, preprocessing))
         texts += [annotation.text for annotation in annotations]
+    warn_of_reference(zero)
     names = stages(keep_stage_4=options.keep_stage_4)
     notes = merge_note(texts, keep_stage_4=options.keep_stage_4)
     plan = ReadPlan(
         recordings,
-        wanted,
+        tuple(wanted),
         names,
         preprocessing,
         notes=notes,
