@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import run
+from commands import attempt, run
 
 import cadda
 from cadda.tracking.metrics import Metrics
@@ -113,6 +113,35 @@ def test_on_the_command_line(windows: cadda.Windows, tmp_path: Path) -> None:
     )
     assert "`--log-to` must be tensorboard:FOLDER, mlflow[:URI] or wandb[:PROJECT]" in wrong.stderr
     assert not (tmp_path / "c" / "config.json").exists()
+
+
+@pytest.mark.parametrize("board", ["run/board", "run"])
+def test_tensorboard_in_the_folder_of_the_run(
+    windows: cadda.Windows, tmp_path: Path, board: str
+) -> None:
+    """As docs/notebooks.md has it; its files are there before those of the search."""
+    pytest.importorskip("tensorboard")
+    windows.save(tmp_path / "data.npz")
+    search_it = [
+        *("search", tmp_path / "data.npz", "--out", tmp_path / "run", "--method", "random"),
+        *("--budget", 1, "--operations", "sign_flip,time_mask", "--model", "shallow"),
+        *("--max-epochs", 1, "--log-to", f"tensorboard:{tmp_path / board}"),
+    ]
+    # A command that ended before the search began leaves them as well.
+    log = tmp_path / board / "events.out.tfevents.1.host"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    run(*search_it)
+    log.unlink()
+    assert len(BoardReader(tmp_path / board).scalar("search/value")) == 1
+    assert (tmp_path / "run" / "report.html").exists()
+    other = tmp_path / "other" / "notes" / "of-mine.txt"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    (other.parent / log.name).touch()
+    search_it[3] = tmp_path / "other"
+    refused = attempt(*search_it)
+    assert "contains other files" in refused.stderr
 
 
 def test_tensorboard_of_a_comparison(windows: cadda.Windows, tmp_path: Path) -> None:

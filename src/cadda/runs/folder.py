@@ -176,8 +176,9 @@ class RunFolder:
         """Raise if the folder contains other files than those of a run."""
         if self.config.exists() or not self.folder.is_dir():
             return
-        # The probe of a search comes before its configuration.
-        if not is_empty(self.folder, self.probing):
+        # The probe of a search comes before its configuration, and so do TensorBoard's files.
+        logs = filter(_is_log, self.folder.iterdir())
+        if not is_empty(self.folder, self.probing, *logs):
             raise RunError(f"{self.folder} contains other files; choose an empty or new folder.")
 
     @contextmanager
@@ -218,6 +219,12 @@ class RunFolder:
                 f"{self.folder} contains a {config.kind} {difference}; choose another folder, or "
                 f"{HOW_TO_RESUME}."
             )
+
+
+def _is_log(path: Path) -> bool:
+    """Check for a file of events of TensorBoard, or a folder of such files."""
+    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+    return bool(files) and all(file.name.startswith("events.out.tfevents.") for file in files)
 
 
 def digest_of(windows: Windows) -> str:
