@@ -57,6 +57,39 @@ def run(**changes: Any) -> SearchResult:
     return cadda.search(arguments.pop("train"), arguments.pop("valid"), **arguments)
 
 
+def test_verdict_of_a_search_without_a_race() -> None:
+    """It says that no gain was measured, and the difference of the retrained models."""
+    found = run(method="random", budget=1)
+    names = " and ".join(found.policy.operations_used).replace(" and ", ", ", 1)
+    unknown = "its gain on new subjects was not measured"
+    assert found.verdict == f"random proposes a policy of {names}; {unknown}."
+    assert found.verdict in str(found)
+    assert found.verdict in found._repr_html_()
+    trained = run(method="random", budget=1, retrain=True, baseline=True)
+    assert trained.fitted is not None
+    assert trained.baseline is not None
+    valid = planted_windows(64, varied=True)
+    recalls = [
+        [(each.model(valid.x).argmax(1) == k)[valid.y == k].float().mean() for k in range(4)]
+        for each in (trained.fitted, trained.baseline)
+    ]
+    ours, plain = np.mean(recalls, axis=1)
+    assert trained.verdict == (
+        f"random proposes a policy of {names}; {unknown}. On the validation subjects, balanced "
+        f"accuracy is {ours:.3f} with it and {plain:.3f} without augmentation "
+        f"({ours - plain:+.3f}), in one training run each."
+    )
+    schedule = run(method="population", n_members=3)
+    assert "proposes a schedule that ends with" in schedule.verdict
+
+
+def test_verdict_of_no_augmentation() -> None:
+    policy = cadda.PolicySpec.from_text("none")
+    assert SearchResult(policy, (), None, [], 0.0, None, None).verdict.endswith(
+        "proposes no augmentation."
+    )
+
+
 @pytest.mark.parametrize("method", SEARCHES)
 @pytest.mark.parametrize("classwise", [None, True])
 def test_every_method_finds_a_policy(method: str, classwise: bool | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cadda._internal.files import make_folder
 from cadda._internal.frames import make_frame
 from cadda._internal.notebook import Html, block, folded, paragraph
+from cadda.api.conclusion import describe_search
 from cadda.operations.pool import OperationPool
 from cadda.policies.fitting import record_settings, record_windows
 from cadda.policies.schedule import PolicySchedule, build_policy
@@ -85,10 +86,11 @@ class SearchResult:
     probe_notes: tuple[str, ...] = ()
 
     @property
-    def verdict(self) -> str | None:
-        """What the race concludes, in a sentence; None for other methods."""
-        verdict = None if self.race is None else self.race.verdict
-        return None if verdict is None else verdict.sentence
+    def verdict(self) -> str:
+        """What to use and what it gains, or that the search has not measured its gain."""
+        if self.race is None:
+            return describe_search(self.schedule_or_policy, self.fitted, self.baseline)
+        return self.race.sentence
 
     @property
     def candidates(self) -> RaceFacts | None:
@@ -110,10 +112,13 @@ class SearchResult:
         return verdict.low, verdict.high
 
     def __str__(self) -> str:
-        return self.verdict or "\n".join((self._headline, str(self.policy), *self.notes))
+        if self.race is not None:
+            return self.verdict
+        return "\n".join((self._headline, str(self.policy), self.verdict, *self.notes))
 
     def __repr__(self) -> str:
-        found = self.verdict or f"operations: {', '.join(self.policy.operations_used) or 'none'}"
+        names = ", ".join(self.policy.operations_used) or "none"
+        found = f"operations: {names}" if self.race is None else self.verdict
         return f"SearchResult({self._headline}; {found})"
 
     def to_frame(self) -> Any:
@@ -155,7 +160,8 @@ class SearchResult:
         return f"{self.policy.provenance.method} searched for {self.seconds:.0f} s"
 
     def _repr_html_(self) -> str:
-        parts = [paragraph(text) for text in ((self.verdict,) if self.verdict else self.notes)]
+        notes = self.notes if self.race is None else ()
+        parts = [paragraph(text) for text in (self.verdict, *notes)]
         for name, fitted in (("policy", self.fitted), ("no augmentation", self.baseline)):
             if fitted is not None:
                 best = fitted.best
