@@ -67,6 +67,13 @@ def test_the_result_in_a_notebook(result: cadda.StudyResult, policy: Path) -> No
     assert "Balanced accuracy on held-out subjects" in page
     assert "<details><summary>Balanced accuracy of each subject</summary>" in page
     assert result.table.note in page
+    assert result.table.legend in page
+    assert "From, to:" in result.table.legend
+    assert result.table.legend not in repr(result)
+    report = html.unescape(result.report.read_text("utf-8"))
+    lead = report[report.index('<p class="lead">') :].partition("</p>")[0]
+    assert "From, to:" not in lead
+    assert f'<p class="note">{result.table.legend}</p>' in report
     assert all(f"<p>{text}.</p>" in page for text in result.warnings)
     assert repr(result).startswith("StudyResult: compare; ")
     assert len(result.plot().axes) == 2

@@ -30,6 +30,7 @@ def record(
     seed: int = 0,
     level: Level = Level.NONE,
     n_steps: int | None = None,
+    is_undecided: bool = False,
 ) -> Record[CompareJob, BlockScores]:
     """Return the result of a block; each subject has as many windows of each class."""
     n_subjects, n_classes = correct.shape
@@ -49,6 +50,7 @@ def record(
         level=level,
         n_entries=int(level),
         n_steps=n_steps,
+        is_undecided=is_undecided,
     )
     return Record(CompareJob(fold=fold, seed=seed, method=method), scores)
 
@@ -151,6 +153,37 @@ def test_models_that_recognise_one_class_only_are_named() -> None:
     assert "the model of adda recognises" not in note
 
 
+def test_searches_without_time_are_undecided() -> None:
+    """Nothing follows from them, and what else was compared is recommended or not as before."""
+    counts = np.array([[10, 12], [9, 14]])
+    plain = [record("none", fold, counts) for fold in range(4)]
+    early = [record("auto", fold, counts, n_steps=2, is_undecided=True) for fold in range(4)]
+    table = comparison_table("title", [*plain, *early])
+    assert table.note.startswith("auto is undecided in 4 of 4 blocks: its search ended before")
+    assert "Undecided: nothing else was compared with no augmentation." in table.note
+    assert "Train without" not in table.note
+    assert "answered no augmentation" not in table.note
+    assert table.rows[0][-1] == "close"
+    chain = made_up({"chain.txt": 0.2}, {"chain.txt": Level.CHAIN})
+    alone = comparison_table("title", chain)
+    base = [each.result for each in chain if each.job.method == "none"]
+    beside = [
+        record("auto", fold, np.array(own.correct), n_steps=2, is_undecided=True)
+        for fold, own in enumerate(base)
+    ]
+    both = comparison_table("title", [*chain, *beside])
+    assert "auto is undecided in 6 of 6 blocks" in both.note
+    assert alone.note.startswith("Use 'chain.txt'")
+    assert alone.note.partition(", p = ")[0] in both.note
+    assert [row[-1] for row in alone.rows] == [row[-1] for row in both.rows[:2]]
+    some = [record("auto", 0, counts, n_steps=2, is_undecided=True)]
+    some += [record("auto", fold, counts, n_steps=30) for fold in range(1, 4)]
+    note = comparison_table("title", [*plain, *some]).note
+    assert "auto is undecided in 1 of 4 blocks" in note
+    assert "Train without augmentation" in note
+    assert "auto answered no augmentation in 3 of 4 blocks." in note
+
+
 def test_before_any_common_block_nothing_is_compared() -> None:
     counts = np.full((2, 2), 10)
     table = comparison_table("title", [record("none", 0, counts), record("adda", 1, counts)])
@@ -183,7 +216,7 @@ def test_the_simplest_of_the_best_is_recommended(gains, chosen, words) -> None:
         "cadda": Level.CLASSWISE,
     }
     compared = compare_conditions(common_blocks(made_up(gains, levels)))
-    found = recommend(compared, 6)
+    found = recommend(compared)
     assert found.name == chosen
     assert found.sentence.startswith(words)
     assert "90 % interval" in found.sentence
@@ -197,7 +230,7 @@ def test_a_gain_that_cannot_be_told_from_none_is_not_recommended() -> None:
     assert compared[1].is_close
     assert not compared[0].is_close
     assert compared[1].p_value > 0.05
-    found = recommend(compared, 6)
+    found = recommend(compared)
     assert found.name == "none"
     assert found.sentence.startswith(
         "Train without augmentation: the best, 'chain.txt', is not distinguishable from it: +0."
@@ -215,7 +248,7 @@ def test_a_close_gain_that_can_be_told_from_none_is_preferred_to_a_simpler_one_t
     _, single, chain = compared = compare_conditions(common_blocks(records))
     assert single.is_close
     assert (single.is_gain, chain.is_gain) == (False, True)
-    assert recommend(compared, 6).name == "b.txt"
+    assert recommend(compared).name == "b.txt"
 
 
 @pytest.mark.parametrize(("n_steps", "said"), [(5, True), (6, False)])

@@ -237,5 +237,5 @@ def print_table(table: ResultTable, max_rows: int | None = None) -> None:
     console.print(shown, width=width, crop=False)
     if len(rows) < len(table.rows):
         console.print(f"and {len(table.rows) - len(rows)} more: see the report, or --json")
-    if table.note:
-        console.print(name_options(table.note), markup=False)
+    if table.notes:
+        console.print(name_options(table.notes), markup=False)

@@ -68,6 +68,8 @@ class BlockScores(TrainingScores):
     """Epochs, trials or training runs of the search, if there was one."""
     seconds: float = 0.0
     """Time of the search."""
+    is_undecided: bool = False
+    """Whether the search ended before its training runs could tell gains from none."""
     warnings: tuple[str, ...] = ()
     """What suggests that the model has learned nothing."""
 
@@ -109,6 +111,13 @@ class Comparison:
     p_value: float
     is_close: bool  # whether it is at most one standard error worse than the best
     by_subject: tuple[float, ...]  # gain of each subject
+    n_undecided: int = 0  # blocks in which the search ended too early
+    n_blocks: int = 0
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether its search ended too early in every block, so that its gain says nothing."""
+        return 0 < self.n_blocks == self.n_undecided
 
     @property
     def complexity(self) -> tuple[int, int, bool]:
@@ -181,6 +190,8 @@ def compare_conditions(scores: Mapping[str, ScoresByBlock]) -> list[Comparison]:
             p_value=p_values[name],
             is_close=bool(close[i]),
             by_subject=tuple(_own_gains(gained[i], total).tolist()),
+            n_undecided=sum(block.is_undecided for block in by_block.values()),
+            n_blocks=len(by_block),
         )
         for i, (name, by_block) in enumerate(scores.items())
     ]

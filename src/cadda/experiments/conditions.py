@@ -67,6 +67,7 @@ class Treatment:
     n_entries: int
     n_steps: int | None = None  # epochs, trials or training runs; None if there was no search
     seconds: float = 0.0
+    is_undecided: bool = False  # whether the search ended before it could tell gains from none
 
 
 def read_content(
@@ -143,7 +144,9 @@ def apply_condition(
     )
     n_steps = len(result.history) if result.race is None else result.race.n_runs
     treatment = _with_policy(fold, result.schedule_or_policy)
-    return replace(treatment, n_steps=n_steps, seconds=result.seconds)
+    # A policy that was found is measured here, whatever the search could tell of it.
+    is_undecided = result.policy.is_none and result.race is not None and not result.race.is_decided
+    return replace(treatment, n_steps=n_steps, seconds=result.seconds, is_undecided=is_undecided)
 
 
 def _with_policy(fold: Fold, policy: PolicySpec | PolicySchedule) -> Treatment:

@@ -37,7 +37,10 @@ def study_page(
         study=plan.study,
         data=f"{plan.data.name}: {plan.data.summary}.",
         conclusion=f"{missing and f'Unfinished: {missing} '}{tables[0].note}",
-        tables=tuple(TextTable(table.title, table.columns, table.to_text()) for table in tables),
+        tables=tuple(
+            TextTable(table.title, table.columns, table.to_text(), table.legend)
+            for table in tables
+        ),
         warnings=tuple(warnings),
         failures=tuple(f"{job.describe()}: {error}" for job, error in progress.failures),
         figure=picture.getvalue(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -50,16 +50,21 @@ N_DIGITS = 4
 class Recommendation:
     """The condition to train under, and why."""
 
-    name: str
+    name: str | None  # None: undecided
     sentence: str
 
 
-def recommend(comparisons: Sequence[Comparison], n_blocks: int) -> Recommendation:
+def recommend(comparisons: Sequence[Comparison]) -> Recommendation:
     """Recommend the simplest condition within one standard error of the best.
 
-    Its gain must be distinguishable from 0; otherwise no augmentation is recommended.
+    Its gain must be distinguishable from 0; otherwise no augmentation is recommended. Searches
+    that ended too early in every block are not recommended, nor is anything because of them.
     """
+    n_blocks = comparisons[0].n_blocks
+    comparisons = [item for item in comparisons if not item.is_undecided]
     others = [item for item in comparisons if item.name != NO_SEARCH]
+    if not others:
+        return Recommendation(None, "Undecided: nothing else was compared with no augmentation.")
     close = sorted((item for item in comparisons if item.is_close), key=lambda c: c.complexity)
     best = max(others, key=lambda item: item.gain.value)
     if close[0].name == NO_SEARCH:
@@ -93,12 +98,12 @@ def comparison_table(title: str, records: Records) -> ResultTable:
     """List accuracies and gains of all conditions, and recommend one."""
     scores = common_blocks(records)
     compared = {item.name: item for item in compare_conditions(scores)}
-    n_blocks = len(next(iter(scores.values())))
-    found = recommend(list(compared.values()), n_blocks) if len(compared) > 1 else None
+    found = recommend(list(compared.values())) if len(compared) > 1 else None
     rows = tuple(
         _row(name, by_block, compared.get(name), found) for name, by_block in scores.items()
     )
-    return ResultTable(title, COLUMNS, rows, " ".join(_notes(scores, compared, found)))
+    notes, legend = " ".join(_notes(scores, compared, found)), _legend(compared, found)
+    return ResultTable(title, COLUMNS, rows, notes, legend)
 
 
 def subject_table(records: Records) -> ResultTable:
@@ -175,13 +180,8 @@ def _notes(
     if found is None:
         yield f"Nothing was compared with `{NO_SEARCH}`."
         return
+    yield from _undecided(compared.values())
     yield found.sentence
-    n_subjects = compared[NO_SEARCH].gain.n_subjects
-    yield (
-        f"From, to: {100 * COVERAGE:g} % interval of the accuracy over {n_subjects} subjects; "
-        "low, high: that of the gain; steps: median number of epochs, trials or training runs; "
-        "close: at most one standard error worse than the best."
-    )
     for name, by_block in scores.items():
         yield from _search_notes(name, by_block)
         yield from _one_class_notes(name, by_block)
@@ -191,6 +191,29 @@ def _notes(
             "Training with a policy per class keeps every window beside an augmented copy; "
             "training with one policy for all replaces it. That is part of the difference."
         )
+
+
+def _legend(compared: Mapping[str, Comparison], found: Recommendation | None) -> str:
+    """Return what the columns mean."""
+    if found is None:
+        return ""
+    n_subjects = compared[NO_SEARCH].gain.n_subjects
+    return (
+        f"From, to: {100 * COVERAGE:g} % interval of the accuracy over {n_subjects} subjects; "
+        "low, high: that of the gain; steps: median number of epochs, trials or training runs; "
+        "close: at most one standard error worse than the best."
+    )
+
+
+def _undecided(compared: Iterable[Comparison]) -> Iterator[str]:
+    """Yield which searches ended before they could tell gains from none."""
+    for item in compared:
+        if item.n_undecided:
+            yield (
+                f"{item.name} is undecided in {item.n_undecided} of "
+                f"{plural(item.n_blocks, 'block')}: its search ended before its training runs "
+                "could tell gains from none; raise `max_seconds`, or use the default budget."
+            )
 
 
 def _one_class_notes(name: str, by_block: ScoresByBlock) -> Iterator[str]:
@@ -208,11 +231,13 @@ def _search_notes(name: str, by_block: ScoresByBlock) -> Iterator[str]:
     variant, n_steps = variant_of(name), _median_steps(by_block)
     if variant is None or n_steps is None:
         return
-    n_none = sum(block.level == Level.NONE for block in by_block.values())
+    n_none = sum(
+        block.level == Level.NONE and not block.is_undecided for block in by_block.values()
+    )
     if n_none:
         yield f"{name} answered no augmentation in {n_none} of {len(by_block)} blocks."
     if 0 < n_steps <= variant.warmup:
         yield (
             f"{name} ended within its warm-up of {variant.warmup} epochs, so its policy has not "
-            "changed yet: give it more time (`seconds`)."
+            "changed yet: give it more time (`max_seconds`)."
         )

@@ -233,7 +233,7 @@ def _log_job(
 def _format(table: ResultTable) -> str:
     """Return a table and its note as lines of text."""
     rows = (" | ".join(row) for row in (table.columns, *table.to_text()))
-    return "\n".join([table.title, *rows, table.note])
+    return "\n".join([table.title, *rows, table.notes])
 
 
 def study_status(name: str, out: str | Path | None = None) -> tuple[AnyPlan, AnyProgress]:

@@ -189,12 +189,15 @@ class ResultTable:
         Text, numbers, and None for empty cells.
     note : str
         What is to be known about the numbers; may be empty.
+    legend : str
+        What the columns mean, if their names do not tell; may be empty.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    legend: str = ""
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the table as plain values.
@@ -202,10 +205,11 @@ class ResultTable:
         Returns
         -------
         dict
-            Title, note, and a dict per row.
+            Title, note, legend, and a dict per row.
         """
         rows: list[JsonValue] = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-        return {"title": self.title, "note": self.note, "rows": rows}
+        texts = {"title": self.title, "note": self.note, "legend": self.legend}
+        return {**texts, "rows": rows}
 
     def to_frame(self) -> Any:
         """Return the rows as a data frame.
@@ -229,7 +233,12 @@ class ResultTable:
         return format_rows(self.rows)
 
     def _repr_html_(self) -> str:
-        return block(self.title, table(self.columns, self.to_text(), self.note))
+        return block(self.title, table(self.columns, self.to_text(), self.notes))
+
+    @property
+    def notes(self) -> str:
+        """Note and legend, for where the table is shown."""
+        return " ".join(filter(None, (self.note, self.legend)))
 
 
 Config = TypeVar("Config", bound=StudyConfig)

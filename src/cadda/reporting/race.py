@@ -152,6 +152,11 @@ class RaceFacts(JsonRecord):
         return f"The race ended before the gain of {self.chosen} was measured."
 
     @property
+    def is_decided(self) -> bool:
+        """Whether enough was measured for an answer."""
+        return self.verdict is not None and self.verdict.is_decided
+
+    @property
     def survivors(self) -> tuple[CandidateRow, ...]:
         """Candidates that were not dropped, the best first."""
         return tuple(row for row in self.candidates if not row.is_dropped)

@@ -206,6 +206,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
             n_entries=treatment.n_entries,
             n_steps=treatment.n_steps,
             seconds=round(treatment.seconds, 2),
+            is_undecided=treatment.is_undecided,
             warnings=fitted.warnings,
         )
 
@@ -231,7 +232,7 @@ class Compare(Study[CompareConfig, CompareJob, BlockScores]):
         scores = common_blocks(records)
         compared = compare_conditions(scores)
         is_decided = len(compared) > 1
-        chosen = recommend(compared, len(scores[NO_SEARCH])).name if is_decided else None
+        chosen = recommend(compared).name if is_decided else None
         return plot_comparison(
             [
                 ComparedGain(item.name, item.accuracy, item.gain.interval, item.by_subject)

@@ -18,6 +18,7 @@ class TextTable:
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
+    legend: str = ""  # what the columns mean
 
 
 @dataclass(frozen=True)
