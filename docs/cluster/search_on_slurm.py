@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--max-epochs", type=int, default=300, help="of each training run")
     arguments = parser.parse_args()
     windows = cadda.read_windows(arguments.data)
-    train, valid, test = windows.split(valid=0.2, test=0.2, seed=0)
+    train, valid, test = windows.split(valid=0.2, seed=0)
     with start_cluster(arguments.jobs, arguments.local) as cluster:
         cluster.wait_for_workers(1)
         result = cadda.search(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from cadda._internal.text import did_you_mean, list_names, short_reason
+from cadda._internal.text import by_number, did_you_mean, list_names, short_reason
 from cadda.experiments.registry import find_study
 
 
@@ -21,6 +21,11 @@ def test_suggestions_for_names_of_markers() -> None:
     assert did_you_mean("S 1", markers) == " (did you mean `Stimulus/S  1`?)"
     assert did_you_mean("s  12", markers[:2]) == " (did you mean `Stimulus/S 12`?)"
     assert did_you_mean("S 12", markers, cutoff=0.9) == ""
+
+
+def test_numbers_are_sorted_as_numbers() -> None:
+    texts = ["b", "12", "4", "-1.5", "8", "a", "nan", "4.0"]
+    assert sorted(texts, key=by_number) == ["-1.5", "4", "4.0", "8", "12", "a", "b", "nan"]
 
 
 def test_long_lists_say_what_they_leave_out() -> None:

@@ -220,7 +220,7 @@ def test_a_failed_job_is_reported(run: Any, tiny: Path, tmp_path: Path) -> None:
     options = ("--scale", "quick", "--data", tiny, "--set", "lr=1e30", "--out", tmp_path)
     out, said = run("run", "manual", *options, code=2)
     reason = "ModelError: the model returned NaN or infinity"
-    assert f"failed: fold 0, operation none, fraction 0.5: {reason}" in said
+    assert f"failed: fold 1, operation none, fraction 0.5: {reason}" in said
     assert f"has no finished job to draw: {reason}" in said
     status = json.loads(run("status", "manual", "--out", tmp_path, "--json")[0])
     assert len(status["failures"]) == status["n_missing"] == 12

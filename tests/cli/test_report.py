@@ -126,6 +126,12 @@ def test_the_report_of_a_study(tmp_path: Path) -> None:
     assert "plan.json cannot be read" in said
 
 
+def test_a_probe_has_no_report(tmp_path: Path) -> None:
+    (tmp_path / "probe.json").write_text("{}")
+    said = run("report", tmp_path, code=2).stderr
+    assert "it has a probe, which has no report; see probe.png, or read probe.json with" in said
+
+
 @pytest.mark.parametrize("folder", ["none", ".", "data.npz"])
 def test_mistakes_end_in_a_sentence(folder: str, tmp_path: Path) -> None:
     (tmp_path / "data.npz").touch()

@@ -124,4 +124,4 @@ def test_the_page_says_why_jobs_failed(tmp_path):
     page = html.unescape(result.report.read_text())
     assert page.count("2 of 4 jobs are missing.") == 1
     (_, error), _ = result.progress.failures
-    assert f"<li>adda, fold 0, seed 0: {error}.</li>" in page
+    assert f"<li>adda, fold 1, seed 0: {error}.</li>" in page

@@ -44,6 +44,13 @@ def test_the_policy_of_an_earlier_epoch_was_kept() -> None:
     assert notes[1].startswith("At epoch 9 it treated 67% of the windows as at epoch 7")
 
 
+def test_the_policy_of_a_single_epoch() -> None:
+    alone = replace(CURVES, n_averaged=1)
+    assert stability_notes(alone)[0] == "The policy is that of epoch 12."
+    seeds = stability_notes(replace(alone, agreement=0.9))
+    assert seeds[0] == "The policy is the mean of the policies of all seeds in epoch 12."
+
+
 def test_a_policy_that_still_moves() -> None:
     moving = replace(CURVES, shared=np.full(12, 0.06))
     assert "6% of the windows as at epoch 8: it had not settled" in stability_notes(moving)[1]

@@ -138,6 +138,12 @@ def test_nothing_is_better_than_no_augmentation() -> None:
     assert ": no candidate is better than no augmentation; 30" in line
 
 
+def test_without_a_candidate_nothing_is_measured() -> None:
+    over = round_after(6, phase="decision", alive=("none",), max_runs=6)
+    line = race_lines(over)[-1]
+    assert line.startswith("6 of 6 training runs, end of the race: no candidate is better")
+
+
 def test_time_left_is_that_of_the_tighter_limit() -> None:
     # 160 more training runs take 320 s.
     loose, tight = (

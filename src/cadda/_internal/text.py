@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import PurePath
@@ -15,6 +16,7 @@ from cadda.exceptions import one_line
 __all__ = [
     "HIDDEN",
     "MAX_NAME",
+    "by_number",
     "describe_error",
     "describe_paths",
     "did_you_mean",
@@ -76,6 +78,15 @@ def natural_order(subject: str) -> list[str | int]:
     """Return a key that sorts sub-2 before sub-10."""
     parts = re.split(r"([0-9]+)", subject)
     return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def by_number(text: str) -> tuple[float, str]:
+    """Return a key that sorts numbers as numbers, before other texts, which are sorted as text."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.inf
+    return (math.inf if math.isnan(value) else value), text
 
 
 def path_order(path: PurePath) -> list[list[str | int]]:

@@ -30,6 +30,7 @@ __all__ = [
     "check_classes",
     "check_policy",
     "classes_of",
+    "is_short_form",
     "policy_named",
     "read_policy",
     "with_operation_settings",
@@ -62,7 +63,7 @@ def read_policy(
     pass such operations.
     """
     try:
-        if _is_text(path):
+        if is_short_form(path):
             return PolicySpec.from_text(os.fspath(path), known=known)
         if not is_zoo_name(path) and is_edited(path):
             warn_user(
@@ -77,7 +78,7 @@ def read_policy(
         raise PolicyFileError(text) from error
 
 
-def _is_text(path: str | os.PathLike[str]) -> bool:
+def is_short_form(path: str | os.PathLike[str]) -> bool:
     """Check whether this is a policy in short form, of which there is no file."""
     text = os.fspath(path)
     try:

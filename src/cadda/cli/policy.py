@@ -31,10 +31,17 @@ __all__ = ["app"]
 File = Annotated[
     Path, Argument(help="Policy file: JSON, YAML or the short text form (.txt); or zoo:NAME.")
 ]
+FileOrText = Annotated[
+    str,
+    Argument(
+        help="Policy file: JSON, YAML or the short text form (.txt); or zoo:NAME; or a policy in "
+        "the short text form, such as 'sign_flip p=0.5'."
+    ),
+]
 
 
 def show(
-    file: File,
+    file: FileOrText,
     show_all: Annotated[
         bool, Option("--all", help="All operations of each stage, not only the likeliest.")
     ] = False,
@@ -45,17 +52,20 @@ def show(
 ) -> None:
     """Show a policy in physical units.
 
-    Example: cadda policy show policy.json
+    Examples: cadda policy show policy.json · cadda policy show 'sign_flip p=0.5'
     """
     from cadda._internal.text import did_you_mean
+    from cadda.api.policies import is_short_form
     from cadda.operations.catalogue import CATALOGUE
     from cadda.policies.schedule import PolicySchedule, load_policy
     from cadda.policies.spec.leakage import record_leak
+    from cadda.policies.spec.model import PolicySpec
 
     given = parse_operations(operations) or ()
     own = [item if isinstance(item, str) else item.name for item in given]
     # An operation of the user's own is shown like any other.
-    loaded = load_policy(file, known=None)
+    is_text = is_short_form(file)
+    loaded = PolicySpec.from_text(file, known=None) if is_text else load_policy(file, known=None)
     if as_json:
         typer.echo(_map(loaded, record_leak).to_json(), nl=False)
     elif isinstance(loaded, PolicySchedule):

@@ -46,7 +46,7 @@ class CompareJob(StudyJob):
     """Content of a policy by file; None for a method."""
 
     def describe(self) -> str:
-        return f"{self.method}, fold {self.fold}, seed {self.seed}"
+        return f"{self.method}, fold {self.fold + 1}, seed {self.seed}"
 
 
 class BlockScores(TrainingScores):

@@ -141,8 +141,11 @@ class StudyJob(BaseModel):
         return self.model_dump(mode="json")
 
     def describe(self) -> str:
-        """Name the job in a line."""
-        values = self.to_json().items()
+        """Name the job in a line; folds count from 1."""
+        job = self.to_json()
+        if isinstance(fold := job.get("fold"), int):
+            job["fold"] = fold + 1
+        values = job.items()
         text = ", ".join(f"{name} {value}" for name, value in values if value is not None)
         return text if len(text) <= MAX_DESCRIPTION else f"{text[:MAX_DESCRIPTION]}…"
 

@@ -25,9 +25,14 @@ def stability_notes(curves: SearchCurves | None) -> tuple[str, ...]:
         return ()
     last = curves.policy_epoch
     first = last - curves.n_averaged + 1
-    over = f"of epochs {first} to {last}" if first < last else f"of epoch {last}"
-    seeds = "" if curves.agreement is None else " and of all seeds"
-    notes = [f"The policy is the mean of the policies {over}{seeds}."]
+    has_seeds = curves.agreement is not None
+    if first < last:
+        seeds = " and of all seeds" if has_seeds else ""
+        notes = [f"The policy is the mean of the policies of epochs {first} to {last}{seeds}."]
+    elif has_seeds:
+        notes = [f"The policy is the mean of the policies of all seeds in epoch {last}."]
+    else:
+        notes = [f"The policy is that of epoch {last}."]
     shared = _shared_at(curves, last)
     if np.isfinite(shared):
         end = "."

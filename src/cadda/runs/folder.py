@@ -197,6 +197,11 @@ class RunFolder:
             first = self.fold(1).folder
             hint = f"; that of one of its folds is {first}" if first.is_dir() else ""
             reason = "is a file" if self.folder.is_file() else f"has no {self.config.name}{hint}"
+            if self.probe.exists():
+                reason = (
+                    "has a probe, which has no report; see probe.png, or read "
+                    f"{self.probe.name} with `cadda.ProbeResult.load`"
+                )
             raise RunError(
                 f"{self.folder} is not the folder of a training run or a search: it {reason}."
             ) from error

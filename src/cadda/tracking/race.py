@@ -101,8 +101,11 @@ class RaceView:
         if event is None or self._is_printed:
             return None
         self._is_printed = True
+        # Without a candidate to measure, the race ends with the choice.
+        is_over = event.phase == "decision" and "measured" not in event.statuses
+        phase = "end of the race" if is_over else PHASES[event.phase]
         return (
-            f"{event.n_runs} of {event.max_runs} training runs, {PHASES[event.phase]}: "
+            f"{event.n_runs} of {event.max_runs} training runs, {phase}: "
             f"{_describe_leader(event)}{self._describe_dropped()}; {self._describe_pace(event)}"
         )
 

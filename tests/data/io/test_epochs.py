@@ -263,8 +263,8 @@ def test_stage_4_can_be_kept() -> None:
 def test_classes_by_a_column_of_the_metadata() -> None:
     some = make_epochs([1, 2, 1, 2], {"a": 1, "b": 2}, subjects=list("stst"), hit=[3, 3, 10, 10])
     windows = read_windows(some, label="hit")
-    assert windows.class_names == ("10", "3")
-    assert windows.y.tolist() == [1, 1, 0, 0]
+    assert windows.class_names == ("3", "10")
+    assert windows.y.tolist() == [0, 0, 1, 1]
     with pytest.raises(DataError, match=r"`label` must be a column .* not 'hits' \(did you mean"):
         read_windows(some, label="hits")
     holes = make_epochs([1, 2], {"a": 1, "b": 2}, subjects=["s", "t"], hit=["x", None])

@@ -91,7 +91,7 @@ def test_jobs_of_an_edited_policy_are_other_jobs(windows, tmp_path):
         jobs.append(STUDY.jobs(config, windows))
     assert len(jobs[0]) == 8
     assert len({job.model_dump_json() for job in jobs[0] + jobs[1]}) == 12
-    assert jobs[0][1].describe() == f"{file}, fold 0, seed 0"
+    assert jobs[0][1].describe() == f"{file}, fold 1, seed 0"
 
 
 def test_settings_that_do_not_fit_are_an_error_before_any_job(windows, tmp_path):
@@ -154,7 +154,7 @@ def test_models_that_learn_nothing_are_reported(data, tmp_path):
         *("--model", "shallow", "--out", out),
     )
     said = run(*command)
-    expected = "Warning: none, fold 0, seed 0: the validation loss is not below chance: at best"
+    expected = "Warning: none, fold 1, seed 0: the validation loss is not below chance: at best"
     assert expected in said.stderr
     assert "try another `--lr`" in said.stderr
     lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]

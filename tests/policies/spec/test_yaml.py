@@ -114,8 +114,14 @@ def test_other_yaml_is_refused(text: str, problem: str, tmp_path: Path) -> None:
 def test_commands_read_it(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(to_yaml(SPECS["plain"]))
-    assert "time_mask" in run("policy", "show", path).stdout
+    shown = run("policy", "show", path).stdout
+    assert "time_mask" in shown
     assert PolicySpec.from_text(run("policy", "export", path, "--format", "text").stdout)
+    # A policy in short form needs no file, as with `cadda train --policy`.
+    text = SPECS["plain"].to_text()
+    assert run("policy", "show", text).stdout == shown
+    wrong = run("policy", "show", "sign_flip p=2", code=2).stderr
+    assert "sign_flip p=2" in wrong
 
 
 def test_people_can_read_it(tmp_path: Path) -> None:

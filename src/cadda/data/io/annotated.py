@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cadda._internal.text import quote
+from cadda._internal.text import by_number, quote
 from cadda._internal.validation import check_class_name
 from cadda.data.io.bids import missing_description, warn_of_unused_tables
 from cadda.data.io.cutting import ReadPlan
@@ -81,7 +81,7 @@ def plan_recordings(inspected: Sequence[Inspected], options: ReadOptions, where:
         warn_of_unused_tables(files)
         return _plan_whole(inspected, options, where)
     notes = [note for _, annotations in inspected for note in annotations if names_a_class(note)]
-    texts = sorted({note.text for note in notes})
+    texts = sorted({note.text for note in notes}, key=by_number)
     if not texts:
         raise DataError(
             f"{where} has no annotation or event that could be a class; {_way_out(inspected)}."
@@ -184,7 +184,7 @@ def _classes_of_participants(
         )
     column = ParticipantColumn(table, name, options.subject_rule, "`subject`")
     kept = column.drop_missing(inspected)
-    values = sorted(set(column.values_of([header for header, _ in kept])))
+    values = sorted(set(column.values_of([header for header, _ in kept])), key=by_number)
     for value in values:
         _check_class(value, str(table), what="value")
     return kept, {value: value for value in values}

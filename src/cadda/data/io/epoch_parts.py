@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.text import did_you_mean, quote
+from cadda._internal.text import by_number, did_you_mean, quote
 from cadda.data.channels import find_channels, measured_positions
 from cadda.data.checks import count_missing, plain_names
 from cadda.data.io.header import Header
@@ -163,7 +163,7 @@ def _classes(
     if options.label is not None:
         texts = _column("label", options.label, columns, where).tolist()
         if options.class_map is None:
-            return sorted(set(texts)), texts
+            return sorted(set(texts), key=by_number), texts
         named = [match_class(text, options.class_map) or "" for text in texts]
         return list(dict.fromkeys(options.class_map.values())), named
     ids = dict(sorted(epochs.event_id.items(), key=lambda item: item[1]))
