@@ -109,8 +109,9 @@ def describe_paths(paths: Sequence[PurePath]) -> str:
     """Return a path, or the number of several and the folder that they share."""
     if len(paths) == 1:
         return str(paths[0])
-    folders = {path.parent for path in paths}
-    return f"{f'{folders.pop()}, ' if len(folders) == 1 else ''}{len(paths)} files"
+    folders = {str(path.parent) for path in paths}
+    is_named = len(folders) == 1 and folders != {"."}
+    return f"{f'{folders.pop()}, ' if is_named else ''}{len(paths)} files"
 
 
 def short_reason(error: BaseException) -> str:

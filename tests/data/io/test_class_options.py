@@ -458,3 +458,16 @@ def test_label_has_no_effect_on_nights(tmp_path: Path, write_night: WriteNight) 
     write_night(tmp_path)
     with pytest.raises(ValueError, match="`label` is for epochs, got 'stage'; set `class_from`"):
         read_windows(tmp_path, label="stage")
+
+
+def test_patterns_that_match_no_value_are_named(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Patterns distinguish capital letters."""
+    write_participants(folder / "participants.tsv", "s1 Patient", "s2 control")
+    options = {"class_from": "participants:group", "window_seconds": 2}
+    with pytest.raises(DataError, match=r"must have windows, got 0 of 'p', [0-9]+ of 'c'\."):
+        read(folder, class_map={"pat*": "p", "control": "c"}, min_windows=0, **options)
+    assert (
+        "no file has the value 'pat*' of `class_map`; there are 'Patient', 'contr" in caplog.text
+    )

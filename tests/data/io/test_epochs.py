@@ -276,7 +276,7 @@ def test_classes_are_chosen_ordered_and_counted() -> None:
     some = make_epochs([1, 2, 3, 1, 2, 1], {"a": 1, "b": 2, "c": 3})
     assert read_windows(some, classes=["c", "a"]).y.tolist() == [1, 0, 1, 1]
     assert read_windows(some, min_windows=2).class_names == ("a", "b")
-    with pytest.raises(DataError, match=r"two classes must have 3 windows or more, got {'a': 3"):
+    with pytest.raises(DataError, match=r"two classes must have 3 windows or more, got 3 of 'a'"):
         read_windows(some, min_windows=3)
     with pytest.raises(ValueError, match=r"`classes` must be among \['a', 'b', 'c'\], got 'd'"):
         read_windows(some, classes=["a", "d"])

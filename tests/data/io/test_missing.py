@@ -139,7 +139,7 @@ def test_messages(tmp_path: Path, losses: Losses) -> None:
         windows = read_windows(source, on_bad="drop", **options)
         assert len(windows) == 228 - n_bad
         name = "raw-2" if source is made else "boris_raw"
-        text = f"{n_bad} of 228 windows have NaN or a flat channel and are not used: {name} ("
+        text = f"{n_bad} of 228 windows are bad, with NaN or a flat channel: {name} ("
         assert any(message.startswith(text) for message in losses.messages)
 
 
@@ -152,3 +152,22 @@ def test_epochs_with_nan_in_the_reference(picks: list[str]) -> None:
     )
     windows = read_windows(epochs, reference="average", channels=picks, on_bad="drop")
     assert len(windows) == len(STARTS) - len(touching(0.0))
+
+
+def test_messages_name_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was passed, and not the folder "." or the type of the list."""
+    bad = make_raw(np.nan)
+    bad.annotations.description[:] = ["a", "b"] * 57
+    options = {"window_seconds": 1.0, "progress": False}
+    for source in (bad, [bad, bad.copy()]):
+        with pytest.raises(DataError, match=r"^RawArray: [0-9]+ of [0-9]+ windows have NaN"):
+            read_windows(source, **options)
+        with pytest.raises(DataError, match=r"^RawArray: [0-9]+ of [0-9]+ windows exceed"):
+            read_windows(source, reject=1e-9, **options)
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        bad.save(f"{name}_raw.fif", verbose="error")
+    with pytest.raises(DataError, match=r"^2 files: [0-9]+ of [0-9]+ windows have NaN"):
+        read_windows(["a_raw.fif", "b_raw.fif"], **options)
+    with pytest.raises(DataError, match=r"^2 files: [0-9]+ of [0-9]+ windows exceed"):
+        read_windows(["a_raw.fif", "b_raw.fif"], reject=1e-9, **options)

@@ -94,8 +94,15 @@ class EpochsPart:
 
     def check_fits(self, first: EpochsPart) -> None:
         """Raise if these epochs cannot be put together with others."""
+        if differ := [*set(self.ch_names).symmetric_difference(first.ch_names)]:
+            name = min(differ)
+            has, lacks = (first, self) if name in first.ch_names else (self, first)
+            raise DataError(
+                f"all epochs must have the same channels, but {lacks.where} has no {name}, and "
+                f"{has.where} has; select channels that all have with `channels`."
+            )
         for name, own, other in (
-            ("channels", self.ch_names, first.ch_names),
+            ("order of channels", self.ch_names, first.ch_names),
             ("sampling rate", self.sfreq, first.sfreq),
             ("number of samples", len(self.epochs.times), len(first.epochs.times)),
         ):

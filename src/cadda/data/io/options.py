@@ -328,7 +328,8 @@ def select_classes(
     if sum(count_of[name] > 0 for name in chosen) < 2:
         raise DataError(
             "at least two classes must have "
-            f"{f'{min_windows} windows or more' if min_windows else 'windows'}, got {count_of}."
+            f"{f'{min_windows} windows or more' if min_windows else 'windows'}, got "
+            f"{', '.join(f'{count} of {name!r}' for name, count in count_of.items())}."
         )
     # The last entry is where -1 points to.
     new = np.full(len(names) + 1, -1, dtype=np.int64)

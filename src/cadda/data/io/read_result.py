@@ -14,6 +14,7 @@ import torch
 
 from cadda._internal.rows import Signals, take
 from cadda._internal.scale import describe_odd_scale
+from cadda._internal.text import describe_paths
 from cadda.data.checks import CHUNK
 from cadda.data.io.cutting import ReadPlan
 from cadda.data.io.epochs import (
@@ -178,6 +179,10 @@ def _with_highpass_notes(result: ReadResult, highpass: float) -> ReadResult:
 
 def source_name(source: Any) -> str:
     """Return the name of a source, for messages."""
+    if isinstance(source, list | tuple) and source:
+        if not all(isinstance(item, str | os.PathLike) for item in source):
+            return type(source[0]).__name__
+        return describe_paths([Path(item) for item in source])
     return str(source) if isinstance(source, str | os.PathLike) else type(source).__name__
 
 

@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from cadda._internal.text import storable
+from cadda._internal.text import describe_paths, storable
 from cadda.compute import Engine, open_engine
 from cadda.data.io.cache import CachedRecording, SourceFile, cache_key, hash_file, load_entry
 from cadda.data.io.cutting import ReadPlan, Recording, cut_recording
@@ -67,7 +67,7 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         x, y, qualities = _read(plan, options, keys)
     warn_of_losses(_parts(plan, qualities), plan.ch_names, options.raise_bad_of)
     overall = Quality.of_all(qualities)
-    raise_if_rejected(overall, y, str(plan.recordings[0].path.parent))
+    raise_if_rejected(overall, y, _where(plan))
     counts = [quality.n_good for quality in qualities]
     windows = Windows(
         x,
@@ -80,6 +80,14 @@ def read_recordings(plan: ReadPlan, options: ReadOptions) -> tuple[Windows, Qual
         positions=plan.positions,
     )
     return windows, overall
+
+
+def _where(plan: ReadPlan) -> str:
+    """Return what the recordings are called in messages."""
+    first = plan.recordings[0]
+    if first.raw is not None:
+        return type(first.raw).__name__
+    return describe_paths([recording.path for recording in plan.recordings])
 
 
 def _parts(plan: ReadPlan, qualities: Sequence[Quality]) -> list[Part]:
@@ -171,7 +179,7 @@ def _read(
         on_progress(total, total, "")
         overall = Quality.of_all(qualities)
         if not overall.n_good:
-            raise_if_bad(overall, str(plan.recordings[0].path.parent), plan.ch_names)
+            raise_if_bad(overall, _where(plan), plan.ch_names)
         changed = keys is not None and _have_changed(*keys.files)
         return *store.finish(keep=not changed), qualities
 

@@ -230,10 +230,12 @@ def _why_no_windows(
 
 
 def _warn_about_absent_annotations(inspected: Sequence[Inspected], rules: Rules) -> None:
-    """Warn about annotations that no file has, which may be misspelt."""
-    if rules.mapping.class_from != "annotations":
-        return
+    """Warn about annotations, or values of a table, that no file has, which may be misspelt."""
+    what = "annotation"
     present = {note.text for _, notes in inspected for note in notes}
+    if rules.mapping.class_from != "annotations":
+        what = "value" if rules.column is not None else "name"
+        present = {_class_text(header, rules) for header, _ in inspected}
     classes = rules.mapping.classes
     absent = [
         text
@@ -242,8 +244,9 @@ def _warn_about_absent_annotations(inspected: Sequence[Inspected], rules: Rules)
     ]
     if absent:
         _logger.warning(
-            "%s: no file has the annotation%s %s of %s; there are %s.",
+            "%s: no file has the %s%s %s of %s; there are %s.",
             rules.where,
+            what,
             "s" if absent[1:] else "",
             ", ".join(map(repr, absent)),
             rules.short_key("classes"),
