@@ -496,7 +496,7 @@ def test_lost_windows_are_told_once(tmp_path: Path) -> None:
     np.savez(tmp_path / "flat.npz", x=x, sfreq=100.0, **arrays)
     options = ["--drop-bad", "--out", tmp_path / "run", "--max-epochs", "1", "--model", "shallow"]
     said = run("train", tmp_path / "flat.npz", *options).stderr
-    lost = "1 of 64 windows are bad, with NaN or a flat channel: "
+    lost = "1 of 64 windows have NaN or a flat channel and are not used: "
     assert said.count("flat channel") == said.count(f"note: {lost}") == 1
     run("report", tmp_path / "run")
     assert (tmp_path / "run" / "report.html").read_text().count(lost) == 1

@@ -139,7 +139,7 @@ def test_messages(tmp_path: Path, losses: Losses) -> None:
         windows = read_windows(source, on_bad="drop", **options)
         assert len(windows) == 228 - n_bad
         name = "raw-2" if source is made else "boris_raw"
-        text = f"{n_bad} of 228 windows are bad, with NaN or a flat channel: {name} ("
+        text = f"{n_bad} of 228 windows have NaN or a flat channel and are not used: {name} ("
         assert any(message.startswith(text) for message in losses.messages)
 
 
