@@ -252,7 +252,7 @@ def plain_names(values: ArrayLike) -> NDArray[np.str_]:
         numbers = [str(int(value)) for value in array[whole].tolist()]
         array = array.astype(str).astype(object)
         array[whole] = numbers
-    return np.char.strip(array.astype(str))
+    return np.char.strip(array.astype(str), " ")
 
 
 def _whole(value: Any) -> Any:

@@ -582,8 +582,8 @@ def test_recordings_with_bad_windows_are_named(losses: Losses) -> None:
     raws[2].set_annotations(mne.Annotations(ONSETS, 1.0, TEXTS))
     windows = read_windows(raws, subject=list("abc"), window_seconds=1.0, on_bad="drop")
     assert windows.subjects == ["a", "c"]
-    bad = "with NaN or a flat channel: raw-2 (5 of 5), raw-3 (1 of 5); channels are C3 (6)."
-    text = f"6 of 15 windows are bad, {bad}"
+    bad = "not used: raw-2 (5 of 5), raw-3 (1 of 5); channels are C3 (6)."
+    text = f"6 of 15 windows have NaN or a flat channel and are {bad}"
     assert losses.messages.count(text) == 1
     lost = "1 of 3 subjects have no window left: b; choose other channels with `channels`."
     assert lost in losses.messages

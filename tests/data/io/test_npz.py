@@ -125,7 +125,7 @@ def test_subjects_that_lose_all_windows_are_named(losses: Losses) -> None:
     recording = ["run-1", "run-2"] * 3
     windows = read_windows({**ARRAYS, "x": x, "recording": recording}, on_bad="drop")
     assert windows.subjects == ["a", "c"]
-    bad = "a flat channel: a/run-1 (1 of 1), b/run-1 (1 of 1), b/run-2 (1 of 1); channels are C4"
+    bad = "not used: a/run-1 (1 of 1), b/run-1 (1 of 1), b/run-2 (1 of 1); channels are C4 (2), C3"
     assert any(bad in text for text in losses.messages)
     assert any("1 of 3 subjects have no window left: b;" in text for text in losses.messages)
 
