@@ -17,7 +17,7 @@ from table_cells import describe_mean, describe_paired, markdown_table, rate
 from cadda._internal.statistics import holm
 
 OTHERS = tuple(condition for condition in CONDITIONS if condition != NONE)
-HEADLINES = ("duplicates", "uniform", "probed-adda", "guided", AUTO)
+HEADLINES = ("duplicates", "uniform", "randaugment", "adda", "cadda", "guided", AUTO)
 """Conditions of the short table."""
 NO_RESULTS = "`python -m benchmarks panel` has not been run yet."
 
