@@ -583,6 +583,7 @@ def test_defaults_of_a_mapping_file(tasks: list[Path], run: Run) -> None:
     mapping.write_text(f"seconds = 2.0\nhighpass = 2.0\nsubject = '^(s.)'\n{classes}")
     out, _ = run("info", str(mapping), "--highpass", "5")
     defaults = "high-pass 2 Hz, low-pass 38 Hz, reference as recorded, windows of 2 s"
+    defaults = f"with those of the mapping file, {defaults}"
     assert f"movement or imagery; defaults: {defaults}\n" in out
     assert "preprocessing: high-pass 5 Hz" in out
     assert "note:" not in out

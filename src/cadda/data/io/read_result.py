@@ -150,7 +150,8 @@ def _read(source: Any, options: ReadOptions) -> ReadResult:
             quality,
             opened.preprocessing,
             opened.notes,
-            describe_defaults(opened.default, opened.default_length),
+            "with those of the mapping file, " * bool(opened.given)
+            + describe_defaults(opened.default, opened.default_length),
             opened.from_stages,
         )
         return _with_highpass_notes(result, opened.preprocessing.highpass or 0.0)
