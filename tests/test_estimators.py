@@ -184,10 +184,12 @@ def test_channels_of_epochs_are_matched_by_name() -> None:
         assert clf.score(*planted_epochs(60, 5, ("Pz", "C4", "C3"))) > 0.9
     with pytest.raises(DataError, match="sampling rate of 100 Hz, got 200 Hz"):
         plain.predict(planted_epochs(10, 6, sfreq=200)[0])
-    with pytest.raises(DataError, match="one of the parts has no 'C3'"):
+    with pytest.raises(DataError, match="one of them has no 'C3'"):
         plain.predict(planted_epochs(10, 6, ("O1", "O2"))[0])
     with pytest.raises(DataError, match="sampling rate of 100 Hz, got 200 Hz"):
         fitted(planted_epochs(60, 0), planted_epochs(60, 0, sfreq=200))
+    with pytest.raises(ValueError, match="windows of 200 samples, as in `fit`, got 151"):
+        plain.predict(planted_epochs(10, 6)[0].crop(0, 1.5))
     with pytest.raises(DataError, match="none of the channels"):
         fitted(planted_epochs(60, 0, ("EOG1", "EOG2")))
 

@@ -106,6 +106,8 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Class labels.
     model_ : nn.Module
         The trained network.
+    n_times_ : int
+        Samples of a window.
     epochs_format_ : EpochsFormat | None
         Channels and sampling rate of the MNE epochs that it was fitted to; None for arrays.
     history_ : list of EpochEnd
@@ -326,6 +328,13 @@ class AugmentedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = self._signals(epochs) if epochs else X
         kinds = (np.float64, np.float32)
         array = validate_data(self, data, dtype=kinds, allow_nd=True, reset=reset)
+        if reset:
+            self.n_times_ = array.shape[-1]
+        elif array.shape[-1] != self.n_times_:
+            raise ValueError(
+                f"`X` must have windows of {self.n_times_} samples, as in `fit`, got "
+                f"{array.shape[-1]}."
+            )
         return np.asarray(array[:, None] if array.ndim == 2 else array)
 
     def _signals(self, epochs: list[Any]) -> NDArray[np.floating]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,19 @@ def other_order(windows: Windows, **fields: Any) -> Windows:
     return Windows(windows.x, 1 - windows.y, **(own | fields))
 
 
+def slow(windows: Windows) -> Windows:
+    """Return windows with slow activity, which reading tells of."""
+    drift = 5 * torch.sin(2 * torch.pi * 0.4 * torch.arange(256) / 100)
+    return Windows(
+        windows.x + drift,
+        windows.y,
+        subject=windows.subject,
+        sfreq=100,
+        ch_names=["C3", "C4"],
+        class_names=windows.class_names,
+    )
+
+
 @pytest.mark.parametrize("kind", ["fitted", "module", "loaded"])
 def test_windows_are_matched_with_a_model(kind: str, tmp_path: Path) -> None:
     train, valid, test = make().split(valid=0.2, test=0.2)
@@ -111,6 +125,9 @@ def test_windows_are_matched_with_a_model(kind: str, tmp_path: Path) -> None:
     ):
         with pytest.raises(ModelError, match=f"the model is for the `{name}`"):
             evaluate(model, other_order(test, **fields))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what was said of the windows when they were read
+        evaluate(model, other_order(slow(test)))
     plain = nn.Sequential(nn.Flatten(), nn.LazyLinear(2))
     assert evaluate(plain, other_order(test, sfreq=200.0)).confusion.sum() == len(test)
 

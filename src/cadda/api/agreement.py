@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from cadda.data.io.preprocess import describe_filters
 from cadda.data.io.read import read_windows
 from cadda.data.splits import check_no_leak
 from cadda.data.windows import Windows
-from cadda.exceptions import ModelError
+from cadda.exceptions import DataWarning, ModelError
 from cadda.models.serialization import ModelDescription
 
 __all__ = ["check_pair", "matched"]
@@ -51,7 +52,10 @@ def matched(description: ModelDescription, windows: Windows) -> Windows:
     """
     wanted = description.class_names
     if windows.class_names != wanted and sorted(windows.class_names) == sorted(wanted):
-        windows = read_windows(windows, classes=wanted, min_windows=0)
+        with warnings.catch_warnings():
+            # The windows are the same as when they were read.
+            warnings.simplefilter("ignore", DataWarning)
+            windows = read_windows(windows, classes=wanted, min_windows=0)
     _check_fits(description, windows)
     return windows
 

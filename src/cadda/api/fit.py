@@ -202,7 +202,7 @@ def evaluate(model: nn.Module | Fitted, windows: Windows) -> Scores:
     if not isinstance(network, nn.Module):
         raise TypeError(
             f"`model` must be a module or the result of `cadda.fit`, got {type(model).__name__}; "
-            "read a file with `cadda.load_model`."
+            "of a file, take the first of what `cadda.load_model` returns."
         )
     description = model.description if isinstance(model, Fitted) else description_of(network)
     if description is not None:

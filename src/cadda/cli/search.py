@@ -57,7 +57,8 @@ def search(
             "--probe",
             help="First probe what operations do to classes, on the training subjects: the search "
             "then chooses from those that keep the classes, or that have a label map, up to the "
-            "magnitudes where they do; auto and guided always probe.",
+            "magnitudes where they do; auto and guided always probe, on all but the test "
+            "subjects.",
         ),
     ] = False,
     probe_file: Annotated[

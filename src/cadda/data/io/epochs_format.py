@@ -64,7 +64,7 @@ class EpochsFormat:
             if names not in picks:
                 picks[names] = list(
                     find_channels(
-                        self.ch_names, names, "one of the parts", given_as="each channel"
+                        self.ch_names, names, "one of them", given_as="each channel of all epochs"
                     )
                 )
             signals.append(_projected(part).get_data(picks=picks[names], verbose="error"))
