@@ -104,7 +104,8 @@ def test_keys_of_a_mapping_file_come_before_the_task(tmp_path: Path) -> None:
     mapping.write_text(f"seconds = 4.0\nhighpass = false\nlowpass = 25.0\n{classes}")
     result = read_with_quality(mapping, ReadOptions(standardise=None))
     assert close(result.windows.x, filtered(raw, None, 25.0))
-    assert result.defaults.startswith("no high-pass, low-pass 25 Hz")
+    told = "with those of the mapping file, no high-pass, low-pass 25 Hz"
+    assert result.defaults.startswith(told)
 
 
 @pytest.mark.parametrize(
